@@ -1,0 +1,69 @@
+# Each target does all its own set-up; `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON ?=
+PYTEST := $(BIN)/python -m pytest
+# the core must be covered whole, branches too
+CORE := tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: setup
+setup: $(READY) ## virtual environment with the pinned packages
+
+# On Linux pip takes PyTorch's CUDA build from its usual index, several GB; where a CPU build of the same version is
+# offered to pip (an extra index or a folder of wheels in its configuration), it is taken instead.
+$(READY): pyproject.toml constraints.txt packaging/find-python.sh
+	python=$$(packaging/find-python.sh "$(PYTHON)"); test -x $(BIN)/python || "$$python" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	touch $(READY)
+
+.PHONY: demo
+demo: $(READY) ## a practice swarm on this computer, joined, trained with, reported
+	$(BIN)/skep demo
+
+.PHONY: test
+test: check ## every check and the default test suites (about 15 minutes on 2 cores)
+	$(PYTEST) $(CORE)
+	$(PYTEST) tests/adapters
+	$(PYTEST) tests/worker
+	$(PYTEST) tests/swarm tests/end_to_end
+
+.PHONY: test-core
+test-core: $(READY) ## the pure tests alone, with their coverage: seconds
+	$(PYTEST) $(CORE)
+
+.PHONY: test-gpu
+test-gpu: $(READY) ## tests that need a CUDA device
+	$(PYTEST) tests/gpu -m gpu
+
+.PHONY: check
+check: $(READY) ## lint, format, types, architecture
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: bench
+bench: $(READY) ## measure what the README states, into benchmarks/
+	$(BIN)/python benchmarks/run.py
+
+.PHONY: lock
+lock: $(READY) ## compile constraints.txt anew
+	$(BIN)/python -m pip install --quiet 'pip-tools>=7.5'
+	$(BIN)/python -m piptools compile --quiet --allow-unsafe --strip-extras --no-annotate --no-header --no-emit-index-url \
+	  --no-emit-find-links --extra train --extra dev --output-file - pyproject.toml \
+	  | packaging/tidy-constraints.sh > constraints.new
+	mv constraints.new constraints.txt
+
+.PHONY: clean
+clean: ## remove what was built, the virtual environment too
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

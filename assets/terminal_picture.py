@@ -1,0 +1,28 @@
+"""Turns what a terminal showed, with its colours, into an SVG: python terminal_picture.py TITLE < screen > picture.svg
+
+The README's picture is made from a real run:
+
+    tmux new-session -d -s demo -x 96 -y 30 'make demo; sleep 60'
+    tmux capture-pane -e -p -t demo | python assets/terminal_picture.py 'skep demo' > assets/screenshots/demo.svg
+"""
+
+import io
+import re
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+WIDTH = 96
+
+
+def main() -> None:
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(sys.stdin.read().rstrip()))
+    picture = console.export_svg(title=sys.argv[1])
+    # whoever opens the picture should not fetch a font from somebody's server; any monospaced one will do
+    sys.stdout.write(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main()

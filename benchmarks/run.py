@@ -1,0 +1,209 @@
+"""Measures a volunteer in a practice swarm of three peers on this computer, from outside, and writes the results.
+
+    make bench            about 8 minutes; writes benchmarks/volunteer.json and benchmarks/volunteer.md
+
+Rows: seconds from start to joined and to each stage; the share asked against processor time / (processor time + naps)
+over a minute each; the time a pause takes to be obeyed; the time Ctrl-C takes until nothing is left; memory of the whole
+process tree (proportional set size). Exits non-zero when a row misses its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import queue
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+SKEP = [sys.executable, "-m", "skep.cli.main"]
+HERE = Path(__file__).parent
+PATIENCE = 180.0
+
+
+@dataclass
+class Row:
+    """One measured quantity, its bound, and the single values behind it."""
+
+    name: str
+    value: float
+    unit: str
+    bound: float | None = None
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def missed(self) -> bool:
+        return self.bound is not None and self.value > self.bound
+
+
+class Terminal:
+    """A `skep --json` verb running in the background."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.home = home
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen(
+            [*SKEP, "--home", str(home), "--json", *arguments], stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE
+        )
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+
+    def event(self, within: float = PATIENCE) -> dict[str, Any]:
+        event: dict[str, Any] = json.loads(self._lines.get(timeout=within))
+        return event
+
+    def wait_for(self, name: str) -> dict[str, Any]:
+        while True:
+            event = self.event()
+            if event["event"] == name:
+                return event
+
+    def family(self) -> list[psutil.Process]:
+        root = psutil.Process(self.process.pid)
+        return [root, *root.children(recursive=True)]
+
+    def worker(self) -> psutil.Process:
+        return next(p for p in self.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))
+
+    def tell(self, *arguments: str) -> None:
+        subprocess.run([*SKEP, "--home", str(self.home), "--json", *arguments], check=True, capture_output=True)
+
+    def stop(self) -> float:
+        """Ctrl-C; seconds until no process of it is left."""
+        family = self.family()
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait()
+        while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family):
+            time.sleep(0.01)
+        return time.monotonic() - begun
+
+
+def join(manifest: str, home: Path) -> tuple[Terminal, list[Row]]:
+    """Join and measure each stage; returns once training."""
+    terminal, rows = Terminal(home, "join", manifest), []
+    while True:
+        event = terminal.event()
+        seconds = time.monotonic() - terminal.begun
+        if event["event"] == "stage" and event["fraction"] == 1.0:
+            rows.append(Row(f"start to the end of stage {event['name']}", seconds, "s"))
+        elif event["event"] == "joined":
+            return terminal, [*rows, Row("start to joined", seconds, "s")]
+
+
+def measure_share(terminal: Terminal, asked: int, seconds: float) -> Row:
+    """How far the share seen from outside is from the one asked, in points."""
+    terminal.tell("share", str(asked))
+    while terminal.wait_for("progress")["share_asked"] != asked / 100:
+        pass
+    worker = terminal.worker()
+    first, processor = terminal.wait_for("progress"), main_thread_seconds(worker)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        last = terminal.wait_for("progress")
+    processor = main_thread_seconds(worker) - processor
+    share = 100 * processor / (processor + last["nap_seconds"] - first["nap_seconds"])
+    return Row(
+        f"share {asked} % asked: distance of the share seen from outside", abs(share - asked), "points", 3.0, [share]
+    )
+
+
+def main_thread_seconds(process: psutil.Process) -> float:
+    main = next(thread for thread in process.threads() if thread.id == process.pid)
+    return float(main.user_time + main.system_time)
+
+
+def measure_pause(terminal: Terminal, times: int) -> Row:
+    """From the start of `skep pause` to the event that the worker rests, its reaction alone as the value."""
+    reactions = []
+    for _ in range(times):
+        begun = time.monotonic()
+        terminal.tell("pause")
+        while terminal.wait_for("paused")["share"] != 0:
+            pass
+        reactions.append(time.monotonic() - begun)
+        terminal.tell("resume")
+        terminal.wait_for("progress")
+    return Row("skep pause typed to computing stopped", statistics.median(reactions), "s", 1.0, reactions)
+
+
+def memory(terminal: Terminal) -> Row:
+    total = sum(p.memory_full_info().pss for p in terminal.family())
+    return Row("memory of the whole process tree, 0.45 M parameters", total / 1e6, "MB")
+
+
+def measure(seconds: float) -> list[Row]:
+    with tempfile.TemporaryDirectory(prefix="skep-bench-") as folder:
+        practice = Terminal(Path(folder) / "practice", "practice", "--peers", "2")
+        manifest = practice.event()["manifest"]
+        terminal, rows = join(manifest, Path(folder) / "home")
+        terminal.wait_for("progress")
+        rows += [measure_share(terminal, asked, seconds) for asked in (25, 50, 75)]
+        terminal.tell("share", "100")
+        rows += [measure_pause(terminal, 5), memory(terminal)]
+        stops = [terminal.stop()]
+        for number in range(4):
+            terminal, _ = join(manifest, Path(folder) / f"home{number}")
+            while terminal.wait_for("progress")["samples_accumulated"] == 0:
+                pass
+            stops.append(terminal.stop())
+        rows.append(Row("Ctrl-C to nothing left", max(stops), "s", 2.0, stops))
+        practice.stop()
+    return rows
+
+
+def machine() -> str:
+    processor = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
+        if line.startswith("model name"):
+            processor = line.split(":", 1)[1].strip()
+            break
+    memory_gb = psutil.virtual_memory().total / 1e9
+    return f"{processor}, {os.cpu_count()} cores, {memory_gb:.0f} GB, {platform.system()} {platform.release()}"
+
+
+def write(rows: list[Row], seconds: float) -> None:
+    taken = datetime.now(UTC).strftime("%Y-%m-%d")
+    body = {"machine": machine(), "date": taken, "share_seconds": seconds, "rows": [vars(row) for row in rows]}
+    (HERE / "volunteer.json").write_text(json.dumps(body, indent=1) + "\n")
+    lines = [
+        f"`python benchmarks/run.py --seconds {seconds:g}` on {machine()}, {taken}.",
+        "",
+        "| what | measured | bound |",
+        "|---|---|---|",
+    ]
+    for row in rows:
+        bound = f"≤ {row.bound:g} {row.unit}" if row.bound is not None else ""
+        lines.append(f"| {row.name} | {row.value:.2f} {row.unit} | {bound} |")
+    (HERE / "volunteer.md").write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long each share is measured (60)")
+    seconds = parser.parse_args().seconds
+    rows = measure(seconds)
+    write(rows, seconds)
+    sys.stdout.write((HERE / "volunteer.md").read_text())
+    return int(any(row.missed for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""The projects known in a home: each a verified manifest with its signature, its publisher's key pinned.
+
+Joining is the session's business. It must not run anything of a project.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from skep.adapters import signing
+from skep.adapters.atomic import atomic_write
+from skep.adapters.manifest_fetch import Fetch, Verified, fetch_over_web, verified
+from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
+from skep.core.manifest import ID, check_expiry
+from skep.core.manifest_fields import plain
+from skep.core.model import Problem, Project
+from skep.core.revisions import check_revision
+from skep.core.strict_json import read_object
+
+NAME: Final = "project.json"
+"""One file a project, since manifest, signature and source must change together."""
+KEPT_LIMIT: Final = 512 * 1024
+_PARTS: Final = ("manifest", "signature", "source")
+
+
+@dataclass(frozen=True)
+class _Kept:
+    verified: Verified
+    source: str
+
+    @property
+    def project(self) -> Project:
+        manifest = self.verified.manifest
+        return Project(
+            id=manifest.id,
+            title=manifest.title,
+            run_id=manifest.run_id,
+            fingerprint=manifest.fingerprint,
+            revision=manifest.revision,
+            manifest=self.verified.raw.decode(),
+            source=self.source,
+        )
+
+
+class FileCatalogue:
+    """Implements ports.Catalogue over a folder with one folder a project."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        fetch: Fetch = fetch_over_web,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._folder, self._fetch, self._now = folder, fetch, now
+
+    def add(self, source: str, *, consent: bool = False) -> Project:
+        """Verify the manifest at a path or web address and keep it.
+
+        A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
+        with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
+        """
+        new = verified(source, self._fetch)
+        check_expiry(new.manifest, self._now())
+        old = self._kept(new.manifest.id)
+        if old:
+            same_bytes = old.verified.raw == new.raw
+            check_revision(old.verified.manifest, new.manifest, same_bytes=same_bytes, consent=consent)
+        where = source if "://" in source else str(signing.given_path(source))
+        kept = _Kept(new, where.encode(errors="replace").decode())
+        self._keep(kept)
+        return kept.project
+
+    def find(self, name: str) -> Project:
+        """The project with this id or title. Raises BadInput with the known names, ManifestError when it is damaged."""
+        if kept := self._kept(name):
+            return kept.project
+        known = self.projects()
+        named = [project for project in known if project.title.casefold() == plain(name).casefold()]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise BadInput(f'Several projects are called "{name}".', f"Name one by its id: {_ids(named)}.")
+        hint = f"The known ones are: {_ids(known)}." if known else "`skep project add FILE` adds one."
+        raise BadInput(f'There is no project "{name}" here.', hint)
+
+    def projects(self) -> Sequence[Project]:
+        """Every project that can be read; `damaged` names the others. Raises StorageError."""
+        return [found for found in self._all() if isinstance(found, Project)]
+
+    def damaged(self) -> Sequence[Problem]:
+        """One for each project that is kept here and cannot be read. Raises StorageError."""
+        return [found for found in self._all() if isinstance(found, Problem)]
+
+    def _all(self) -> list[Project | Problem]:
+        try:
+            names = sorted(folder.name for folder in self._folder.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StorageError(
+                f"The projects in {self._folder} cannot be read: {error.strerror or error}.",
+                "Check the folder's permissions.",
+            ) from None
+        found: list[Project | Problem] = []
+        for name in names:
+            try:
+                kept = self._kept(name)
+            except SkepError as error:
+                found.append(error.problem)
+            else:
+                found += [kept.project] if kept else []
+        return found
+
+    def _kept(self, project_id: str) -> _Kept | None:
+        """What is kept of a project, None when it is unknown. Raises ManifestError when it is damaged."""
+        path = self._folder / project_id / NAME
+        if not re.fullmatch(ID.expression, project_id) or not os.path.exists(path):  # noqa: PTH110 - never raises
+            return None
+        try:
+            return _read(signing.read_capped(path, KEPT_LIMIT), project_id)
+        except ManifestError as error:
+            raise ManifestError(
+                f'What is kept of the project "{project_id}" is damaged: {error.title}',
+                f"Remove the folder {path.parent} and add the project again.",
+            ) from None
+
+    def _keep(self, kept: _Kept) -> None:
+        new = kept.verified
+        text = json.dumps(
+            {"manifest": new.raw.decode(), "signature": new.signature.decode(), "source": kept.source}, indent=1
+        )
+        folder = self._folder / new.manifest.id
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic_write(folder / NAME, text.encode())
+        except OSError as error:
+            raise StorageError(
+                f"The project cannot be kept in {self._folder}: {error.strerror or error}.",
+                "Free some space, or check the folder's permissions.",
+            ) from None
+
+
+def _read(content: bytes, project_id: str) -> _Kept:
+    body = read_object(content, KEPT_LIMIT, _bad_file)
+    manifest, signature, source = (body.get(name) for name in _PARTS)
+    if not isinstance(manifest, str) or not isinstance(signature, str) or not isinstance(source, str):
+        raise _bad_file("it is not complete")
+    # a lone surrogate, which JSON can spell, becomes bytes that no signature fits
+    raw, signature_file = manifest.encode(errors="replace"), signature.encode(errors="replace")
+    kept = _Kept(Verified(raw, signature_file, signing.check(raw, signature_file)), source)
+    if kept.project.id != project_id:
+        raise _bad_file("it is another project's")
+    return kept
+
+
+def _bad_file(phrase: str) -> ManifestError:
+    return ManifestError(f"{NAME} is not valid: {phrase}.")
+
+
+def _ids(projects: Sequence[Project]) -> str:
+    return ", ".join(project.id for project in projects)

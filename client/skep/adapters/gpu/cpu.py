@@ -1,0 +1,72 @@
+"""The processor, which every computer has and training can always use.
+
+It must not guess: a temperature nobody measures is None.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+
+from skep.adapters.gpu import apple, pci
+from skep.core.model import Device, DeviceKind
+
+_PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal")
+_UTILISATION_SECONDS = 0.1
+"""Processor use is counted over this time; shorter jumps between 0 and 1."""
+
+
+class Reading(Protocol):
+    """One temperature as psutil gives it, in degrees Celsius."""
+
+    @property
+    def current(self) -> float | None: ...
+
+
+def devices(root: Path) -> list[Device]:
+    """The processor, always exactly one. Takes 0.1 s, to see how busy it is."""
+    memory = psutil.virtual_memory()
+    return [
+        Device(
+            DeviceKind.CPU,
+            0,
+            _name(root),
+            memory_total=memory.total,
+            memory_free=memory.available,
+            temperature=hottest(_temperatures()),
+            utilisation=psutil.cpu_percent(interval=_UTILISATION_SECONDS) / 100,
+        )
+    ]
+
+
+def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
+    """The highest temperature of the sensors known to sit in processors; None when there is none."""
+    degrees = [
+        reading.current
+        for name in _PROCESSOR_SENSORS
+        for reading in sensors.get(name, ())
+        if reading.current is not None and reading.current > 0
+    ]
+    return max(degrees, default=None)
+
+
+def _temperatures() -> Mapping[str, Sequence[Reading]]:
+    # psutil leaves the function out on systems without sensors it can read, such as macOS
+    read = getattr(psutil, "sensors_temperatures", None)
+    try:
+        return read() if read else {}
+    except OSError:
+        return {}
+
+
+def _name(root: Path) -> str:
+    """Intel and AMD tell their name to Linux; other processors are named by their architecture."""
+    for line in (pci.text(root / "proc/cpuinfo") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name" and value.strip():
+            return value.strip()
+    return (apple.chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"

@@ -1,0 +1,175 @@
+"""NVIDIA cards, as the driver's own library (NVML) reports them, and the reason for each card it cannot report.
+
+It must not import torch: whether torch can use a card is the worker's question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+from skep.adapters.gpu import pci
+from skep.core.model import Device, DeviceKind
+
+_LIBRARY_MISSING = pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
+_DRIVER_NOT_LOADED = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
+
+_BY_CODE = {
+    pynvml.NVML_ERROR_NO_PERMISSION: "You have no permission to use it: the files /dev/nvidia* are closed to you.",
+    _DRIVER_NOT_LOADED: "The NVIDIA driver is installed but not loaded. Restarting the computer often mends this.",
+    pynvml.NVML_ERROR_GPU_IS_LOST: "The card has stopped answering. Restart the computer.",
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
+        "The NVIDIA driver was updated while it was running, so driver and library no longer match. "
+        "Restart the computer."
+    ),
+}
+
+_BY_DRIVER = {
+    "nouveau": "It runs on the nouveau driver, which cannot train. Install the NVIDIA driver.",
+    "vfio-pci": "It is set aside for a virtual machine.",
+}
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What NVML told: usable cards, their PCI addresses, the errors of cards it would not open, or its own failure."""
+
+    devices: list[Device] = field(default_factory=list)
+    addresses: set[str] = field(default_factory=set)
+    errors: list[pynvml.NVMLError] = field(default_factory=list)
+    failure: pynvml.NVMLError | None = None
+
+
+def devices(root: Path) -> list[Device]:
+    """Every NVIDIA card of this computer: first those that work, as NVML numbers them, then those that do not."""
+    found = _ask_nvml()
+    silent = [card for card in pci.cards(root, pci.NVIDIA) if card.address not in found.addresses]
+    first = len(found.devices) + len(found.errors)
+    unusable = [_unusable(root, index, *pair) for index, pair in enumerate(_pair(silent, found), first)]
+    return found.devices + unusable
+
+
+def _pair(silent: list[pci.Card], found: _Found) -> Sequence[tuple[pci.Card | None, pynvml.NVMLError | None]]:
+    """Each silent card with the error that most likely belongs to it; an error without a card stands for one."""
+    if found.failure is None:
+        return list(zip_longest(silent, found.errors))
+    if not silent and _proves_a_card(found.failure):
+        return [(None, found.failure)]
+    return [(card, found.failure) for card in silent]
+
+
+def _proves_a_card(error: pynvml.NVMLError) -> bool:
+    # Without a card on the bus (containers, WSL) a missing library or an idle driver says nothing about hardware.
+    return error.value not in {_LIBRARY_MISSING, _DRIVER_NOT_LOADED}
+
+
+def _unusable(root: Path, index: int, card: pci.Card | None, error: pynvml.NVMLError | None) -> Device:
+    reason = _reason(card.driver if card else None, error)
+    return Device(DeviceKind.NVIDIA, index, _name(root, card), unusable=reason)
+
+
+def _name(root: Path, card: pci.Card | None) -> str:
+    if card is None:
+        return "NVIDIA graphics card"
+    told = pci.text(root / "proc/driver/nvidia/gpus" / card.address / "information") or ""
+    for line in told.splitlines():
+        key, _, value = line.partition(":")
+        if key == "Model" and value.strip():
+            return value.strip()
+    return f"NVIDIA graphics card at {card.address}"
+
+
+def _reason(driver: str | None, error: pynvml.NVMLError | None) -> str:
+    if driver in _BY_DRIVER:
+        return _BY_DRIVER[driver]
+    if error is None:
+        return _unlisted(driver)
+    if error.value == _LIBRARY_MISSING:
+        return _without_library(driver)
+    return _BY_CODE.get(error.value, f"NVIDIA's driver library reports: {error}.")
+
+
+def _unlisted(driver: str | None) -> str:
+    if driver is None:
+        return "No driver is loaded for it."
+    return "The NVIDIA driver does not offer it; the card may be too old for this driver."
+
+
+def _without_library(driver: str | None) -> str:
+    if driver is None:
+        return "No NVIDIA driver is installed."
+    return "The NVIDIA driver is loaded, but its library libnvidia-ml.so.1 is missing. Install the driver's libraries."
+
+
+def _ask_nvml() -> _Found:
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return _Found(failure=error)
+    try:
+        return _read_all()
+    except pynvml.NVMLError as error:
+        return _Found(failure=error)
+    finally:
+        _try(pynvml.nvmlShutdown)
+
+
+def _read_all() -> _Found:
+    found = _Found()
+    driver = _try(pynvml.nvmlSystemGetDriverVersion)
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        try:
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+        except pynvml.NVMLError as error:
+            found.errors.append(error)
+            continue
+        found.devices.append(_read(index, handle, driver))
+        found.addresses.add(_address(handle))
+    return found
+
+
+def _read(index: int, handle: Any, driver: str | None) -> Device:
+    """One working card; every reading that the driver refuses is None."""
+    memory = _try(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
+    milliwatts = _try(lambda: pynvml.nvmlDeviceGetPowerUsage(handle))
+    use = _try(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle))
+    return Device(
+        DeviceKind.NVIDIA,
+        index,
+        _try(lambda: pynvml.nvmlDeviceGetName(handle)) or "NVIDIA graphics card",
+        memory_total=None if memory is None else int(memory.total),
+        memory_free=None if memory is None else int(memory.free),
+        driver=driver,
+        temperature=_temperature(handle),
+        power=None if milliwatts is None else milliwatts / 1000,
+        utilisation=None if use is None else use.gpu / 100,
+    )
+
+
+def _temperature(handle: Any) -> float | None:
+    sensor = pynvml.NVML_TEMPERATURE_GPU
+    degrees = _try(lambda: pynvml.nvmlDeviceGetTemperatureV(handle, sensor))
+    if degrees is None:  # drivers before 570 know only the older call, which newer ones will drop
+        degrees = _try(lambda: pynvml.nvmlDeviceGetTemperature(handle, sensor))
+    return None if degrees is None else float(degrees)
+
+
+def _address(handle: Any) -> str:
+    info = _try(lambda: pynvml.nvmlDeviceGetPciInfo(handle))
+    if info is None:
+        return ""
+    # NVML writes the domain with eight digits, sysfs with four
+    domain, _, rest = str(info.busId).lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
+
+
+def _try(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except pynvml.NVMLError:
+        return None

@@ -1,0 +1,64 @@
+"""The graphics cards on the PCI bus, as sysfs lists them: which are plugged in, and which driver holds each.
+
+It must not know any vendor's library, and must not decide whether a card is usable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+NVIDIA = "0x10de"
+AMD = "0x1002"
+
+_DISPLAY = "0x03"
+"""First byte of the PCI class of every display controller: VGA, 3D, other."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One graphics card; `folder` is its directory in sysfs, with the readings its driver offers."""
+
+    folder: Path
+
+    @property
+    def address(self) -> str:
+        """Domain, bus, device and function, such as 0000:01:00.0."""
+        return self.folder.name.lower()
+
+    @property
+    def driver(self) -> str | None:
+        """Name of the kernel driver that holds the card; None when none does."""
+        try:
+            return (self.folder / "driver").readlink().name
+        except OSError:
+            return None
+
+
+def cards(root: Path, vendor: str) -> list[Card]:
+    """The cards of one vendor under `root`, by address; none where there is no PCI bus."""
+    try:
+        folders = sorted((root / "sys/bus/pci/devices").iterdir())
+    except OSError:
+        return []
+    return [Card(folder) for folder in folders if _is_card(folder, vendor)]
+
+
+def text(path: Path) -> str | None:
+    """A short text file, stripped; None where it is missing, unreadable or empty."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip() or None
+    except OSError:
+        return None
+
+
+def number(path: Path) -> int | None:
+    """A file that holds one whole number; None where there is no such reading."""
+    try:
+        return int(text(path) or "")
+    except ValueError:
+        return None
+
+
+def _is_card(folder: Path, vendor: str) -> bool:
+    return text(folder / "vendor") == vendor and (text(folder / "class") or "").startswith(_DISPLAY)

@@ -1,0 +1,129 @@
+"""This computer's libp2p identity: an RSA key made once, in the file format hivemind's p2pd reads.
+
+The peer id is computed here, so that the front ends need no hivemind. Sources: the libp2p specification "Peer IDs and
+Keys" (protobuf messages PrivateKey and PublicKey, sha2-256 multihash, base58btc).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from skep.adapters.atomic import atomic_create
+from skep.core.errors import StorageError
+
+RSA_BITS: Final = 2048
+KEY_LIMIT: Final = 16 * 1024
+OWNER_ONLY: Final = 0o600
+BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+
+class FileIdentity:
+    """Implements ports.Identity over a file, readable by its owner alone, made at first use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where the private key lies. Raises StorageError when it is damaged or cannot be read or written."""
+        self._key()  # what is damaged must not reach the network's daemon, which would not say so
+        return self._path
+
+    @property
+    def peer_id(self) -> str:
+        """base58 libp2p peer id. Raises StorageError as `path` does."""
+        public = self._key().public_key()
+        der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return base58(multihash(protobuf_key(der)))
+
+    def _key(self) -> rsa.RSAPrivateKey:
+        try:
+            if not self._path.exists():
+                self._make()
+            raw = _read_private(self._path)
+        except OSError as error:
+            raise StorageError(
+                f"This computer's identity at {self._path} cannot be read or written: {error.strerror or error}.",
+                "Check the folder's permissions and the free disk space.",
+            ) from None
+        return _load(raw, self._path)
+
+    def _make(self) -> None:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+        der = key.private_bytes(
+            serialization.Encoding.DER, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+        atomic_create(self._path, protobuf_key(der), mode=OWNER_ONLY)
+
+
+def _read_private(path: Path) -> bytes:
+    with path.open("rb") as file:
+        # a copy or a backup may have opened it to others
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & ~OWNER_ONLY:
+            os.fchmod(file.fileno(), OWNER_ONLY)
+        return file.read(KEY_LIMIT)
+
+
+def _load(raw: bytes, path: Path) -> rsa.RSAPrivateKey:
+    damaged = StorageError(
+        f"This computer's identity at {path} is damaged.",
+        "Restore it from a backup, or move the file away to get a new identity.",
+    )
+    try:
+        key = serialization.load_der_private_key(key_of(raw), password=None)
+    except (ValueError, TypeError):
+        raise damaged from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise damaged
+    return key
+
+
+def protobuf_key(der: bytes) -> bytes:
+    """A protobuf message {1: key type RSA (0), 2: data}."""
+    return b"\x08\x00\x12" + varint(len(der)) + der
+
+
+def key_of(raw: bytes) -> bytes:
+    """The data of such a message. Raises ValueError."""
+    if not raw.startswith(b"\x08\x00\x12"):
+        raise ValueError("not an RSA key message")
+    length, shift, place = 0, 0, 3
+    while raw[place : place + 1] and raw[place] & 0x80:
+        length |= (raw[place] & 0x7F) << shift
+        shift, place = shift + 7, place + 1
+    length |= (raw[place] if place < len(raw) else 0) << shift
+    data = raw[place + 1 :]
+    if len(data) != length:
+        raise ValueError("a truncated key message")
+    return data
+
+
+def varint(number: int) -> bytes:
+    """Protobuf's variable-length integer."""
+    parts = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
+
+
+def multihash(data: bytes) -> bytes:
+    """sha2-256 as a multihash: code 0x12, length 32."""
+    return b"\x12\x20" + hashlib.sha256(data).digest()
+
+
+def base58(data: bytes) -> str:
+    """base58btc. A multihash never begins with a zero byte, so there is no padding to keep."""
+    number, digits = int.from_bytes(data, "big"), ""
+    while number:
+        number, rest = divmod(number, 58)
+        digits = BASE58[rest] + digits
+    return digits

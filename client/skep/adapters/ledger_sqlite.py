@@ -1,0 +1,283 @@
+"""The ledger of contributions in one SQLite file. Every call is durable when it returns, and a crash loses nothing.
+
+It must not decide what a contribution is worth; it keeps what it is told, and SQL itself keeps what is settled from
+changing. Times are wall clock, in seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from skep.adapters.clock import SystemClock
+from skep.core.errors import StorageError
+from skep.core.model import Contribution, ContributionState, Evaluation, Tally, Totals
+from skep.ports import Clock
+
+BUSY_SECONDS: Final = 10.0
+"""How long a call waits for another process that is writing just now."""
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE contributions (
+        number INTEGER PRIMARY KEY,
+        project TEXT NOT NULL,
+        id TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        samples INTEGER NOT NULL CHECK (samples >= 0),
+        state TEXT NOT NULL CHECK (state IN ('pending', 'confirmed', 'lost')),
+        reason TEXT NOT NULL,
+        peers INTEGER NOT NULL,
+        recorded_at REAL NOT NULL,
+        settled_at REAL CHECK ((settled_at IS NULL) = (state = 'pending')),
+        UNIQUE (project, id)
+    ) STRICT;
+
+    CREATE INDEX contributions_pending ON contributions (project) WHERE state = 'pending';
+
+    CREATE TRIGGER settled_is_not_replaced BEFORE INSERT ON contributions
+    WHEN EXISTS (
+        SELECT 1 FROM contributions
+        WHERE (number = NEW.number OR (project = NEW.project AND id = NEW.id)) AND state <> 'pending'
+    ) BEGIN SELECT RAISE(IGNORE); END;
+
+    CREATE TRIGGER settled_is_not_changed BEFORE UPDATE ON contributions
+    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution never changes'); END;
+
+    CREATE TRIGGER settled_is_not_deleted BEFORE DELETE ON contributions
+    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution is never deleted'); END;
+
+    CREATE TRIGGER contribution_keeps_its_name BEFORE UPDATE OF number, project, id, recorded_at ON contributions
+    BEGIN SELECT RAISE(ABORT, 'a contribution keeps its project, id and time'); END;
+
+    CREATE TABLE positions (
+        project TEXT PRIMARY KEY,
+        position INTEGER NOT NULL CHECK (position >= 0),
+        saved_at REAL NOT NULL
+    ) STRICT;
+
+    CREATE TABLE evaluations (
+        number INTEGER PRIMARY KEY,
+        project TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        loss REAL, -- NULL stands for "not a number", which SQLite does not have
+        measured_at REAL NOT NULL
+    ) STRICT;
+
+    CREATE INDEX evaluations_of_project ON evaluations (project);
+    """,
+)
+"""What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
+
+_RECORD: Final = """
+    INSERT INTO contributions (project, id, epoch, samples, state, reason, peers, recorded_at, settled_at)
+    VALUES (:project, :id, :epoch, :samples, :state, :reason, :peers, :now, iif(:state = 'pending', NULL, :now))
+    ON CONFLICT (project, id) DO UPDATE SET
+        epoch = excluded.epoch, samples = excluded.samples, state = excluded.state, reason = excluded.reason,
+        peers = excluded.peers, settled_at = excluded.settled_at
+"""
+_SAVE_POSITION: Final = """
+    INSERT INTO positions (project, position, saved_at) VALUES (?, ?, ?)
+    ON CONFLICT (project) DO UPDATE SET position = excluded.position, saved_at = excluded.saved_at
+"""
+_SAVE_EVALUATION: Final = "INSERT INTO evaluations (project, epoch, loss, measured_at) VALUES (?, ?, ?, ?)"
+_CONTRIBUTIONS: Final = """
+    SELECT id, epoch, samples, state, reason, peers FROM contributions
+    WHERE (?1 IS NULL OR project = ?1) ORDER BY number
+"""
+_PENDING: Final = """
+    SELECT id, epoch, samples, state, reason, peers FROM contributions
+    WHERE project = ? AND state = 'pending' ORDER BY number
+"""
+_TOTALS: Final = """
+    SELECT state, count(*), sum(samples) FROM contributions WHERE (?1 IS NULL OR project = ?1) GROUP BY state
+"""
+
+
+class SqliteLedger:
+    """Implements ports.Ledger. Opens the file at the first call; from then on it belongs to that thread, `close` too.
+
+    Other processes may read, and even write, at the same time through ledgers of their own.
+    """
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._path = path
+        self._clock = clock or SystemClock()
+        self._opened: sqlite3.Connection | None = None
+
+    def record(self, project_id: str, contribution: Contribution) -> None:
+        values = {
+            "project": project_id,
+            "id": contribution.id,
+            "epoch": contribution.epoch,
+            "samples": contribution.samples,
+            "state": contribution.state.value,
+            "reason": contribution.reason,
+            "peers": contribution.peers,
+            "now": self._clock.wall(),
+        }
+        with self._connection() as connection:
+            connection.execute(_RECORD, values)
+
+    def pending(self, project_id: str) -> Sequence[Contribution]:
+        with self._connection() as connection:
+            return [_contribution(row) for row in connection.execute(_PENDING, (project_id,))]
+
+    def totals(self, project_id: str | None = None) -> Totals:
+        with self._connection() as connection:
+            rows = connection.execute(_TOTALS, (project_id,)).fetchall()
+        return Totals(**{state: Tally(count, samples) for state, count, samples in rows})
+
+    def contributions(self, project_id: str | None = None) -> Sequence[Contribution]:
+        with self._connection() as connection:
+            return [_contribution(row) for row in connection.execute(_CONTRIBUTIONS, (project_id,))]
+
+    def save_position(self, project_id: str, position: int) -> None:
+        with self._connection() as connection:
+            connection.execute(_SAVE_POSITION, (project_id, position, self._clock.wall()))
+
+    def position(self, project_id: str) -> int:
+        with self._connection() as connection:
+            row = connection.execute("SELECT position FROM positions WHERE project = ?", (project_id,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def save_evaluation(self, project_id: str, evaluation: Evaluation) -> None:
+        loss = None if math.isnan(evaluation.loss) else evaluation.loss
+        with self._connection() as connection:
+            connection.execute(_SAVE_EVALUATION, (project_id, evaluation.epoch, loss, self._clock.wall()))
+
+    def evaluations(self, project_id: str) -> Sequence[Evaluation]:
+        query = "SELECT epoch, loss FROM evaluations WHERE project = ? ORDER BY number"
+        with self._connection() as connection:
+            rows = connection.execute(query, (project_id,)).fetchall()
+        return [Evaluation(epoch, math.nan if loss is None else loss) for epoch, loss in rows]
+
+    def projects(self) -> Sequence[str]:
+        with self._connection() as connection:
+            rows = connection.execute("SELECT project FROM contributions GROUP BY project ORDER BY min(number)")
+            return [project for (project,) in rows]
+
+    def close(self) -> None:
+        connection, self._opened = self._opened, None
+        if connection is not None:
+            with self._translated():
+                connection.close()
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._translated():
+            if self._opened is None:
+                self._opened = _open(self._path)
+            yield self._opened
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a mistake of ours, such as the wrong thread; the caller's log should show it as it is
+        except (sqlite3.Error, OverflowError, OSError) as error:
+            raise _storage_error(self._path, error) from error
+
+
+def _contribution(row: tuple[str, int, int, str, str, int]) -> Contribution:
+    contribution_id, epoch, samples, state, reason, peers = row
+    return Contribution(contribution_id, epoch, samples, ContributionState(state), reason, peers)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    _make_private(path)
+    # without isolation_level every statement is a transaction of its own, and durable when it returns
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    """SQLite would make the file readable for everybody the umask permits.
+
+    An existing one is not even opened: closing it would drop the locks of another connection in this process.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    if _version(connection) > len(MIGRATIONS):
+        raise StorageError(
+            f"The ledger {path} was written by a later version of skep.", "Install that version, or a later one."
+        )
+    if _version(connection) == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(connection)  # again: another process may have been first
+        for script in MIGRATIONS[version:]:
+            for statement in _statements(script):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, since sqlite3's executescript would commit in between."""
+    statement = ""
+    for piece in script.split(";"):
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            if statement.strip("; \n"):
+                yield statement
+            statement = ""
+
+
+_DAMAGED: Final = "Nothing was changed. Keep a copy of this file; with it moved away, skep begins a new ledger."
+_REASONS: Final = {
+    sqlite3.SQLITE_FULL: (
+        "The disk is full: the ledger {path} cannot be written.",
+        "Free some space on this disk. What was recorded before is kept.",
+    ),
+    sqlite3.SQLITE_NOTADB: ("The ledger {path} is damaged: it is no SQLite file.", _DAMAGED),
+    sqlite3.SQLITE_CORRUPT: ("The ledger {path} is damaged.", _DAMAGED),
+    sqlite3.SQLITE_BUSY: (
+        "The ledger {path} is held by another program.",
+        "Close the program that has this file open, then try again.",
+    ),
+    sqlite3.SQLITE_IOERR: (
+        "The disk failed while the ledger {path} was in use.",
+        "Check the disk and the space left on it. What was recorded before is kept.",
+    ),
+    sqlite3.SQLITE_READONLY: ("The ledger {path} cannot be written.", "Make the file and its folder writable for you."),
+    sqlite3.SQLITE_CANTOPEN: (
+        "The ledger {path} cannot be opened.",
+        "Check that its folder exists and that you may write to it.",
+    ),
+}
+"""Words for SQLite's primary result codes."""
+
+
+def _storage_error(path: Path, error: Exception) -> StorageError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the code says more than we need
+    if code in _REASONS:
+        title, hint = _REASONS[code]
+        return StorageError(title.format(path=path), hint)
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return StorageError(f"The ledger {path} cannot be used: {said}.", "What was recorded before is kept.")

@@ -1,0 +1,221 @@
+"""Fetches a project's shard index and shards over HTTP, verifies them by hash and says what happened.
+
+It must not open what is in a shard (the worker does), and never takes a file name from a project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from skep.adapters.shard_cache import PartFile, ShardCache, free_bytes
+from skep.adapters.web import Answer, Patience, RangeRefused, Stop, Stopped, TryAgain, Web
+from skep.core import manifest
+from skep.core.errors import DataError, SkepError
+from skep.core.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
+from skep.core.model import Problem, Project, ShardIndex, ShardRef
+from skep.core.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
+from skep.ports import Post
+
+_THREADS: Final = 2
+_PROGRESS_SECONDS: Final = 0.2
+_CLOSE_SECONDS: Final = 0.5
+_PUBLISHER: Final = "Tell the project's publisher."
+
+log = logging.getLogger(__name__)
+
+
+class HttpShards:
+    """The engine's source of training data. Threads start with the first request."""
+
+    def __init__(
+        self,
+        cache_folder: Path,
+        *,
+        limit_bytes: int,
+        keep_free_bytes: int,
+        patience: Patience | None = None,
+        free_space: Callable[[Path], int] = free_bytes,
+    ) -> None:
+        """`limit_bytes` for this folder, `keep_free_bytes` on its disk."""
+        self._cache = ShardCache(
+            cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
+        )
+        self._stop = Stop()
+        self._web = Web(patience or Patience(), self._stop)
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Post]] = {}
+        self._index_address = ""
+
+    def fetch_index(self, project: Project, post: Post) -> None:
+        """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
+
+        def job() -> None:
+            plan = manifest.parse(project.manifest.encode())
+            index = self._fetch_index(
+                plan.data.index, plan.data.sha256, plan.recipe.sequence_length, plan.recipe.model.vocabulary
+            )
+            post(IndexArrived(index))
+
+        self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
+
+    def fetch(self, shard: ShardRef, post: Post) -> None:
+        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it."""
+        with self._lock:
+            if waiting := self._waiting.get(shard.sha256):
+                waiting.append(post)
+                return
+            self._waiting[shard.sha256] = [post]
+        self._enqueue(lambda: self._report(lambda: self._fetch(shard), lambda problem: self._fail(shard, problem)))
+
+    def close(self) -> None:
+        """Stops downloads within a second; partial files stay. Nothing is posted afterwards."""
+        self._stop.set()
+        for _ in self._threads:
+            self._jobs.put(None)
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for thread in self._threads:
+            # one that still waits for a connection is left behind: it is a daemon and writes nothing any more
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    # --- threads
+
+    def _enqueue(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+        if len(self._threads) < _THREADS:
+            thread = threading.Thread(target=self._run, name=f"shards-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _run(self) -> None:
+        while job := self._jobs.get():
+            try:
+                self._stop.check()
+                job()
+            except Stopped:
+                return
+
+    def _report(self, job: Callable[[], None], fail: Callable[[Problem], None]) -> None:
+        try:
+            job()
+        except Stopped:
+            raise
+        except SkepError as error:
+            self._stop.check()
+            fail(error.problem)
+        except Exception:
+            # whoever asked waits for an answer, so no error may end the thread in silence
+            log.exception("a download failed in an unforeseen way")
+            fail(Problem("Training data could not be fetched.", "The log says more. Try again later."))
+
+    # --- the index
+
+    def _fetch_index(self, address: str, sha256: str, sequence_length: int, vocabulary: int) -> ShardIndex:
+        raw = self._web.persist(lambda: self._download_index(address))
+        if hashlib.sha256(raw).hexdigest() != sha256:
+            raise DataError("The project's shard index does not match its hash and was thrown away.", _PUBLISHER)
+        index = parse_index(raw, sequence_length, vocabulary)
+        self._index_address = address
+        return index
+
+    def _download_index(self, address: str) -> bytes:
+        raw = bytearray()
+        with self._web.get(address, "the project's shard index") as answer:
+            for chunk in answer.chunks():
+                raw += chunk
+                if len(raw) > INDEX_BYTES_LIMIT:
+                    raise DataError(
+                        f"The project's shard index is larger than {INDEX_BYTES_LIMIT // 1024} KiB.", _PUBLISHER
+                    )
+        return bytes(raw)
+
+    # --- shards
+
+    def _fetch(self, shard: ShardRef) -> None:
+        path = self._cache.find(shard) or self._download(shard)
+        for post in self._done(shard):
+            post(ShardArrived(shard.sha256, str(path)))
+
+    def _fail(self, shard: ShardRef, problem: Problem) -> None:
+        for post in self._done(shard):
+            post(ShardFailed(shard.sha256, problem))
+
+    def _done(self, shard: ShardRef) -> list[Post]:
+        with self._lock:
+            return self._waiting.pop(shard.sha256)
+
+    def _download(self, shard: ShardRef) -> Path:
+        if not self._index_address:
+            raise DataError("Training data was asked for before the project's shard index.", "Join the project again.")
+        address = shard_address(self._index_address, shard.sha256)
+        with self._cache.room(shard):
+            self._web.persist(lambda: self._attempt(shard, address))
+            self._stop.check()
+            return self._cache.keep(shard)
+
+    def _attempt(self, shard: ShardRef, address: str) -> None:
+        """One try to make the part file whole and right. Raises DataError, TryAgain, StorageError, Stopped."""
+        with PartFile(self._cache.part(shard), shard.bytes) as file:
+            resumed = file.have > 0
+            if file.have < shard.bytes:
+                resumed = self._receive(shard, address, file)
+            if file.sha256 == shard.sha256:
+                return
+        self._cache.throw_away(shard)
+        # what lay here from before may be to blame: a fresh download decides
+        kind = TryAgain if resumed else DataError
+        raise kind(f"{_named(shard)} does not match its hash and was thrown away.", _PUBLISHER)
+
+    def _receive(self, shard: ShardRef, address: str, file: PartFile) -> bool:
+        """Writes what comes. Returns whether bytes from before are part of the result."""
+        try:
+            with self._web.get(address, f"the shard {shard.sha256[:12]}…", file.have) as answer:
+                if answer.start == 0:
+                    file.restart()
+                resumed = answer.start > 0
+                self._write(shard, answer, file)
+        except RangeRefused:
+            file.restart()
+            raise
+        if file.have < shard.bytes:
+            raise TryAgain(f"The connection to the data server {answer.host} broke off.", "Try again later.")
+        return resumed
+
+    def _write(self, shard: ShardRef, answer: Answer, file: PartFile) -> None:
+        if answer.length is not None and answer.start + answer.length != shard.bytes:
+            file.restart()
+            raise _wrong_size(shard, answer)
+        last_said = float("-inf")
+        for chunk in answer.chunks():
+            if file.have + len(chunk) > shard.bytes:
+                file.restart()
+                raise _wrong_size(shard, answer)
+            file.write(chunk)
+            if time.monotonic() - last_said >= _PROGRESS_SECONDS:
+                last_said = time.monotonic()
+                self._say_progress(shard, file.have)
+
+    def _say_progress(self, shard: ShardRef, have: int) -> None:
+        with self._lock:
+            waiting = tuple(self._waiting[shard.sha256])
+        for post in waiting:
+            post(ShardProgress(shard.sha256, have, shard.bytes))
+
+
+def _named(shard: ShardRef) -> str:
+    return f"The shard {shard.sha256[:12]}…"
+
+
+def _wrong_size(shard: ShardRef, answer: Answer) -> DataError:
+    return DataError(
+        f"{_named(shard)} on the data server {answer.host} has not the {shard.bytes} bytes the index promises.",
+        _PUBLISHER,
+    )

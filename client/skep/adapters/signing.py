@@ -1,0 +1,181 @@
+"""Ed25519 keys and signatures of manifests: key files, the detached signature file, and its verification.
+
+The signature is checked before the manifest is parsed. It must not decide whom to trust; the catalogue pins keys.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from skep.adapters.atomic import atomic_create, atomic_write
+from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
+from skep.core.manifest import Manifest, fingerprint, parse
+from skep.core.manifest_fields import KEY_BYTES, KEY_PREFIX, Field, FieldError, Object, Pattern, PublicKey, Whole
+from skep.core.manifest_types import MANIFEST_BYTES_LIMIT
+from skep.core.strict_json import read_object
+
+PREFIX: Final = b"skep manifest v1\n"
+"""Goes before the signed bytes, so that a signature of something else can never pass for a manifest's."""
+SIGNATURE_FILE_LIMIT: Final = 4096
+KEY_FILE_LIMIT: Final = 1024
+SIGNATURE_SUFFIX: Final = ".sig"
+PUBLIC_SUFFIX: Final = ".pub"
+
+_SIGNATURE_FIELDS: Final[dict[str, Field]] = {
+    "format": Whole(1, 1),
+    "key": PublicKey(),
+    "signature": Pattern(r"[A-Za-z0-9+/]{86}==", "64 bytes in base64"),
+}
+
+
+def make_key(path: Path) -> bytes:
+    """Make a publisher's key: private at `path` (0600), public beside it. Returns the public key.
+
+    Raises BadInput when a key is there already: a lost key can never sign for its projects again.
+    """
+    private = Ed25519PrivateKey.generate()
+    public = private.public_key().public_bytes_raw()
+    content = base64.b64encode(private.private_bytes_raw()) + b"\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        atomic_create(path, content, mode=0o600)
+        if path.read_bytes() != content:
+            raise BadInput(f"There is a key at {path} already.", "Keep it, or choose another place with --out.")
+        atomic_write(path.with_name(path.name + PUBLIC_SUFFIX), _public_text(public), mode=0o644)
+    except OSError as error:
+        raise StorageError(
+            f"The key cannot be written to {path}: {error.strerror or error}.", "Choose another place with --out."
+        ) from None
+    return public
+
+
+def ensure_key(path: Path) -> bytes:
+    """The public key of the key file at `path`, made if it is missing."""
+    there = os.path.exists(path)  # noqa: PTH110 - says no where Path.exists raises
+    return _load_private(path).public_key().public_bytes_raw() if there else make_key(path)
+
+
+def key_text(public: bytes) -> str:
+    """A public key as it stands in a manifest."""
+    return KEY_PREFIX + base64.b64encode(public).decode()
+
+
+def _public_text(public: bytes) -> bytes:
+    return f"{key_text(public)}\nfingerprint {fingerprint(public)}\n".encode()
+
+
+def given_path(text: str) -> Path:
+    """A path as a person wrote it, ~ included. Raises ManifestError."""
+    try:
+        return Path(text.replace("\0", "?")).expanduser().absolute()
+    except RuntimeError:
+        raise ManifestError(f"There is no manifest at {text}: there is no such user.", "Check the path.") from None
+
+
+def signature_path(manifest: Path) -> Path:
+    return manifest.with_name(manifest.name + SIGNATURE_SUFFIX)
+
+
+def sign_manifest(path: Path, key: Path) -> Path:
+    """Sign the manifest at `path`, which must parse and carry this key; returns the signature file. Raises BadInput."""
+    private = _load_private(key)
+    public = private.public_key().public_bytes_raw()
+    raw = read_capped(path, MANIFEST_BYTES_LIMIT)
+    if parse(raw).publisher.key != public:
+        raise ManifestError(
+            f"The manifest {path} names another publisher key than {key}.",
+            f'Set its publisher.key to "{key_text(public)}".',
+        )
+    signature = base64.b64encode(private.sign(PREFIX + raw)).decode()
+    body = f'{{"format": 1, "key": "{key_text(public)}", "signature": "{signature}"}}\n'
+    try:
+        atomic_write(signature_path(path), body.encode(), mode=0o644)
+    except OSError as error:
+        raise StorageError(
+            f"The signature cannot be written beside {path}: {error.strerror or error}.", "Check the folder."
+        ) from None
+    return signature_path(path)
+
+
+def verify(raw: bytes, signature_file: bytes) -> bytes:
+    """The public key that signed `raw`. Raises ManifestError."""
+    body = read_object(signature_file, SIGNATURE_FILE_LIMIT, _bad_signature_file)
+    try:
+        read = Object(dict, _SIGNATURE_FIELDS).read(body, "")
+        Ed25519PublicKey.from_public_bytes(read["key"]).verify(base64.b64decode(read["signature"]), PREFIX + raw)
+    except FieldError as error:
+        raise _bad_signature_file(str(error)) from None
+    except InvalidSignature:
+        raise ManifestError(
+            "The manifest's signature does not fit it: one of the two was changed.",
+            "Get both files again from the project's publisher.",
+        ) from None
+    key: bytes = read["key"]
+    return key
+
+
+def check(raw: bytes, signature_file: bytes) -> Manifest:
+    """The manifest in `raw`, after its signature was verified and is by the publisher it names. Raises ManifestError."""
+    key = verify(raw, signature_file)
+    manifest = parse(raw)
+    if manifest.publisher.key != key:
+        raise ManifestError(
+            "The manifest is signed by another key than its publisher's.",
+            "Get both files again from the project's publisher.",
+        )
+    return manifest
+
+
+def load_verified(path: Path) -> tuple[bytes, bytes, Manifest]:
+    """Raw manifest, raw signature file and parsed manifest at `path`. Raises ManifestError."""
+    raw = read_capped(path, MANIFEST_BYTES_LIMIT)
+    signature = signature_path(path)
+    if not os.path.exists(signature):  # noqa: PTH110 - says no where Path.exists raises
+        raise ManifestError(
+            f"The manifest {path} is not signed: there is no {signature.name} beside it.",
+            "Get both files from the project's publisher.",
+        )
+    signature_file = read_capped(signature, SIGNATURE_FILE_LIMIT)
+    return raw, signature_file, check(raw, signature_file)
+
+
+def read_capped(path: Path, limit: int) -> bytes:
+    """The file's bytes; never more than `limit` + 1 are read. Raises ManifestError."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(limit + 1)
+    except FileNotFoundError:
+        raise ManifestError(f"There is no manifest at {path}.", "Check the path.") from None
+    except OSError as error:
+        raise ManifestError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from None
+    if len(raw) > limit:
+        raise ManifestError(f"{path} is larger than {limit // 1024} KiB, which no manifest is.", "Check the path.")
+    return raw
+
+
+def _bad_signature_file(phrase: str) -> SkepError:
+    return ManifestError(
+        f"The manifest's signature file is not valid: {phrase}.", "Get both files again from the project's publisher."
+    )
+
+
+def _load_private(path: Path) -> Ed25519PrivateKey:
+    try:
+        with path.open("rb") as file:
+            raw = base64.b64decode(file.read(KEY_FILE_LIMIT).strip(), validate=True)
+    except FileNotFoundError:
+        raise BadInput(f"There is no key at {path}.", "`skep key new` makes one.") from None
+    except OSError as error:
+        raise BadInput(f"The key {path} cannot be read: {error.strerror or error}.", "Check its permissions.") from None
+    except (binascii.Error, ValueError):
+        raw = b""
+    if len(raw) != KEY_BYTES:
+        raise BadInput(f"{path} is not a key made by `skep key new`.", "Check the path.")
+    return Ed25519PrivateKey.from_private_bytes(raw)

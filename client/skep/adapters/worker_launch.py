@@ -1,0 +1,53 @@
+"""How the worker's process is launched: command, environment, session. It must not know what is said to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+COMMAND: Final = (sys.executable, "-m", "skep.worker.main")
+
+_PASSED_ON: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+    "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH",
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
+)  # fmt: skip
+"""What the worker needs of our environment: to find programs, libraries and devices. No tokens, no proxies."""
+
+
+def spawn(command: Sequence[str], run_folder: Path, threads: int) -> subprocess.Popen[bytes]:
+    """The process, in `run_folder` and a session of its own, with three unbuffered pipes. Raises OSError.
+
+    `threads` 0 leaves their number to the libraries.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=run_folder,
+        env=_environment(os.environ, run_folder, threads),
+        start_new_session=True,
+        umask=0o077,
+    )
+
+
+def _environment(ours: Mapping[str, str], run_folder: Path, threads: int) -> dict[str, str]:
+    environment = {name: ours[name] for name in _PASSED_ON if name in ours} | {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor",
+        # without it glibc keeps the memory of large tensors: a third more for the same training
+        "MALLOC_MMAP_THRESHOLD_": "65536",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONSAFEPATH": "1",
+        "TMPDIR": str(run_folder),
+    }
+    return environment | ({"OMP_NUM_THREADS": str(threads)} if threads > 0 else {})

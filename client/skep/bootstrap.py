@@ -1,0 +1,242 @@
+"""The one place that picks the real parts: adapters for the ports, an engine made of them, and the control socket.
+
+It must not decide anything; front ends call it and see ports, the engine and plain data. Nothing starts before it is
+asked for, and what is started here is a context manager that ends it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from skep.adapters import control_socket, signing
+from skep.adapters.catalogue import FileCatalogue
+from skep.adapters.clock import SystemClock
+from skep.adapters.control_socket import ControlServer
+from skep.adapters.gpu import LocalDevices
+from skep.adapters.identity import FileIdentity
+from skep.adapters.ledger_sqlite import SqliteLedger
+from skep.adapters.logs import collect_logs, open_log
+from skep.adapters.paths import Home, make_run_folder
+from skep.adapters.pause_file import PauseFile
+from skep.adapters.process_tree import sweep_leftovers
+from skep.adapters.settings_file import SettingsFile
+from skep.adapters.shard_cache import free_bytes
+from skep.adapters.shards_http import HttpShards
+from skep.adapters.single_instance import InstanceLock
+from skep.adapters.tcp_port import check_free
+from skep.adapters.worker_process import WorkerProcess
+from skep.core import control, manifest
+from skep.core import fit as fit_check
+from skep.core import messages as m
+from skep.core.errors import BadInput, DoesNotFit, NotRunning
+from skep.core.fit import Fit, Verdict
+from skep.core.manifest import Manifest, parse
+from skep.core.model import Project
+from skep.core.settings import Value
+from skep.engine import Engine
+from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, SettingsStore
+
+GB: Final = 1_000_000_000
+_LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a front end holds while it is in a swarm."""
+
+    engine: Engine
+    clock: Clock
+
+
+def clock() -> Clock:
+    return SystemClock()
+
+
+def devices() -> Devices:
+    return LocalDevices()
+
+
+def settings(home: Home) -> SettingsStore:
+    return SettingsFile(home.settings_file)
+
+
+def identity(home: Home) -> Identity:
+    home.create()
+    return FileIdentity(home.identity_file)
+
+
+def catalogue(home: Home) -> Catalogue:
+    home.create()
+    return FileCatalogue(home.projects_folder)
+
+
+def add_project(home: Home, source: str, *, consent: bool) -> Project:
+    """Verify and keep the manifest at a path or URL. `consent` lets a new revision use more than before.
+
+    Raises ManifestError, StorageError.
+    """
+    home.create()
+    return FileCatalogue(home.projects_folder).add(source, consent=consent)
+
+
+def check_fit(home: Home, project: Project) -> Sequence[str]:
+    """Remarks on how the project fits this computer. Raises DoesNotFit with why it is too big, ManifestError."""
+    plan = parse(project.manifest.encode())
+    check_expiry(plan)
+    found = fit(home, plan)
+    if found.verdict is Verdict.TOO_BIG:
+        raise DoesNotFit(" ".join(found.reasons), "Nothing was downloaded. Choose a smaller project.")
+    return found.reasons
+
+
+def fit(home: Home, plan: Manifest) -> Fit:
+    """What the fit check says about this computer as it is now."""
+    home.create()
+    disk = free_bytes(home.root)
+    return fit_check.check(plan, devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+
+
+def read_manifest(path: str) -> Manifest:
+    """The manifest in a file, its signature checked; nothing of it is kept. Raises ManifestError, BadInput."""
+    if "://" in path:
+        raise BadInput("Only a file can be looked at without keeping it.", f"skep project add {path} fetches it.")
+    return signing.load_verified(signing.given_path(path))[2]
+
+
+def known_manifest(home: Home, name: str) -> Manifest:
+    """The manifest of a project in the catalogue. Raises BadInput."""
+    return parse(catalogue(home).find(name).manifest.encode())
+
+
+def check_expiry(plan: Manifest) -> None:
+    """Raises ManifestError when the manifest has expired."""
+    manifest.check_expiry(plan, datetime.now(UTC))
+
+
+def publisher_key(home: Home) -> Path:
+    """Where this home's own publisher key lies."""
+    return home.keys_folder / "publisher.key"
+
+
+def make_key(path: Path) -> tuple[bytes, str]:
+    """A new publisher's key at `path`: the public key, raw and as a manifest names it. Raises BadInput."""
+    public = signing.make_key(path)
+    return public, signing.key_text(public)
+
+
+def sign(path: Path, key: Path) -> Path:
+    """Sign a manifest; the signature file. Raises ManifestError, BadInput."""
+    return signing.sign_manifest(path, key)
+
+
+@contextmanager
+def ledger(home: Home) -> Iterator[Ledger]:
+    """The ledger for one look from the calling thread. Raises StorageError."""
+    home.create()
+    opened = SqliteLedger(home.ledger_file)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@contextmanager
+def hold(home: Home) -> Iterator[None]:
+    """Make the home ours alone meanwhile, and collect its log. Raises AlreadyRunning, StorageError."""
+    home.create()
+    with InstanceLock(home.lock_file), collect_logs(home.logs_folder, "skep"):
+        sweep_leftovers(_registry(home))
+        yield
+
+
+@contextmanager
+def build(home: Home, join: m.Join) -> Iterator[Parts]:
+    """An engine that is to carry out `join`, not started yet, and other terminals' way to it. Hold the home first.
+
+    Raises SettingsError, BadInput when the port that the settings name is taken.
+    """
+    values = settings(home).load()
+    host = listen_host(addresses(join))
+    check_free(host, int(values["network.port"]))
+    shards = HttpShards(
+        home.cache_folder,
+        limit_bytes=_bytes(values["disk.cache_gb"]),
+        keep_free_bytes=_bytes(values["disk.keep_free_gb"]),
+    )
+
+    def make_worker(post: Post) -> WorkerProcess:
+        return WorkerProcess(
+            post,
+            registry_file=_registry(home),
+            make_run_folder=make_run_folder,
+            stderr_log=open_log(home.logs_folder, "worker"),
+        )
+
+    engine = Engine(
+        clock=SystemClock(),
+        make_worker=make_worker,
+        open_ledger=lambda: SqliteLedger(home.ledger_file),
+        shards=shards,
+        settings=settings(home),
+        pauses=PauseFile(home.pause_file),
+        identity=identity(home),
+        listen_host=host,
+    )
+    with serve(home, engine):
+        yield Parts(engine, SystemClock())
+
+
+def _registry(home: Home) -> Path:
+    return home.root / "worker.json"
+
+
+def _bytes(gigabytes: Value) -> int:
+    return int(float(gigabytes) * GB)
+
+
+def addresses(join: m.Join) -> Sequence[str]:
+    """Every address the swarm may be reached at."""
+    return (*parse(join.project.manifest.encode()).peers, *join.seeds)
+
+
+def listen_host(peers: Sequence[str]) -> str:
+    """Where to listen: a swarm that lives on this computer's loopback alone need not be open to the network."""
+    if peers and all(_LOOPBACK.match(peer) for peer in peers):
+        return "127.0.0.1"
+    return "0.0.0.0"  # noqa: S104 - other peers connect to us; that is how averaging works
+
+
+@contextmanager
+def serve(home: Home, engine: Engine) -> Iterator[None]:
+    """Let other terminals ask and command the engine meanwhile."""
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        said, commands = control.decide(request, engine.snapshot)
+        for command in commands:
+            engine.post(command)
+        return said
+
+    with ControlServer(home.control_file, answer):
+        yield
+
+
+def ask(home: Home, request: dict[str, Any]) -> dict[str, Any]:
+    """The running skep's answer. Raises NotRunning, or what the answer says went wrong."""
+    return control.result(control_socket.ask(home.control_file, request))
+
+
+def change_settings(home: Home, values: dict[str, Value]) -> None:
+    """Let the running skep set and save these, or save them where none runs. Raises SkepError."""
+    try:
+        ask(home, {"verb": "settings", "values": values})
+    except NotRunning:
+        home.create()
+        settings(home).save(values)

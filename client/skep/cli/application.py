@@ -1,0 +1,101 @@
+"""One command from its arguments to its exit code; the last resort that keeps tracebacks from people.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 130 interrupted before there was anything to leave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import skep
+from skep.adapters.logs import open_log
+from skep.adapters.paths import Home, default_home
+from skep.cli import demo, join, keys, machine, practice, projects, remote, settings, stats
+from skep.cli.interrupt import INTERRUPTED
+from skep.cli.parser import Context, Parser, Verbs, options
+from skep.cli.terminal import Terminal
+from skep.core.errors import BadInput, SkepError
+from skep.core.model import Problem
+
+_GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
+    join.add,
+    remote.add,
+    stats.add,
+    settings.add,
+    projects.add,
+    keys.add,
+    machine.add,
+    practice.add,
+    demo.add,
+)
+
+
+def parser() -> Parser:
+    made = Parser(
+        prog="skep",
+        description="Lend this computer's idle GPU to open, peer-to-peer model training.",
+        parents=[options()],
+    )
+    made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help="print the version")
+    verbs = Verbs(made)
+    for add in _GROUPS:
+        add(verbs)
+    return made
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Carry out one command; returns its exit code and raises nothing but KeyboardInterrupt."""
+    terminal = Terminal(json="--json" in arguments)
+    home: Home | None = None
+    try:
+        if "--version" in arguments and terminal.json:
+            terminal.object({"version": skep.__version__})
+            return 0
+        parsed = parser().parse_args(arguments)
+        home = _home(parsed, environ)
+        home.check()
+        return int(parsed.act(Context(terminal, home, environ), parsed))
+    except SkepError as error:
+        terminal.problem(error.problem)
+        return error.exit_code
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as error:  # noqa: BLE001 - the last resort: a bug becomes a sentence and a log entry
+        terminal.problem(_our_own(error, home))
+        return 1
+
+
+def _home(parsed: argparse.Namespace, environ: Mapping[str, str]) -> Home:
+    chosen = getattr(parsed, "home", None)
+    if chosen is None:
+        return Home(default_home(environ))
+    if not chosen or "\0" in chosen:
+        raise BadInput("--home needs the name of a folder.")
+    return Home(Path(chosen).expanduser().absolute())
+
+
+def _reader_gone() -> int:
+    # what we printed to was closed, as by `| head`; without this the interpreter complains while it ends
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _our_own(error: Exception, home: Home | None) -> Problem:
+    title = f"skep met a mistake of its own ({type(error).__name__}) and ended this command."
+    if home is None:
+        return Problem(title)
+    try:
+        home.create()
+        open_log(home.logs_folder, "terminal").error("unexpected", exc_info=error)
+    except (SkepError, OSError):
+        return Problem(title, "The details could not be written to a log.")
+    return Problem(title, f"The details are in the log in {home.logs_folder}.")

@@ -1,0 +1,138 @@
+"""The verb `demo`: a practice swarm and this computer in it, by the path every project takes, with a report."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from skep import bootstrap
+from skep.adapters.paths import Home
+from skep.cli import present, words
+from skep.cli.ending import Course, Ending, Goal
+from skep.cli.faces import face
+from skep.cli.interrupt import INTERRUPTED, Interrupts
+from skep.cli.join import known, remarks
+from skep.cli.parser import Context, Verbs
+from skep.cli.practice_process import PracticeProcess
+from skep.cli.run import Run
+from skep.core.messages import Join
+from skep.core.model import Problem, Tally, Totals
+
+GOAL: Final = Goal(confirmed=5, loss_ratio=0.8)
+LIMIT: Final = 210.0
+"""Seconds of the whole demo until it leaves, whatever was reached; under 4 minutes with the farewell."""
+POLITE: Final = 8.0
+"""Seconds the practice swarm may take to end by itself."""
+HURRIED: Final = 0.4
+"""The same after Ctrl-C, counted from when this computer has left."""
+
+
+def add(verbs: Verbs) -> None:
+    verbs.verb("demo", _demo, "see it work: a practice swarm, this computer joining it, and a report")
+
+
+def _demo(context: Context, _arguments: argparse.Namespace) -> int:
+    started = time.monotonic()
+    root = Path(tempfile.mkdtemp(prefix="skep-demo-"))
+    own = Context(context.terminal, Home(root / "home"), context.environ)
+    swarm = PracticeProcess(own.home.root, root / "run", own.environ)
+    interrupts = Interrupts(swarm.ask)
+    with interrupts:
+        try:
+            return _in_home(own, swarm, interrupts, started)
+        finally:
+            swarm.end(HURRIED if interrupts.asked else POLITE)
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, started: float) -> int:
+    own.home.create()
+    own.terminal.note(f"The demo has a home of its own, {own.home.root}, and removes it at the end.")
+    own.terminal.note("Starting a practice swarm on this computer …")
+    swarm.start()
+    manifest = swarm.manifest(lambda: interrupts.asked)
+    if manifest is None:
+        return INTERRUPTED
+    with bootstrap.hold(own.home):
+        project = known(own, str(manifest))
+        remarks(own, project)
+        join = Join(project)
+        with bootstrap.build(own.home, join) as parts:
+            ending = Ending(goal=GOAL, total_seconds=LIMIT - (time.monotonic() - started))
+            run = Run(parts, face(own.terminal), ending)
+            code = run.go(join, interrupts)
+    return INTERRUPTED if interrupts.asked else _report(own, run, code)
+
+
+def _report(own: Context, run: Run, code: int) -> int:
+    report = Report.of(run.course, run.snapshot.totals)
+    own.terminal.show({"event": "report"} | report.body(), ["", *report.lines()])
+    shortfall = report.shortfall(GOAL)
+    if shortfall is None:
+        return code
+    own.terminal.problem(shortfall)
+    return 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the demo shows at the end. Losses in nats per token, on the held-out shard."""
+
+    first_loss: float | None
+    last_loss: float | None
+    loss_ratio: float | None
+    totals: Totals
+    bytes_sent: int
+    bytes_received: int
+    peers: int
+    confirmed: int
+
+    @classmethod
+    def of(cls, course: Course, totals: Totals) -> Report:
+        first, last = (course.losses[0], course.losses[-1]) if course.losses else (None, None)
+        return cls(
+            first_loss=first,
+            last_loss=last,
+            loss_ratio=course.loss_ratio,
+            totals=totals,
+            bytes_sent=course.bytes_sent,
+            bytes_received=course.bytes_received,
+            peers=course.peers,
+            confirmed=course.confirmed,
+        )
+
+    def body(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        ratio = "" if self.loss_ratio is None else f" ({self.loss_ratio:.2f} of the first)"
+        totals = self.totals
+        rows = (
+            ("Held-out loss", f"{words.figure(self.first_loss, 3)} → {words.figure(self.last_loss, 3)}{ratio}"),
+            ("Confirmed", _epochs(totals.confirmed)),
+            ("Pending", _epochs(totals.pending)),
+            ("Lost", _epochs(totals.lost)),
+            ("Averaged with", words.plural(self.peers, "other peer")),
+            ("Traffic", f"{words.size(self.bytes_sent)} up · {words.size(self.bytes_received)} down"),
+        )
+        return [f"{label:<15}{text}" for label, text in rows]
+
+    def shortfall(self, goal: Goal) -> Problem | None:
+        """Why the demo did not show what it set out to show; None when it did."""
+        if self.confirmed < goal.confirmed:
+            count = words.plural(self.confirmed, "epoch was", "epochs were")
+            title = f"Only {count} averaged with another peer, of at least {goal.confirmed}."
+        elif self.loss_ratio is None or self.loss_ratio > goal.loss_ratio:
+            title = f"The held-out loss did not fall to {goal.loss_ratio} of where it began."
+        else:
+            return None
+        return Problem(title, "A busy computer is the usual reason; close other programs and try again.")
+
+
+def _epochs(tally: Tally) -> str:
+    return f"{words.plural(tally.contributions, 'epoch')} ({present.samples(tally)})"

@@ -1,0 +1,59 @@
+"""The verbs about this computer: `devices` and `identity`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from skep import bootstrap
+from skep.cli import words
+from skep.cli.parser import Context, Verbs
+from skep.cli.terminal import table
+from skep.core.model import Device, DeviceKind
+
+
+def add(verbs: Verbs) -> None:
+    verbs.verb("devices", _devices, "list what can train here, or why it cannot")
+    verbs.verb("identity", _identity, "show this computer's peer id in the swarms")
+
+
+def _devices(context: Context, _arguments: argparse.Namespace) -> int:
+    devices = bootstrap.devices().list()
+    heading = ("Device", "Name", "Memory", "Driver", "Now", "For training")
+    context.terminal.show(
+        {"devices": [{"id": name(device)} | asdict(device) for device in devices]},
+        [table(heading, (_row(device) for device in devices))],
+    )
+    return 0
+
+
+def name(device: Device) -> str:
+    """How the setting compute.device calls it."""
+    return str(device.kind) if device.kind is DeviceKind.CPU else f"{device.kind}:{device.index}"
+
+
+def _row(device: Device) -> tuple[str, ...]:
+    use = device.unusable or "usable"
+    return (name(device), device.name, _memory(device), device.driver or words.MISSING, _now(device), use)
+
+
+def _memory(device: Device) -> str:
+    if device.memory_total is None:
+        return words.MISSING
+    total = words.size(device.memory_total)
+    return total if device.memory_free is None else f"{words.size(device.memory_free)} free of {total}"
+
+
+def _now(device: Device) -> str:
+    readings = (
+        None if device.temperature is None else f"{device.temperature:.0f}{words.THIN}°C",
+        None if device.power is None else f"{device.power:.0f}{words.THIN}W",
+        None if device.utilisation is None else f"{words.percent(device.utilisation)} in use",
+    )
+    return " · ".join(reading for reading in readings if reading) or words.MISSING
+
+
+def _identity(context: Context, _arguments: argparse.Namespace) -> int:
+    identity = bootstrap.identity(context.home)
+    context.terminal.show({"peer_id": identity.peer_id, "path": str(identity.path)}, [identity.peer_id])
+    return 0

@@ -1,0 +1,48 @@
+"""The verb `practice`: a swarm of this computer's own, to try skep with. It holds neither lock nor control socket."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+from pathlib import Path
+
+from skep.cli import arguments as spelled
+from skep.cli.interrupt import Interrupts
+from skep.cli.parser import Context, Verbs
+
+
+def add(verbs: Verbs) -> None:
+    parser = verbs.verb("practice", _practice, "run a small swarm on this computer until Ctrl-C, to try skep with")
+    parser.add_argument(
+        "--peers", metavar="N", type=spelled.count, default=1, help="training peers beside the seed (1)"
+    )
+    parser.add_argument("--port", metavar="P", type=spelled.port, default=0, help="TCP port of the seed (a free one)")
+    # for `skep demo`, which holds the other end: however it ends, the practice swarm ends with it
+    parser.add_argument("--until-eof", action="store_true", help=argparse.SUPPRESS)
+
+
+def _practice(context: Context, arguments: argparse.Namespace) -> int:
+    from skep.host import practice  # noqa: PLC0415 - it brings numpy, which no other verb should wait for
+
+    stop = threading.Event()
+
+    def announce(manifest: Path) -> None:
+        context.terminal.show({"event": "practice", "manifest": str(manifest)}, [str(manifest)])
+        context.terminal.note(f"The practice swarm runs. Join it with: skep join {manifest}")
+        context.terminal.note("Ctrl-C ends it.")
+
+    context.home.create()
+    if arguments.until_eof:
+        threading.Thread(target=_stop_at_eof, args=(stop,), name="parent", daemon=True).start()
+    with Interrupts(stop.set):
+        practice.run(context.home.root, peers=arguments.peers, port=arguments.port, announce=announce, stop=stop)
+    return 0
+
+
+def _stop_at_eof(stop: threading.Event) -> None:
+    # os.read, since closing a buffered stdin at exit would wait for this thread's lock
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    stop.set()

@@ -1,0 +1,100 @@
+"""The verbs about projects: `projects`, `project add`, `project show`, `project verify` and `project sign`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from skep import bootstrap
+from skep.cli import permission
+from skep.cli.join import is_source
+from skep.cli.parser import Context, Verbs
+from skep.cli.terminal import table
+from skep.core.manifest import Manifest
+from skep.core.manifest_warnings import warnings
+from skep.core.model import Project
+
+_NONE = "No projects yet. Add one with skep project add FILE, or start a practice swarm with skep practice."
+_NAME = "NAME|MANIFEST"
+
+
+def add(verbs: Verbs) -> None:
+    verbs.verb("projects", _list, "list the projects known here")
+    group = verbs.group("project", "add, show, verify or sign a project's manifest")
+    adding = group.verb("add", _add, "verify a manifest and keep it, with its publisher's key")
+    adding.add_argument("source", metavar="FILE|URL", help="the manifest; its signature lies beside it")
+    adding.add_argument("--consent", action="store_true", help="also when a new revision asks for more than before")
+    show = group.verb("show", _show, "show what a project downloads, sends and uses, and whether it fits")
+    show.add_argument("project", metavar=_NAME, help="a known project, or the path of a manifest")
+    verify = group.verb("verify", _verify, "check a manifest, its signature and its date")
+    verify.add_argument("project", metavar=_NAME, help="the path of a manifest, or a known project")
+    sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
+    sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
+    sign.add_argument("--key", metavar="FILE", type=Path, help="the key (the one that skep key new makes)")
+
+
+def _list(context: Context, _arguments: argparse.Namespace) -> int:
+    catalogue = bootstrap.catalogue(context.home)
+    projects, damaged = catalogue.projects(), catalogue.damaged()
+    rows = [(each.id, each.title, each.fingerprint, str(each.revision), each.source) for each in projects]
+    lines = [table(("Project", "Title", "Publisher", "Revision", "From"), rows)] if rows else []
+    problems = [{"title": each.title, "hint": each.hint} for each in damaged]
+    context.terminal.show(
+        {"projects": [described(each) for each in projects], "damaged": problems}, lines if rows or damaged else [_NONE]
+    )
+    if not context.terminal.json:
+        for each in damaged:
+            context.terminal.sentence(each)
+    return 0
+
+
+def described(project: Project) -> dict[str, Any]:
+    """A known project as JSON, without its manifest."""
+    return {
+        "id": project.id,
+        "title": project.title,
+        "run_id": project.run_id,
+        "fingerprint": project.fingerprint,
+        "revision": project.revision,
+        "source": project.source,
+    }
+
+
+def _add(context: Context, arguments: argparse.Namespace) -> int:
+    project = bootstrap.add_project(context.home, arguments.source, consent=arguments.consent)
+    lines = [f"Added {project.title}, published by {project.fingerprint}.", f"Join it with: skep join {project.id}"]
+    context.terminal.show(described(project), lines)
+    return 0
+
+
+def _show(context: Context, arguments: argparse.Namespace) -> int:
+    manifest = _manifest(context, arguments.project)
+    fit = bootstrap.fit(context.home, manifest)
+    context.terminal.show(permission.body(manifest, fit), permission.lines(manifest, fit))
+    return 0
+
+
+def _verify(context: Context, arguments: argparse.Namespace) -> int:
+    manifest = _manifest(context, arguments.project)
+    bootstrap.check_expiry(manifest)
+    sentence = (
+        f"The signature fits: {manifest.title}, revision {manifest.revision}, published by {manifest.fingerprint}, "
+        f"valid until {manifest.expires:%Y-%m-%d}."
+    )
+    doubts = warnings(manifest)
+    body = {"valid": True, "warnings": list(doubts)} | permission.outline(manifest)
+    context.terminal.show(body, [sentence, *doubts])
+    return 0
+
+
+def _manifest(context: Context, name: str) -> Manifest:
+    """The manifest, its signature checked. Raises ManifestError, BadInput."""
+    return bootstrap.read_manifest(name) if is_source(name) else bootstrap.known_manifest(context.home, name)
+
+
+def _sign(context: Context, arguments: argparse.Namespace) -> int:
+    key = arguments.key or bootstrap.publisher_key(context.home)
+    signature = bootstrap.sign(arguments.file, key)
+    context.terminal.show({"signature": str(signature)}, [f"Signed: {signature}"])
+    return 0

@@ -1,0 +1,71 @@
+"""The verb `settings`: list, get and set. A running skep is told, so that a change acts at once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from skep import bootstrap
+from skep.cli.parser import Context, Verbs
+from skep.cli.terminal import table
+from skep.core import settings as declared
+from skep.core.settings import GROUPS, SETTINGS, Setting, Value
+
+_LATER = "Settings marked with * take effect with a later version."
+
+
+def add(verbs: Verbs) -> None:
+    group = verbs.group("settings", "list, get or set what skep may use", alone=_list)
+    group.verb("list", _list, "list every setting with its value")
+    get = group.verb("get", _get, "print one setting's value")
+    get.add_argument("key", metavar="KEY", help="such as compute.share_away")
+    put = group.verb("set", _set, "change one setting; a running skep obeys at once")
+    put.add_argument("key", metavar="KEY", help="such as compute.share_away")
+    put.add_argument("value", metavar="VALUE", help="such as 30, yes or automatic")
+
+
+def _list(context: Context, _arguments: argparse.Namespace) -> int:
+    values = bootstrap.settings(context.home).load()
+    body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
+    rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
+    context.terminal.show(body, [table(("Setting", "Value", "What it does"), rows), "", _LATER])
+    return 0
+
+
+def _row(setting: Setting, value: Value) -> tuple[str, str, str]:
+    mark = "" if setting.effective else " *"
+    return (setting.key + mark, declared.show(setting.key, value), setting.help)
+
+
+def described(setting: Setting, value: Value) -> dict[str, Any]:
+    """One setting as JSON; percentages are fractions, and a bound that is not there is null."""
+    return {
+        "key": setting.key,
+        "value": value,
+        "shown": declared.show(setting.key, value),
+        "default": setting.default,
+        "label": setting.label,
+        "help": setting.help,
+        "group": GROUPS[setting.group],
+        "unit": setting.unit,
+        "minimum": setting.minimum if math.isfinite(setting.minimum) else None,
+        "maximum": setting.maximum if math.isfinite(setting.maximum) else None,
+        "choices": list(setting.choices),
+        "effective": setting.effective,
+    }
+
+
+def _get(context: Context, arguments: argparse.Namespace) -> int:
+    setting = declared.declared(arguments.key)
+    value = bootstrap.settings(context.home).load()[setting.key]
+    context.terminal.show(described(setting, value), [declared.show(setting.key, value)])
+    return 0
+
+
+def _set(context: Context, arguments: argparse.Namespace) -> int:
+    value = declared.parse(arguments.key, arguments.value)
+    bootstrap.change_settings(context.home, {arguments.key: value})
+    sentence = f"{arguments.key} is {declared.show(arguments.key, value)} now."
+    context.terminal.show(described(SETTINGS[arguments.key], value), [sentence])
+    return 0

@@ -1,0 +1,63 @@
+"""Numbers, sizes and times as a person reads them. Pure: text in, text out, no printing."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+THIN: Final = "\N{THIN SPACE}"
+MISSING: Final = "\N{EN DASH}"
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB")
+_DAY: Final = 86_400
+
+
+def number(value: int) -> str:
+    """1024 -> "1 024", with a thin space."""
+    return f"{value:,}".replace(",", THIN)
+
+
+def figure(value: float | None, digits: int = 1) -> str:
+    """A measured value with fixed digits; a dash when there is none or it is not a number."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return f"{value:,.{digits}f}".replace(",", THIN)
+
+
+def percent(share: float | None) -> str:
+    """0.2 -> "20 %"."""
+    if share is None or not math.isfinite(share):
+        return MISSING
+    return f"{share * 100:.0f}{THIN}%"
+
+
+def size(count: int) -> str:
+    """Bytes in decimal units: 3400000 -> "3.4 MB"."""
+    value = float(count)
+    for unit in _UNITS[:-1]:
+        if abs(value) < 1000:  # noqa: PLR2004 - the step between decimal units
+            return f"{value:.0f}{THIN}{unit}" if unit == "B" else f"{value:.1f}{THIN}{unit}"
+        value /= 1000
+    return f"{value:.1f}{THIN}{_UNITS[-1]}"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its two largest units: 5400 -> "1 h 30 min"."""
+    left = max(0, round(seconds))
+    parts = []
+    for name, length in (("d", _DAY), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, length)
+        if count:
+            parts.append(f"{count}{THIN}{name}")
+    return " ".join(parts[:2]) or f"0{THIN}s"
+
+
+def clock_time(wall: float, now: float, zone: tzinfo | None = None) -> str:
+    """A moment (seconds since the epoch) as "15:30", with the date when it is a day or more away."""
+    moment = datetime.fromtimestamp(wall, tz=UTC).astimezone(zone)
+    return moment.strftime("%H:%M" if abs(wall - now) < _DAY else "%Y-%m-%d %H:%M")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """1, "peer" -> "1 peer"; 3, "peer" -> "3 peers"."""
+    return f"{number(count)} {one if count == 1 else many or one + 's'}"

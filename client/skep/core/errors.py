@@ -1,0 +1,75 @@
+"""The one tree of errors; each carries the words for the user.
+
+It must not know where an error came from: adapters translate foreign exceptions into this tree.
+
+::
+
+    SkepError                 something failed; exit code 1
+    ├── BadInput              what the user or a project handed us is wrong; exit code 2
+    │   ├── ManifestError     a manifest is missing, unsigned, tampered, expired or asks for the impossible
+    │   └── SettingsError     a setting or the settings file is wrong
+    ├── DoesNotFit            this computer cannot carry the project
+    ├── SwarmError            the swarm cannot be reached, or does not give us its state
+    ├── DataError             training data cannot be fetched or is not what was promised
+    ├── StorageError          the disk is full, or a file of ours cannot be read or written
+    ├── AlreadyRunning        another skep holds this home
+    └── NotRunning            no skep is running in this home
+"""
+
+from __future__ import annotations
+
+from skep.core.model import Problem
+
+
+class SkepError(Exception):
+    """Base of all our errors.
+
+    `title` is one sentence that says what happened and where; `hint` says what to do.
+    """
+
+    exit_code = 1
+
+    def __init__(self, title: str, hint: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.hint = hint
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(self.title, self.hint)
+
+
+class BadInput(SkepError):
+    exit_code = 2
+
+
+class ManifestError(BadInput):
+    pass
+
+
+class SettingsError(BadInput):
+    pass
+
+
+class DoesNotFit(SkepError):
+    pass
+
+
+class SwarmError(SkepError):
+    pass
+
+
+class DataError(SkepError):
+    pass
+
+
+class StorageError(SkepError):
+    pass
+
+
+class AlreadyRunning(SkepError):
+    pass
+
+
+class NotRunning(SkepError):
+    pass

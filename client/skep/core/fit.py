@@ -1,0 +1,140 @@
+"""Whether this computer can carry a project: an estimate before anything is downloaded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from skep.core.manifest_types import Manifest, ModelShape
+from skep.core.model import Device, DeviceKind
+
+GB: Final = 1_000_000_000
+DEVICE_BYTES: Final = 8
+"""Per parameter on the device with offloaded optimizer and reused gradient buffers: fp32 weights and gradients."""
+HOST_BYTES: Final = 16
+"""Per parameter in the host's memory: fp32 master weights, averaged gradients, two Adam moments."""
+PEAK: Final = 2.0
+"""Loading or serving a state holds a second copy for a while."""
+CPU_PEAK_BYTES: Final = 44
+"""Per parameter at that peak where the model itself lies in the host's memory too; measured 43.5."""
+BASE_BYTES: Final = 700_000_000
+"""What a training process takes before the model: the training stack and its helper processes."""
+GENTLE: Final = 0.7
+"""Above this part of what is there, it fits, but only just."""
+FLOAT_BYTES: Final = {"none": 4, "float16": 2}
+
+
+class Verdict(StrEnum):
+    FITS = "fits"
+    FITS_GENTLY = "fits gently"
+    TOO_BIG = "too big"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The verdict, and a sentence for everything there is to say about it."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes each way and epoch, with the gradients and the state averaged once."""
+
+    up: int
+    down: int
+
+
+@dataclass(frozen=True)
+class _Want:
+    what: str
+    needed: float
+    there: float | None
+
+
+def llama_intermediate(width: int) -> int:
+    """Width of the feed-forward layer: 8/3 of the width, rounded up to a multiple of 64."""
+    return -(-8 * width // (3 * 64)) * 64
+
+
+def expected_parameters(shape: ModelShape, sequence_length: int) -> int:
+    """Exact number of trainable parameters of the model the recipe builds; input and output embeddings are one."""
+    return _llama(shape) if shape.type == "llama" else _gpt2(shape, sequence_length)
+
+
+def _gpt2(shape: ModelShape, positions: int) -> int:
+    w = shape.width
+    attention, feed_forward, norms = 4 * w * w + 4 * w, 8 * w * w + 5 * w, 4 * w
+    return (shape.vocabulary + positions) * w + shape.layers * (attention + feed_forward + norms) + 2 * w
+
+
+def _llama(shape: ModelShape) -> int:
+    w, inner = shape.width, llama_intermediate(shape.width)
+    return shape.vocabulary * w + shape.layers * (4 * w * w + 3 * w * inner + 2 * w) + w
+
+
+def parameters_of(manifest: Manifest) -> int:
+    return expected_parameters(manifest.recipe.model, manifest.recipe.sequence_length)
+
+
+def traffic_per_epoch(manifest: Manifest) -> Traffic:
+    """An upper bound: in a group of n peers, each sends and receives (n-1)/n of this twice."""
+    sync, count = manifest.sync, parameters_of(manifest)
+    gradients = count * FLOAT_BYTES[sync.grad_compression]
+    state = count * FLOAT_BYTES[sync.state_compression] // sync.average_state_every
+    return Traffic(up=2 * (gradients + state), down=2 * (gradients + state))
+
+
+def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
+    """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
+    gpu = _best_gpu(devices)
+    count, needs = parameters_of(manifest), manifest.needs
+    on_device = max(needs.vram_gb * GB, count * DEVICE_BYTES)
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * HOST_BYTES * PEAK)
+    wants = [_Want("of disk space", needs.disk_gb * GB, disk_free)]
+    if gpu is None:
+        together = max(needs.memory_gb * GB, BASE_BYTES + count * CPU_PEAK_BYTES)
+        wants.append(_Want("of memory", together, memory))
+    else:
+        wants.append(_Want("of memory", in_memory, memory))
+        wants.append(_Want(f"of memory on {gpu.name}", on_device, gpu.memory_total))
+    return _judge(wants)
+
+
+def _best_gpu(devices: Sequence[Device]) -> Device | None:
+    usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
+    return max(usable, key=lambda device: device.memory_total or 0, default=None)
+
+
+def _judge(wants: Sequence[_Want]) -> Fit:
+    known = [(want, want.there) for want in wants if want.there is not None]
+    if too_big := tuple(_too_big(want, there) for want, there in known if want.needed > there):
+        return Fit(Verdict.TOO_BIG, too_big)
+    tight = tuple(_tight(want, there) for want, there in known if want.needed > there * GENTLE)
+    return Fit(Verdict.FITS_GENTLY if tight else Verdict.FITS, tight)
+
+
+def _too_big(want: _Want, there: float) -> str:
+    needed, have = _differently(want.needed, there)
+    return f"Too big: needs {needed} {want.what}, you have {have}."
+
+
+def _tight(want: _Want, there: float) -> str:
+    return f"It needs {_gb(want.needed)} {want.what}, and you have {_gb(there)}."
+
+
+def _gb(count: float) -> str:
+    return _rounded(count, 0 if count >= 10 * GB else 1)
+
+
+def _differently(needed: float, there: float) -> tuple[str, str]:
+    """Both in words; with more digits where rounding would make them the same, which explains nothing."""
+    words = _gb(needed), _gb(there)
+    return words if words[0] != words[1] else (_rounded(needed, 3), _rounded(there, 3))
+
+
+def _rounded(count: float, digits: int) -> str:
+    return f"{count / GB:.{digits}f} GB"

@@ -1,0 +1,59 @@
+"""What must hold between the fields of a manifest: combinations that hivemind refuses late or mistrains silently. Pure.
+
+The combinations were measured on hivemind 1.1.12; the swarm tests train every legal one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from skep.core.manifest_fields import FieldError, Later
+from skep.core.manifest_types import Recipe, Schedule, Sync
+
+BYTE_VOCABULARY: Final = 256
+
+
+def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
+    """Raise FieldError for what cannot work, Later for what does not work yet."""
+    check_flags(vars(sync))
+    _check_times(sync)
+    _check_shape(recipe)
+    _check_schedule(schedule)
+    _check_not_yet(sync)
+
+
+def check_flags(sync: Mapping[str, Any]) -> None:
+    """Raise FieldError for a combination of flags that can never train."""
+    if sync["delay_grad_averaging"] and not sync["delay_optimizer_step"]:
+        raise FieldError("sync.delay_grad_averaging", "needs delay_optimizer_step: there is no gradient to step on yet")
+    if sync["delay_optimizer_step"] and not sync["offload_optimizer"]:
+        raise FieldError("sync.delay_optimizer_step", "needs offload_optimizer: the step runs beside training")
+    if sync["delay_optimizer_step"] and not sync["delay_state_averaging"]:
+        raise FieldError("sync.delay_optimizer_step", "needs delay_state_averaging: the state follows the step")
+
+
+def _check_times(sync: Sync) -> None:
+    if sync.averaging_timeout_seconds <= sync.matchmaking_seconds:
+        raise FieldError("sync.averaging_timeout_seconds", "must be longer than matchmaking_seconds")
+
+
+def _check_shape(recipe: Recipe) -> None:
+    shape = recipe.model
+    if shape.width % shape.heads:
+        raise FieldError("recipe.model.width", "must be a multiple of heads")
+    if shape.type == "llama" and shape.width // shape.heads % 2:
+        raise FieldError("recipe.model.width", "must be an even multiple of heads for llama")
+    if recipe.tokenizer == "bytes" and shape.vocabulary != BYTE_VOCABULARY:
+        raise FieldError("recipe.model.vocabulary", f"must be {BYTE_VOCABULARY} with the tokenizer bytes")
+
+
+def _check_schedule(schedule: Schedule) -> None:
+    if schedule.warmup_epochs >= schedule.total_epochs:
+        raise FieldError("schedule.warmup_epochs", "must be below total_epochs")
+
+
+def _check_not_yet(sync: Sync) -> None:
+    for name, only in (("offload_optimizer", True), ("reuse_grad_buffers", True), ("delay_grad_averaging", False)):
+        if getattr(sync, name) is not only:
+            raise Later(f"sync.{name}", f"other than {str(only).lower()} comes with a later version of skep")

@@ -1,0 +1,193 @@
+"""The nouns of skep as frozen dataclasses: what the engine knows and publishes.
+
+It must hold data only: no input or output, no decisions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What happened, in one sentence, and what the person can do about it."""
+
+    title: str
+    hint: str = ""
+
+
+class DeviceKind(StrEnum):
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    APPLE = "apple"
+    CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class Device:
+    """One thing that can compute, as the engine sees it without torch.
+
+    Bytes for memory, degrees Celsius, watts, utilisation 0..1; None where there is no source.
+    `unusable` is the reason in plain words why training cannot use it; None when it can.
+    """
+
+    kind: DeviceKind
+    index: int
+    name: str
+    memory_total: int | None = None
+    memory_free: int | None = None
+    driver: str | None = None
+    temperature: float | None = None
+    power: float | None = None
+    utilisation: float | None = None
+    unusable: str | None = None
+
+
+class Phase(StrEnum):
+    """Where the engine stands; the transitions are drawn in `session`."""
+
+    IDLE = "idle"
+    JOINING = "joining"
+    TRAINING = "training"
+    PAUSED = "paused"
+    RECOVERING = "recovering"
+    LEAVING = "leaving"
+
+
+class Stage(StrEnum):
+    """The steps of joining, in their order."""
+
+    HARDWARE = "hardware"
+    DATA = "data"
+    PEERS = "peers"
+    WARM_UP = "warm-up"
+    STATE = "state"
+
+
+@dataclass(frozen=True)
+class StageProgress:
+    """`fraction` 0..1 of one stage; `detail` is a short phrase, such as "3 of 8 shards"."""
+
+    stage: Stage
+    fraction: float
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What the policy grants now: compute share 0..1, and the sentence that says why.
+
+    `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None.
+    """
+
+    share: float
+    reason: str
+    until: float | None = None
+
+
+@dataclass(frozen=True)
+class PauseState:
+    """The person's own pause; `until` is wall clock seconds, or None: until Resume."""
+
+    until: float | None = None
+
+
+@dataclass(frozen=True)
+class SwarmProgress:
+    """What the worker last reported.
+
+    `peers` counts the *other* peers whose data was really averaged in the last verified round.
+    `samples_accumulated` of `target_batch_size` is the whole swarm's progress in this epoch.
+    Seconds are totals since joining; `cpu_seconds` is the training thread's own processor time.
+    """
+
+    epoch: int
+    peers: int
+    loss: float | None
+    samples_per_second: float
+    share_asked: float
+    share_measured: float | None
+    samples_accumulated: int
+    target_batch_size: int
+    compute_seconds: float
+    nap_seconds: float
+    waiting_seconds: float
+    bytes_sent: int
+    bytes_received: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Loss on the held-out shard, in nats per token, at an epoch."""
+
+    epoch: int
+    loss: float
+
+
+class ContributionState(StrEnum):
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    LOST = "lost"
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Samples this computer put into one epoch.
+
+    Pending until the round is over; confirmed when another peer's data was really averaged with ours and the
+    optimizer used the result; else lost, with the reason in words. `peers` are the others in that round.
+    """
+
+    id: str
+    epoch: int
+    samples: int
+    state: ContributionState
+    reason: str = ""
+    peers: int = 0
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many contributions and samples are in one state."""
+
+    contributions: int = 0
+    samples: int = 0
+
+
+@dataclass(frozen=True)
+class Totals:
+    pending: Tally = field(default_factory=Tally)
+    confirmed: Tally = field(default_factory=Tally)
+    lost: Tally = field(default_factory=Tally)
+
+
+@dataclass(frozen=True)
+class ShardRef:
+    """A file of training samples, known by its hash. `sha256` is 64 lower-case hex digits."""
+
+    sha256: str
+    bytes: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class ShardIndex:
+    """The shards of a project. `held_out` is never trained on; it may be empty."""
+
+    sequence_length: int
+    shards: tuple[ShardRef, ...]
+    held_out: tuple[ShardRef, ...] = ()
+
+
+@dataclass(frozen=True)
+class Project:
+    """A verified manifest in this home. `manifest` is its raw JSON text, already checked."""
+
+    id: str
+    title: str
+    run_id: str
+    fingerprint: str
+    revision: int
+    manifest: str
+    source: str

@@ -1,0 +1,237 @@
+"""The shard index of a project, and the order in which one peer goes through its samples.
+
+Everything here is computed from bytes and names alone; fetching and opening shards is for the adapters and the worker.
+
+A shard index is JSON::
+
+    {"format": 1, "sequence_length": 128, "vocabulary": 256,
+     "shards": [{"sha256": "…", "bytes": 524384, "samples": 4096}], "held_out": []}
+
+Each shard is a safetensors file with the one tensor `tokens`, uint8 or int32, of shape [samples, sequence_length].
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import itertools
+import json
+import re
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from skep.core.errors import DataError
+from skep.core.model import ShardIndex, ShardRef
+from skep.core.strict_json import read_object, shown
+
+INDEX_BYTES_LIMIT: Final = 2 * 1024 * 1024
+SHARD_BYTES_LIMIT: Final = 256 * 1024 * 1024
+"""One shard is opened whole and checked at once, so it must stay small beside a computer's memory."""
+SHARD_SAMPLES_LIMIT: Final = 262_144
+"""A shard's samples are put in order at once; this many take about 0.2 s."""
+
+_HEADER_BYTES_LIMIT: Final = 64 * 1024
+_TOKEN_BYTES: Final = (1, 4)
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+# --- reading the index
+
+
+def parse_index(raw: bytes, expected_sequence_length: int, vocabulary: int) -> ShardIndex:
+    """The index in `raw`. It must agree with what the manifest says. Raises DataError that names the field."""
+    body = read_object(raw, INDEX_BYTES_LIMIT, _invalid)
+    _check_keys(body, {"format", "sequence_length", "vocabulary", "shards"}, {"held_out"}, "")
+    _check_equal(body, "format", 1)
+    _check_equal(body, "sequence_length", expected_sequence_length)
+    _check_equal(body, "vocabulary", vocabulary)
+    shards = _parse_shards(body["shards"], "shards", expected_sequence_length)
+    held_out = _parse_shards(body.get("held_out", []), "held_out", expected_sequence_length)
+    if not shards:
+        raise _invalid("shards is empty")
+    _check_distinct(shards + held_out)
+    return ShardIndex(expected_sequence_length, shards, held_out)
+
+
+def format_index(index: ShardIndex, vocabulary: int) -> bytes:
+    """The JSON that `parse_index` reads back; the same index always gives the same bytes."""
+    body = {
+        "format": 1,
+        "sequence_length": index.sequence_length,
+        "vocabulary": vocabulary,
+        "shards": [_shard_body(shard) for shard in index.shards],
+        "held_out": [_shard_body(shard) for shard in index.held_out],
+    }
+    return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+
+
+def _shard_body(shard: ShardRef) -> dict[str, str | int]:
+    return {"sha256": shard.sha256, "bytes": shard.bytes, "samples": shard.samples}
+
+
+def _invalid(what: str) -> DataError:
+    return DataError(
+        f"The project's shard index is not valid: {what}.",
+        "Tell the project's publisher. Nothing of this data was used.",
+    )
+
+
+def _check_keys(body: dict[str, Any], required: set[str], optional: set[str], where: str) -> None:
+    if missing := required - body.keys():
+        raise _invalid(f"{where}{min(missing)} is missing")
+    if unknown := body.keys() - required - optional:
+        raise _invalid(f"{where}{shown(min(unknown))} is not a known field")
+
+
+def _check_equal(body: dict[str, Any], name: str, expected: int) -> None:
+    found = body[name]
+    if type(found) is not int:
+        raise _invalid(f"{name} is not a whole number")
+    if found != expected:
+        raise _invalid(f"{name} is {found} where {expected} is expected")
+
+
+def _parse_shards(value: Any, name: str, sequence_length: int) -> tuple[ShardRef, ...]:
+    if not isinstance(value, list):
+        raise _invalid(f"{name} is not a list")
+    return tuple(_parse_shard(item, f"{name}[{number}]", sequence_length) for number, item in enumerate(value))
+
+
+def _parse_shard(value: Any, where: str, sequence_length: int) -> ShardRef:
+    if not isinstance(value, dict):
+        raise _invalid(f"{where} is not an object")
+    _check_keys(value, {"sha256", "bytes", "samples"}, set(), f"{where}.")
+    sha256 = value["sha256"]
+    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        raise _invalid(f"{where}.sha256 is not 64 lower-case hex digits")
+    size = _whole_number(value["bytes"], f"{where}.bytes", SHARD_BYTES_LIMIT)
+    samples = _whole_number(value["samples"], f"{where}.samples", SHARD_SAMPLES_LIMIT)
+    _check_size(size, samples * sequence_length, where)
+    return ShardRef(sha256, size, samples)
+
+
+def _whole_number(value: Any, where: str, limit: int) -> int:
+    if type(value) is not int:
+        raise _invalid(f"{where} is not a whole number")
+    if not 1 <= value <= limit:
+        raise _invalid(f"{where} is not between 1 and {limit}")
+    return value
+
+
+def _check_size(size: int, tokens: int, where: str) -> None:
+    if not any(0 <= size - tokens * width <= _HEADER_BYTES_LIMIT for width in _TOKEN_BYTES):
+        raise _invalid(f"{where}.bytes does not fit its samples")
+
+
+def _check_distinct(shards: tuple[ShardRef, ...]) -> None:
+    seen: set[str] = set()
+    for shard in shards:
+        if shard.sha256 in seen:
+            raise _invalid(f"the shard {shard.sha256[:12]}… is listed twice")
+        seen.add(shard.sha256)
+
+
+# --- names and addresses
+
+
+def shard_name(sha256: str) -> str:
+    """The file name of a shard, here and on the server."""
+    return f"{sha256}.safetensors"
+
+
+def shard_address(index_address: str, sha256: str) -> str:
+    """Where a shard lies: beside its index. A query or fragment of the index's address is dropped."""
+    parts = urlsplit(index_address)
+    folder = parts.path.rpartition("/")[0]
+    return urlunsplit((parts.scheme, parts.netloc, f"{folder}/{shard_name(sha256)}", "", ""))
+
+
+# --- the order of one peer
+
+
+def permutation(seed: bytes, count: int) -> tuple[int, ...]:
+    """The numbers below `count`, shuffled (Fisher-Yates). Equal on every computer and every version of Python."""
+    numbers = list(range(count))
+    # 64 bits for each draw: the bias of the remainder stays below 1e-13 for any count we allow
+    draws = struct.unpack(f"<{count}Q", hashlib.shake_256(seed).digest(8 * count))
+    for last in range(count - 1, 0, -1):
+        other = draws[last] % (last + 1)
+        numbers[last], numbers[other] = numbers[other], numbers[last]
+    return tuple(numbers)
+
+
+def shard_order(peer_id: str, run_id: str, pass_number: int, count: int) -> tuple[int, ...]:
+    """The order in which this peer takes the `count` shards in its pass `pass_number` (from 0) over the data."""
+    return permutation(_seed("shards", peer_id, run_id, pass_number), count)
+
+
+def sample_order(peer_id: str, run_id: str, pass_number: int, shard: ShardRef) -> tuple[int, ...]:
+    """The order in which this peer takes the samples inside one shard in its pass `pass_number`."""
+    return permutation(_seed("samples", peer_id, run_id, pass_number, shard.sha256), shard.samples)
+
+
+def _seed(*parts: str | int) -> bytes:
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
+@dataclass(frozen=True)
+class Span:
+    """`count` samples in a row of one peer's order: from `offset` in its order of `shard`, in one pass."""
+
+    pass_number: int
+    shard: ShardRef
+    offset: int
+    count: int
+
+
+@dataclass(frozen=True)
+class _Pass:
+    number: int
+    shards: tuple[ShardRef, ...]
+    ends: tuple[int, ...]
+    """Samples up to and with each shard."""
+
+
+class PeerOrder:
+    """One peer's way through all samples, pass after pass; a position counts samples drawn since the first.
+
+    The same peer, run and index give the same way, so that a restart goes on where it was.
+    """
+
+    def __init__(self, index: ShardIndex, peer_id: str, run_id: str) -> None:
+        self._index = index
+        self._peer_id = peer_id
+        self._run_id = run_id
+        self._samples = sum(shard.samples for shard in index.shards)
+        self._pass = self._order_pass(0)
+
+    def locate(self, position: int) -> Span:
+        """Where `position` lies, with what is left of its shard from there on."""
+        number, within = divmod(position, self._samples)
+        if self._pass.number != number:
+            self._pass = self._order_pass(number)
+        place = bisect.bisect_right(self._pass.ends, within)
+        shard = self._pass.shards[place]
+        left = self._pass.ends[place] - within
+        return Span(number, shard, shard.samples - left, left)
+
+    def spans(self, position: int, count: int) -> Iterator[Span]:
+        """The next `count` samples from `position` on, shard by shard."""
+        while count > 0:
+            span = self.locate(position)
+            taken = min(count, span.count)
+            yield Span(span.pass_number, span.shard, span.offset, taken)
+            position += taken
+            count -= taken
+
+    def samples_of(self, span: Span) -> tuple[int, ...]:
+        """All rows of the span's shard in this peer's order; the span is a slice of it."""
+        return sample_order(self._peer_id, self._run_id, span.pass_number, span.shard)
+
+    def _order_pass(self, number: int) -> _Pass:
+        order = shard_order(self._peer_id, self._run_id, number, len(self._index.shards))
+        shards = tuple(self._index.shards[place] for place in order)
+        return _Pass(number, shards, tuple(itertools.accumulate(shard.samples for shard in shards)))

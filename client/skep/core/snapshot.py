@@ -1,0 +1,68 @@
+"""The engine's whole state as one frozen value, which front ends show and `session.step` moves on. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skep.core.contribution import Account
+from skep.core.model import (
+    Allowance,
+    Evaluation,
+    PauseState,
+    Phase,
+    Problem,
+    Project,
+    ShardIndex,
+    StageProgress,
+    SwarmProgress,
+    Totals,
+)
+
+
+@dataclass(frozen=True)
+class WorkerRun:
+    """The one worker process there is, from its start to its exit."""
+
+    joined_at: float | None = None
+    """Wall clock seconds when this worker was in the swarm; None before."""
+    joined_epoch: int = 0
+    failed: bool = False
+    """It gave up with words of its own, and is about to exit."""
+    wanted: frozenset[str] = frozenset()
+    """Hashes of the shards it waits for."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything a front end shows; published whole after every message."""
+
+    phase: Phase = Phase.IDLE
+    settings: dict[str, bool | int | float | str] = field(default_factory=dict)
+    allowance: Allowance = field(default_factory=lambda: Allowance(1.0, "Training at full share."))
+    pause: PauseState | None = None
+    project: Project | None = None
+    """The project being joined, trained or left; None when idle."""
+    last_project: Project | None = None
+    """The project left last; what comes late about its contributions is still recorded."""
+    seeds: tuple[str, ...] = ()
+    index: ShardIndex | None = None
+    stage: StageProgress | None = None
+    worker: WorkerRun | None = None
+    """None while no worker process runs."""
+    joined: bool = False
+    """Whether any worker of this stay was in the swarm: then failures are retried."""
+    peer_id: str = ""
+    device: str = ""
+    progress: SwarmProgress | None = None
+    position: int = 0
+    """Samples drawn from the data, as last reported in this stay."""
+    evaluations: tuple[Evaluation, ...] = ()
+    account: Account = field(default_factory=Account)
+    totals: Totals = field(default_factory=Totals)
+    """Of this stay, by contribution; kept when idle until the next join."""
+    problem: Problem | None = None
+    failures: int = 0
+    """Worker failures in a row; sets the wait before the next start."""
+    restart_at: float | None = None
+    """Wall clock seconds of the next start, while recovering."""
+    quitting: bool = False

@@ -1,0 +1,64 @@
+"""The transitions that several messages share: a stay in a project from its worker's start to idle again. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from skep.core import messages as m
+from skep.core.model import Phase, Problem
+from skep.core.snapshot import Snapshot, WorkerRun
+
+Step = tuple[Snapshot, tuple[m.Effect, ...]]
+
+LEFT: Final = "left before the round"
+STOPPED: Final = "the worker stopped before the round"
+
+
+def trouble(snapshot: Snapshot, problem: Problem) -> Step:
+    """Show `problem`, and tell the user once."""
+    if snapshot.problem == problem:
+        return snapshot, ()
+    return replace(snapshot, problem=problem), (m.Notify(problem),)
+
+
+def start_worker(snapshot: Snapshot) -> Step:
+    """A worker for the project whose index is here, at the share granted now."""
+    assert snapshot.project is not None
+    assert snapshot.index is not None
+    settings = snapshot.settings
+    starting = m.StartWorker(
+        project=snapshot.project,
+        index=snapshot.index,
+        seeds=snapshot.seeds,
+        share=snapshot.allowance.share,
+        device=str(settings.get("compute.device", "")),
+        threads=int(settings.get("compute.threads", 0)),
+        port=int(settings.get("network.port", 0)),
+    )
+    joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None)
+    return joining, (starting,)
+
+
+def leave(snapshot: Snapshot) -> Step:
+    """Towards idle: through leaving while a worker runs, at once otherwise."""
+    if snapshot.phase in (Phase.IDLE, Phase.LEAVING):
+        return snapshot, ()
+    if snapshot.worker is None:
+        return become_idle(snapshot)
+    return replace(snapshot, phase=Phase.LEAVING, stage=None), (m.StopWorker(),)
+
+
+def become_idle(snapshot: Snapshot) -> Step:
+    """The end of a stay; also of the engine, when it was asked to quit. What was achieved stays on show."""
+    idle = replace(
+        snapshot,
+        phase=Phase.IDLE,
+        project=None,
+        last_project=snapshot.project,
+        index=None,
+        stage=None,
+        worker=None,
+        restart_at=None,
+    )
+    return idle, (m.EndEngine(),) if snapshot.quitting else ()

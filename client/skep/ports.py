@@ -1,0 +1,139 @@
+"""What the engine needs from the outside world, as Protocols; adapters and the tests' fakes implement them.
+
+It must hold no behaviour. Every port has one contract test that runs on the real adapter and on the fake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from skep.core import messages
+from skep.core.model import Contribution, Device, Evaluation, Problem, Project, ShardRef, Totals
+
+Post = Callable[[messages.Message], None]
+"""Hands a message to the engine's queue; may be called from any thread."""
+
+
+class Clock(Protocol):
+    def wall(self) -> float:
+        """Seconds since the Unix epoch; may jump."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow; for measuring."""
+
+
+class Worker(Protocol):
+    """The child process, one at a time. What it reports is posted as messages, at last WorkerExited."""
+
+    def start(self, start: messages.StartTraining) -> None:
+        """Start the process and hand it its start message. Raises SkepError when it cannot be started."""
+
+    def tell(self, message: messages.ToWorker) -> None:
+        """Send one message; a worker that is gone is not an error (WorkerExited tells)."""
+
+    def stop(self, within: float = 2.0) -> None:
+        """Ask it to leave, kill what is left of its tree after `within` seconds. Returns at once."""
+
+    def close(self, within: float = 2.0) -> None:
+        """As stop, but returns when nothing of the worker is left."""
+
+
+class Ledger(Protocol):
+    """The record of contributions. Every call is durable when it returns. Raises StorageError."""
+
+    def record(self, project_id: str, contribution: Contribution) -> None:
+        """Insert, or replace the contribution with this id. A confirmed or lost one never changes again."""
+
+    def pending(self, project_id: str) -> Sequence[Contribution]: ...
+
+    def totals(self, project_id: str | None = None) -> Totals:
+        """Of one project, or of all."""
+
+    def contributions(self, project_id: str | None = None) -> Sequence[Contribution]:
+        """Oldest first."""
+
+    def save_position(self, project_id: str, position: int) -> None: ...
+
+    def position(self, project_id: str) -> int:
+        """Samples drawn so far; 0 for an unknown project."""
+
+    def save_evaluation(self, project_id: str, evaluation: Evaluation) -> None: ...
+
+    def evaluations(self, project_id: str) -> Sequence[Evaluation]: ...
+
+    def projects(self) -> Sequence[str]:
+        """Ids of the projects with at least one contribution."""
+
+    def close(self) -> None: ...
+
+
+class Shards(Protocol):
+    """Downloads and verifies a project's data; runs in threads of its own and posts what happened."""
+
+    def fetch_index(self, project: Project, post: Post) -> None:
+        """Posts IndexArrived or IndexFailed."""
+
+    def fetch(self, shard: ShardRef, post: Post) -> None:
+        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed."""
+
+    def close(self) -> None:
+        """Stop downloads; partial files stay, for going on later."""
+
+
+class SettingsStore(Protocol):
+    def load(self) -> dict[str, bool | int | float | str]:
+        """Known settings with their values, defaults filled in. Raises SettingsError."""
+
+    def save(self, values: dict[str, bool | int | float | str]) -> None:
+        """Write these settings; everything else in the file is kept."""
+
+
+class Catalogue(Protocol):
+    """The projects known in this home."""
+
+    def add(self, source: str) -> Project:
+        """Verify the manifest at a path or URL and keep it. Raises ManifestError."""
+
+    def find(self, name: str) -> Project:
+        """By id or title. Raises BadInput with the known names."""
+
+    def projects(self) -> Sequence[Project]: ...
+
+    def damaged(self) -> Sequence[Problem]:
+        """One for each project that is kept and cannot be read; `projects` leaves it out."""
+
+
+class Identity(Protocol):
+    """This computer's libp2p identity."""
+
+    @property
+    def path(self) -> Path:
+        """Where the private key lies (0600); made at first use."""
+
+    @property
+    def peer_id(self) -> str:
+        """base58 libp2p peer id."""
+
+
+class Devices(Protocol):
+    def list(self) -> Sequence[Device]:
+        """Everything found, usable or with the reason why not. Never raises."""
+
+
+class Pauses(Protocol):
+    """A manual pause that survives a restart."""
+
+    def save(self, *, paused: bool, until: float | None) -> None: ...
+
+    def load(self) -> tuple[bool, float | None]: ...
+
+
+class Observer(Protocol):
+    """Told of every message after it was applied, in the engine's thread. Must return quickly."""
+
+    def __call__(self, message: messages.Message, snapshot: object) -> None: ...
+
+
+Observers = Iterable[Observer]

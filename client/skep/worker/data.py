@@ -1,0 +1,240 @@
+"""The worker's side of the training data: which samples come next, and the batches made of them.
+
+It asks for shards by hash and is told their paths; it must not download anything, and it never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from skep.core.errors import DataError
+from skep.core.model import Problem, ShardIndex, ShardRef
+from skep.core.shards import PeerOrder, Span
+
+_TENSOR: Final = "tokens"
+_KINDS: Final = ("U8", "I32")
+_TRIES: Final = 2
+"""How often a shard is asked for before its failure ends training."""
+
+
+def open_shard(path: Path, shard: ShardRef, sequence_length: int, vocabulary: int) -> torch.Tensor:
+    """The tokens of a shard, [samples, sequence_length], uint8 or int32, memory-mapped and all below `vocabulary`.
+
+    Raises FileNotFoundError, and DataError when the file is not what the index promised.
+    """
+    if path.stat().st_size != shard.bytes:
+        raise _unusable(shard, "it has not the size the index promises")
+    tokens = _read_tokens(path, shard, (shard.samples, sequence_length))
+    least, most = (int(value) for value in torch.aminmax(tokens))
+    if least < 0 or most >= vocabulary:
+        raise _unusable(shard, f"it has tokens outside 0 to {vocabulary - 1}")
+    return tokens
+
+
+def _read_tokens(path: Path, shard: ShardRef, shape: tuple[int, int]) -> torch.Tensor:
+    try:
+        with safe_open(path, framework="pt") as file:
+            _check_layout(file, shard, shape)
+            tokens: torch.Tensor = file.get_tensor(_TENSOR)
+    except SafetensorError:
+        raise _unusable(shard, "it is not a safetensors file") from None
+    return tokens
+
+
+def _check_layout(file: Any, shard: ShardRef, shape: tuple[int, int]) -> None:
+    if list(file.keys()) != [_TENSOR]:
+        raise _unusable(shard, f'it does not hold exactly one tensor "{_TENSOR}"')
+    part = file.get_slice(_TENSOR)
+    if part.get_dtype() not in _KINDS:
+        raise _unusable(shard, "its tokens are neither uint8 nor int32")
+    if tuple(part.get_shape()) != shape:
+        raise _unusable(shard, f"it does not hold {shape[0]} samples of {shape[1]} tokens")
+
+
+def _unusable(shard: ShardRef, why: str) -> DataError:
+    return DataError(f"The shard {shard.sha256[:12]}… cannot be used: {why}.", "Tell the project's publisher.")
+
+
+class _Requests:
+    """What was asked for, what lies where, and what could not be had."""
+
+    def __init__(self, ask: Callable[[str], None]) -> None:
+        self._ask = ask
+        self._asked: set[str] = set()
+        self._paths: dict[str, Path] = {}
+        self._failures: dict[str, list[Problem]] = {}
+
+    def arrived(self, sha256: str, path: Path) -> None:
+        self._asked.discard(sha256)
+        self._failures.pop(sha256, None)
+        self._paths[sha256] = path
+
+    def failed(self, sha256: str, problem: Problem) -> None:
+        self._asked.discard(sha256)
+        self._failures.setdefault(sha256, []).append(problem)
+
+    def ask_ahead(self, shard: ShardRef) -> None:
+        """Ask once; a failure is left until the shard is really needed."""
+        if shard.sha256 not in self._failures:
+            self._ask_for(shard.sha256)
+
+    def path_of(self, shard: ShardRef) -> Path | None:
+        """Where the shard lies; None when it was asked for and has not come. Raises DataError when it cannot be had."""
+        failures = self._failures.get(shard.sha256, [])
+        if len(failures) >= _TRIES:
+            del self._failures[shard.sha256]
+            raise DataError(failures[-1].title, failures[-1].hint)
+        self._ask_for(shard.sha256)
+        return self._paths.get(shard.sha256)
+
+    def forget_path(self, sha256: str) -> None:
+        self._paths.pop(sha256, None)
+
+    def _ask_for(self, sha256: str) -> None:
+        if sha256 not in self._asked and sha256 not in self._paths:
+            self._asked.add(sha256)
+            self._ask(sha256)
+
+
+@dataclass
+class _Open:
+    """An open shard with its rows in this peer's order of one pass."""
+
+    tokens: torch.Tensor
+    pass_number: int
+    rows: torch.Tensor
+
+
+class Samples:
+    """This peer's samples in its own order, from `position` on. For use in one thread.
+
+    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` by `arrived` and `failed`.
+    """
+
+    def __init__(
+        self,
+        index: ShardIndex,
+        peer_id: str,
+        run_id: str,
+        position: int,
+        ask: Callable[[str], None],
+        *,
+        vocabulary: int,
+    ) -> None:
+        self._index = index
+        self._order = PeerOrder(index, peer_id, run_id)
+        self._position = position
+        self._vocabulary = vocabulary
+        self._requests = _Requests(ask)
+        self._open: dict[str, _Open] = {}
+        self._held_out: dict[str, torch.Tensor] = {}
+
+    @property
+    def position(self) -> int:
+        """Samples drawn so far, in all passes; give it back to the constructor to go on here."""
+        return self._position
+
+    def arrived(self, sha256: str, path: str) -> None:
+        """A verified shard lies at `path`."""
+        self._requests.arrived(sha256, Path(path))
+
+    def failed(self, sha256: str, problem: Problem) -> None:
+        """The shard cannot be had now. It is asked for once more when it is needed."""
+        self._requests.failed(sha256, problem)
+
+    def ready(self, count: int) -> bool:
+        """Whether `next_batch(count)` can be served now; asks for what is missing and for one shard more.
+
+        Raises DataError when a shard that is needed is not what was promised, or cannot be had after two tries.
+        """
+        spans = list(self._order.spans(self._position, count))
+        self._close_all_but({span.shard.sha256 for span in spans})
+        served = [self._open_span(span) is not None for span in spans]
+        self._requests.ask_ahead(self._after(spans[-1], self._position + count))
+        return all(served)
+
+    def next_batch(self, count: int) -> torch.Tensor:
+        """The next `count` samples as int64, [count, sequence_length]. Call it after `ready(count)` said yes."""
+        if not self.ready(count):
+            raise DataError("Training data was taken before it had arrived.", "Report this as a mistake in skep.")
+        parts = []
+        for span in self._order.spans(self._position, count):
+            shard = self._open_span(span)
+            assert shard is not None
+            parts.append(shard.tokens[shard.rows[span.offset : span.offset + span.count]].long())
+        self._position += count
+        return torch.cat(parts)
+
+    def held_out(self, count: int) -> torch.Tensor | None:
+        """The first `count` held-out samples (fewer if there are not so many), int64, always the same ones.
+
+        None while a shard is on its way; [0, sequence_length] when the project holds nothing out. Raises DataError.
+        """
+        parts = [torch.empty(0, self._index.sequence_length, dtype=torch.int64)]
+        missing = count
+        for shard in self._index.held_out:
+            if missing <= 0:
+                break
+            tokens = self._held_out_tokens(shard, missing)
+            if tokens is None:
+                return None
+            parts.append(tokens[:missing].long())
+            missing -= len(parts[-1])
+        return torch.cat(parts)
+
+    def _held_out_tokens(self, shard: ShardRef, count: int) -> torch.Tensor | None:
+        kept = self._held_out.get(shard.sha256)
+        if kept is not None and len(kept) >= min(count, shard.samples):
+            return kept
+        tokens = self._open_tokens(shard)
+        if tokens is None:
+            return None
+        # a copy of these rows alone, so that the file may go
+        self._held_out[shard.sha256] = tokens[:count].clone()
+        return self._held_out[shard.sha256]
+
+    def _open_span(self, span: Span) -> _Open | None:
+        shard = self._open.get(span.shard.sha256)
+        if shard is None or shard.pass_number != span.pass_number:
+            tokens = shard.tokens if shard else self._open_tokens(span.shard)
+            if tokens is None:
+                return None
+            shard = _Open(tokens, span.pass_number, torch.tensor(self._order.samples_of(span)))
+            self._open[span.shard.sha256] = shard
+        return shard
+
+    def _open_tokens(self, shard: ShardRef) -> torch.Tensor | None:
+        path = self._requests.path_of(shard)
+        if path is None:
+            return None
+        try:
+            return open_shard(path, shard, self._index.sequence_length, self._vocabulary)
+        except FileNotFoundError:
+            # the cache gave its place to another shard before it was opened
+            self._requests.forget_path(shard.sha256)
+            self._requests.path_of(shard)
+            return None
+        except OSError as error:
+            raise DataError(
+                f"The shard {shard.sha256[:12]}… cannot be read: {error.strerror or error}.",
+                "Check that the cache folder may be read.",
+            ) from None
+
+    def _close_all_but(self, needed: Iterable[str]) -> None:
+        for sha256 in self._open.keys() - set(needed):
+            del self._open[sha256]
+            # its path is forgotten too: by the next pass the cache may have thrown it out
+            self._requests.forget_path(sha256)
+
+    def _after(self, last: Span, position: int) -> ShardRef:
+        """The shard that follows the one in which `position` lies, in this pass or the next."""
+        here = self._order.locate(position)
+        if here.shard != last.shard or here.pass_number != last.pass_number:
+            return here.shard
+        return self._order.locate(position + here.count).shard

@@ -1,0 +1,128 @@
+"""The staged join: hardware, data, peers, warm-up, state, and then a loop that is ready to train.
+
+The order matters: the DHT is forked before torch is busy, and the state comes last, because whatever follows it makes
+a newcomer late for the next round. It must not train, nor end the process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import hivemind
+from hivemind.p2p import PeerID
+
+from skep.core.errors import DataError
+from skep.core.manifest import Manifest, parse
+from skep.core.messages import ShardWanted, StartTraining, WorkerJoined, WorkerStage
+from skep.core.model import Stage
+from skep.worker import device, network
+from skep.worker.data import Samples
+from skep.worker.link import Link
+from skep.worker.loop import HELD_OUT_SAMPLES, TrainingLoop, hear_data
+from skep.worker.optimizer import SwarmOptimizer
+from skep.worker.pace import Pace
+from skep.worker.rounds import Rounds
+from skep.worker.traffic import Traffic, watch_streams
+from skep.worker.trainer import Trainer, step_batch_for, within_memory
+
+FIRST_SHARD_SECONDS: Final = 600.0
+
+
+class Joining:
+    """One join. `introduce` is handed the way to take our record off the swarm's books, as soon as there is one."""
+
+    def __init__(
+        self,
+        start: StartTraining,
+        link: Link,
+        rounds: Rounds,
+        pace: Pace,
+        introduce: Callable[[Callable[[float], None]], None],
+    ) -> None:
+        self._start, self._link, self._rounds, self._pace = start, link, rounds, pace
+        self._introduce = introduce
+        self._manifest: Manifest = parse(start.manifest.encode())
+
+    def run(self) -> TrainingLoop:
+        """Join, stage by stage. On the main thread, because hivemind sets signal handlers. Raises SkepError."""
+        with self._stage(Stage.HARDWARE):
+            chosen = device.pick(self._start.device, self._manifest.precision)
+            self._pace.stopwatch = chosen.stopwatch
+            device.set_threads(self._start.threads)
+            peer_id = PeerID.from_identity(Path(self._start.identity_path).read_bytes())
+            samples = self._open_data(str(peer_id))
+        with self._stage(Stage.DATA):
+            self._await_data(samples)
+        with self._stage(Stage.PEERS):
+            traffic = Traffic.fresh()
+            watch_streams(traffic)
+            dht = network.reach(self._start, self._manifest.peers)
+        with self._stage(Stage.WARM_UP), within_memory(self._manifest.title, chosen.name):
+            step_batch = step_batch_for(self._manifest.sync.target_batch_size)
+            trainer = Trainer(self._manifest, chosen)
+            optimizer = SwarmOptimizer(self._manifest, dht, trainer.parameters, step_batch, self._rounds)
+            self._introduce(optimizer.tracker.withdraw)
+            os.nice(self._start.nice)  # after the network's processes were forked: they must stay quick
+            micro_batch = trainer.fit_micro_batch(step_batch)
+            optimizer.grad_averager.reset_accumulated_grads_()
+        with self._stage(Stage.STATE):
+            optimizer.synchronise()
+        self._link.send(
+            WorkerJoined(
+                peer_id=str(dht.peer_id),
+                device=chosen.name,
+                precision=chosen.precision,
+                epoch=optimizer.local_epoch,
+                step_batch=step_batch,
+                micro_batch=micro_batch,
+                addresses=addresses_of(dht),
+            )
+        )
+        return TrainingLoop(
+            link=self._link,
+            pace=self._pace,
+            samples=samples,
+            trainer=trainer,
+            optimizer=optimizer,
+            rounds=self._rounds,
+            traffic=traffic,
+            step_batch=step_batch,
+            micro_batch=micro_batch,
+        )
+
+    @contextmanager
+    def _stage(self, stage: Stage) -> Iterator[None]:
+        self._link.send(WorkerStage(stage, 0.0))
+        yield
+        self._link.send(WorkerStage(stage, 1.0))
+
+    def _open_data(self, peer_id: str) -> Samples:
+        return Samples(
+            self._start.index,
+            peer_id,
+            self._manifest.run_id,
+            self._start.position,
+            lambda sha256: self._link.send(ShardWanted(sha256)),
+            vocabulary=self._manifest.recipe.model.vocabulary,
+        )
+
+    def _await_data(self, samples: Samples) -> None:
+        deadline = time.monotonic() + FIRST_SHARD_SECONDS
+        samples.held_out(HELD_OUT_SAMPLES)  # asked for now, so that the first loss can be measured at once
+        while not samples.ready(1):
+            hear_data(self._link, samples)
+            if time.monotonic() > deadline:
+                raise DataError(
+                    "The first part of the training data did not arrive within 10 minutes.",
+                    "The project's server may be slow; skep tries again later.",
+                )
+            time.sleep(0.02)
+
+
+def addresses_of(dht: hivemind.DHT) -> tuple[str, ...]:
+    return tuple(str(address) for address in dht.get_visible_maddrs())

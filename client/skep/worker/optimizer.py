@@ -1,0 +1,282 @@
+"""hivemind.Optimizer wrapped so that nothing it does silently is wrong: the only place that subclasses it.
+
+Stock behaviour this mends, each shown by a test: after a failed round it steps on zeros; one NaN poisons every peer;
+a lost peer downloads the state for ever; clipping in the loop clips the accumulated buffer again and again; a paused
+peer's old rate is extrapolated by the others. It must not know about JSON, data or the duty cycle.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
+from typing import Any, Final
+
+import hivemind
+import torch
+from hivemind.averaging.control import AveragingStage, StepControl
+from hivemind.compression import CompressionBase, Float16Compression, NoCompression
+
+from skep.core.errors import SwarmError
+from skep.core.manifest import Manifest, OptimizerSpec
+from skep.core.schedule import factor
+from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
+from skep.worker.rounds import Rounds
+from skep.worker.tracker import PoliteTracker, Presence
+
+COMPRESSIONS: Final[dict[str, type[CompressionBase]]] = {"none": NoCompression, "float16": Float16Compression}
+STATE_ATTEMPTS: Final = 3
+STATE_PAUSE_SECONDS: Final = 2.0
+RECORD_SECONDS: Final = 30.0
+"""How long other peers believe our last progress record; half of stock, so that a vanished peer is forgotten sooner."""
+LOOK_SECONDS: Final = 2.0
+"""How long a peer that comes back waits for news of the swarm: right after a pause, what it knows may be 10 s old."""
+
+
+class GuardedAdamW(torch.optim.AdamW):
+    """AdamW that steps only on gradients a round vouches for: finite, clipped once, never the zeros of a failed round."""
+
+    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
+        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
+        self._clip_norm, self._rounds = spec.clip_norm, rounds
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
+        """Step if the oldest open round allows it, and close that round."""
+        opened = self._rounds.oldest
+        if opened is None:
+            if not self.state:  # hivemind's virtual first step, which only makes the state tensors
+                super().step(closure)
+            return
+        if not opened.usable:
+            self._rounds.refused("the round failed")
+            return
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        limit = self._clip_norm if self._clip_norm is not None else float("inf")
+        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
+        if not torch.isfinite(norm):
+            self._rounds.refused("the averaged gradients were not finite")
+            return
+        super().step(closure)
+        self._rounds.used()
+
+
+class SwarmOptimizer(hivemind.Optimizer):
+    """Accumulates this peer's gradients and takes part in the swarm's rounds.
+
+    Use `contribute` after each step batch (`Rounds.grow` after each micro-batch) and `tend` often; never `step` or
+    `zero_grad`.
+    """
+
+    scheduled_grads: StepControl | None
+    scheduled_state: StepControl | None
+
+    def __init__(
+        self, manifest: Manifest, dht: hivemind.DHT, parameters: list[Any], step_batch: int, rounds: Rounds
+    ) -> None:
+        sync = manifest.sync
+        self._rounds = rounds
+        # hivemind needs request_timeout below the matchmaking time, in both averagers, or groups split
+        patience = {"request_timeout": min(3.0, sync.matchmaking_seconds / 3)}
+        super().__init__(
+            dht=dht,
+            run_id=manifest.run_id,
+            target_batch_size=sync.target_batch_size,
+            batch_size_per_step=step_batch,
+            params=parameters,
+            optimizer=partial(GuardedAdamW, spec=manifest.optimizer, rounds=rounds),
+            scheduler=partial(scheduler, schedule=manifest.schedule),
+            matchmaking_time=sync.matchmaking_seconds,
+            averaging_timeout=sync.averaging_timeout_seconds,
+            next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
+            reuse_grad_buffers=sync.reuse_grad_buffers,
+            offload_optimizer=sync.offload_optimizer,
+            delay_optimizer_step=sync.delay_optimizer_step,
+            delay_grad_averaging=sync.delay_grad_averaging,
+            delay_state_averaging=sync.delay_state_averaging,
+            average_state_every=sync.average_state_every,
+            client_mode=dht.client_mode,
+            grad_compression=COMPRESSIONS[sync.grad_compression](),
+            state_averaging_compression=COMPRESSIONS[sync.state_compression](),
+            load_state_compression=COMPRESSIONS[sync.load_compression](),
+            grad_averager_factory=partial(HonestGradientAverager, **patience),
+            averager_opts=patience,
+            tracker_opts={"metadata_expiration": RECORD_SECONDS},
+        )
+        self.grad_averager.step_batch = step_batch
+
+    def _make_progress_tracker(self, target_batch_size: int, **kwargs: Any) -> PoliteTracker:
+        return PoliteTracker(
+            dht=self.dht,
+            prefix=self.run_id,
+            target_batch_size=target_batch_size,
+            client_mode=self.client_mode,
+            status_loglevel=self.status_loglevel,
+            start=True,
+            **kwargs,
+        )
+
+    def _make_state_averager(self, **kwargs: Any) -> CheckedStateAverager:
+        return CheckedStateAverager(
+            dht=self.dht,
+            prefix=f"{self.run_id}_state_averager",
+            min_matchmaking_time=self.matchmaking_time,
+            allreduce_timeout=self.allreduce_timeout,
+            shutdown_timeout=self.shutdown_timeout,
+            offload_optimizer=self.offload_optimizer,
+            custom_gradients=self.offload_optimizer,
+            status_loglevel=self.status_loglevel,
+            next_chunk_timeout=self.next_chunk_timeout,
+            client_mode=self.client_mode,
+            auxiliary=self.auxiliary,
+            start=True,
+            **kwargs,
+        )
+
+    # --- what the training loop calls
+
+    @property
+    def accumulated(self) -> int:
+        """Samples of ours, in step batches handed over, that wait for the round of this epoch."""
+        return int(self.grad_averager.local_samples_accumulated)
+
+    def contribute(self, samples: int) -> None:
+        """Count `samples` whose scaled gradients were added to `.grad` since the last call."""
+        self.grad_averager.accumulate_grads_(samples)
+        self.tracker.report_local_progress(self.local_epoch, self.accumulated)
+
+    def discard(self, reason: str) -> None:
+        """Throw this epoch's gradients away, and say so."""
+        self._rounds.lose(reason)
+        self.grad_averager.reset_accumulated_grads_()
+        self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
+
+    def apply_arrived(self) -> None:
+        """Put what arrived in the background into the model."""
+        self.state_averager.step(apply_delayed_updates=True)
+
+    def tend(self, hand_over: Callable[[], None]) -> bool:
+        """Apply what arrived in the background, keep in step with the swarm, take part in a round that is due.
+
+        `hand_over` is called right before a round begins, or the gradients are given up, to count the samples of an
+        unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
+        Raises SwarmError when the swarm moved on and nobody hands over its state.
+        """
+        before = self.local_epoch
+        self.apply_arrived()
+        if self._should_load_state_from_peers():
+            hand_over()
+            self.catch_up("this computer had fallen behind the swarm")
+        else:
+            self._maybe_schedule_gradient_averaging()
+            self._maybe_schedule_state_averaging()
+            if self.tracker.ready_to_update_epoch:
+                hand_over()
+                self._update_global_epoch(None)
+        return bool(self.local_epoch != before)
+
+    def synchronise(self) -> None:
+        """Before the first sample: take over the swarm's state, unless there is none yet. Raises SwarmError."""
+        if self.tracker.global_epoch > 0:
+            self.catch_up("")
+
+    def catch_up(self, reason: str) -> None:
+        """Load the newest state from the swarm: a few attempts, each bounded and checked. Raises SwarmError."""
+        self.withdraw_from_rounds()
+        self.state_averager.step(wait_for_delayed_updates=True)
+        self._rounds.lose(reason)
+        with self.tracker.pause_updates():
+            self._load_state()
+            if self.tracker.global_epoch - 1 <= self.local_epoch < self.tracker.global_epoch:
+                self.state_averager.local_epoch = self.tracker.global_epoch
+            self.grad_averager.reset_accumulated_grads_()
+            self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
+        if not self.client_mode:
+            self.state_averager.state_sharing_priority = self.local_epoch
+
+    def load_state_from_peers(self, **_kwargs: Any) -> None:
+        """Stock entry point, which loops for ever on failure; ours is bounded."""
+        self.catch_up("this computer had fallen behind the swarm")
+
+    def rest(self) -> None:
+        """Stop being counted on: what is accumulated stays for this epoch's round, the rate becomes zero."""
+        self.tracker.rest()
+
+    def wake(self) -> None:
+        """Take up work again after a rest, in step with the swarm. Raises SwarmError."""
+        self.tracker.back(LOOK_SECONDS)
+        if self.local_epoch < self.tracker.global_epoch:
+            self.catch_up("this computer was paused")
+
+    def withdraw(self) -> None:
+        """Nothing of ours is left for a round: leave the swarm's books until `wake`. Harmless when repeated."""
+        if self.tracker.presence is not Presence.AWAY:
+            self.tracker.withdraw(0.0)
+            self.withdraw_from_rounds()
+
+    def withdraw_from_rounds(self) -> None:
+        """Leave pre-arranged rounds: cancel the search for a group, give a formed group zero weight."""
+        for control in (self.scheduled_grads, self.scheduled_state):
+            if control is not None and not control.done():
+                self._step_aside(control)
+        self.scheduled_grads = self.scheduled_state = None
+
+    def _step_aside(self, control: StepControl) -> None:
+        if control.stage in {AveragingStage.IDLE, AveragingStage.LOOKING_FOR_GROUP}:
+            control.cancel()
+        else:
+            self._tag_along_with_zero_weight(control)
+
+    # --- how hivemind's steps are changed
+
+    def _load_state(self) -> None:
+        for attempt in range(STATE_ATTEMPTS):
+            try:
+                if self.state_averager.load_checked(self.load_state_timeout) is not None:
+                    return
+                failure: SwarmError | None = None
+            except SwarmError as error:
+                failure = error
+            except FutureTimeout:
+                failure = None
+            if attempt + 1 < STATE_ATTEMPTS:
+                time.sleep(STATE_PAUSE_SECONDS)
+        raise failure or SwarmError(
+            "No peer of the swarm hands over its training state.",
+            "Others may have just left, or the connection is slow. skep tries again.",
+        )
+
+    def _begin_averaging_gradients(self, grad_scaler: Any) -> bool:
+        # by now hivemind has waited for the earlier epoch's delayed step, so its round is closed
+        opened = self._rounds.open(self.local_epoch)
+        began = bool(super()._begin_averaging_gradients(grad_scaler))
+        if not began and self.tracker.global_progress.num_peers > 1:
+            opened.fail("the round could not begin")
+        return began
+
+    def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
+        opened = self._rounds.oldest
+        assert opened is not None
+        assert maybe_step_control is not None
+        try:
+            gathered = maybe_step_control.result(self.averaging_timeout)
+            opened.settle(gathered.facts)
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises whatever its processes raised
+            opened.fail(failure_words(error))
+        self._load_averaged_gradients_into_optimizer_()
+
+
+def failure_words(error: BaseException) -> str:
+    """Why a round failed, for the ledger."""
+    if isinstance(error, FutureTimeout):
+        return "the round took too long"
+    if "could not find a group" in str(error):
+        return "no group was found for the round"
+    return "the round failed"
+
+
+def scheduler(optimizer: torch.optim.Optimizer, schedule: Any) -> torch.optim.lr_scheduler.LambdaLR:
+    """Learning rate as a function of the epoch alone; hivemind steps it once per epoch."""
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, partial(factor, schedule))

@@ -1,0 +1,49 @@
+"""The worker's own children: forked DHT and averager processes, p2pd. They must never outlive the worker."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from typing import Final
+
+import psutil
+
+PR_SET_PDEATHSIG: Final = 1
+PR_SET_CHILD_SUBREAPER: Final = 36
+"""Both from Linux's prctl(2)."""
+REAP_SECONDS: Final = 0.5
+
+
+def keep_family_together() -> None:
+    """Forked processes do not take our SIGTERM for theirs.
+
+    Where the system can (Linux), they also die when we do, and orphans among them become our children.
+    """
+    os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.prctl(PR_SET_CHILD_SUBREAPER, 1)
+        os.register_at_fork(after_in_child=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+
+
+def end_family() -> None:
+    """Kill every descendant at once (the swarm was told before), and collect what is left of them."""
+    deadline = time.monotonic() + REAP_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            ended, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not ended:
+            _kill_children()  # each time: one may have started another (p2pd) since the last look
+            time.sleep(0.005)
+
+
+def _kill_children() -> None:
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

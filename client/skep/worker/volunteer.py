@@ -1,0 +1,109 @@
+"""A worker's life from the start message to the end: it hears the engine, joins and trains, and departs.
+
+Nothing heavy is imported here, so that a stop is obeyed from the first moment. It must not decide whether to join (the
+engine did) nor whether to start again (the engine will).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from skep.core.messages import SetShare, StartTraining, StopTraining, ToWorker, WorkerFailed
+from skep.core.model import Problem
+from skep.worker import processes
+from skep.worker.link import Link
+from skep.worker.pace import Pace
+from skep.worker.rounds import Rounds
+
+GRACE_SECONDS: Final = 0.6
+"""How long the training thread has to notice a stop before the listening thread departs in its place."""
+GOODBYE_SECONDS: Final = 0.5
+LAST_RESORT_SECONDS: Final = 0.8
+"""A departure that takes longer is cut short: something it needs, such as the DHT's process, hangs."""
+
+Farewell = Callable[[float], None]
+"""Tells the swarm that we go, within so many seconds."""
+
+
+class Volunteer:
+    """One peer in one swarm."""
+
+    def __init__(self, start: StartTraining, link: Link) -> None:
+        self._start, self._link = start, link
+        self._stop = threading.Event()
+        self._departing = threading.Lock()
+        self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
+        self._pace = Pace(start.share)
+        self._farewell: Farewell | None = None
+        self._trains = False
+
+    def listen(self) -> None:
+        """Obey the engine from now on."""
+        self._link.listen(self._hear, self.stop)
+
+    def run(self) -> None:
+        """Join and train until told to stop. Raises SkepError; the caller departs afterwards."""
+        # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
+        from skep.worker.joining import Joining  # noqa: PLC0415
+
+        loop = Joining(self._start, self._link, self._rounds, self._pace, self._introduce).run()
+        self._trains = True
+        loop.run(self._stop)
+
+    def stop(self) -> None:
+        """End soon, from any thread: the training thread departs, or the calling one does in its place."""
+        self._stop.set()
+        if self._trains:
+            time.sleep(GRACE_SECONDS)
+        self.depart()
+
+    def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
+        """Tell the engine why, and depart."""
+        self._link.send(WorkerFailed(problem, retry=retry))
+        self.depart(1, "the training process stopped")
+
+    def depart(self, code: int = 0, reason: str = "left before the round") -> NoReturn:
+        """Account for what was not averaged, tell the swarm, end every child, exit."""
+        with self._departing:  # never released: the first to come ends the process
+            try:
+                cut_short = threading.Timer(LAST_RESORT_SECONDS, self._end, [code])
+                cut_short.daemon = True
+                cut_short.start()
+                self._rounds.end(reason)
+                if self._farewell:
+                    self._farewell(GOODBYE_SECONDS)
+            except Exception:  # noqa: BLE001 - whatever fails here, the process ends
+                complain()
+            finally:
+                self._end(code)
+
+    def _end(self, code: int) -> NoReturn:
+        try:
+            processes.end_family()
+            shutil.rmtree(self._start.run_folder, ignore_errors=True)
+        finally:
+            os._exit(code)
+
+    def _introduce(self, farewell: Farewell) -> None:
+        """The swarm is going to know us."""
+        self._farewell = farewell
+
+    def _hear(self, message: ToWorker) -> None:
+        if isinstance(message, SetShare):
+            self._pace.set_share(message.share)
+        elif isinstance(message, StopTraining):
+            self.stop()
+
+
+def complain() -> None:
+    """The exception in hand, into the worker's log. The front end reads that too, and may be what broke."""
+    with contextlib.suppress(OSError):
+        traceback.print_exc()

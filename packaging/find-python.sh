@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Prints a Python 3.11 or 3.12 that can make virtual environments: the one named as argument, else the first found.
+# Installs what is missing with apt when root, else says which line to run.
+set -eu
+
+fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
+
+need() {
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+  else
+    echo "skep needs these packages first. Please run:  sudo apt-get install $*" >&2
+    exit 1
+  fi
+}
+
+find_python() {
+  # a name on the path may be a shim that does not run, so each is tried
+  for candidate in "$@" python3.12 python3.11 python3; do
+    if [ -n "$candidate" ] && fits "$candidate"; then echo "$candidate"; return; fi
+  done
+}
+
+if [ -n "${1:-}" ] && ! fits "$1"; then
+  echo "skep needs Python 3.11 or 3.12, which $1 is not." >&2
+  exit 1
+fi
+python=$(find_python "${1:-}")
+if [ -z "$python" ]; then
+  need python3 python3-venv
+  python=$(find_python)
+fi
+if [ -z "$python" ]; then
+  echo "skep needs Python 3.11 or 3.12, and this system offers neither. Name one:  make setup PYTHON=/path/to/python3.11" >&2
+  exit 1
+fi
+"$python" -c 'import venv, ensurepip' 2>/dev/null \
+  || need "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
+echo "$python"

@@ -1,0 +1,36 @@
+import contextlib
+import hashlib
+
+import pytest
+
+from downloads import LENGTH, QUICK, ROOMY, make_index, make_shard
+from skep.adapters.shards_http import HttpShards
+from web_of_faults import FaultyServer, whole
+
+
+@pytest.fixture
+def server():
+    with FaultyServer() as made:
+        yield made
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "home" / "cache"
+
+
+@pytest.fixture
+def make_shards(server, cache):
+    """HttpShards that already know where the index lies."""
+    with contextlib.ExitStack() as stack:
+
+        def make(**options):
+            shards = HttpShards(cache, **(ROOMY | {"patience": QUICK} | options))
+            stack.callback(shards.close)
+            raw = make_index(make_shard()[1])
+            server.scripts["index.json"] = [whole(raw)]
+            shards._fetch_index(f"{server.address}/index.json", hashlib.sha256(raw).hexdigest(), LENGTH, 256)
+            server.asked.clear()
+            return shards
+
+        yield make

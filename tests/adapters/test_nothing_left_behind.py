@@ -1,0 +1,148 @@
+"""The watch of tests/conftest.py: a run of pytest in which a test leaves something behind fails and tidies up."""
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
+
+START = "import subprocess, sys, os, tempfile, signal\nSLEEP = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+
+
+# each leaves one thing behind; the last one's outlives its module, so that only the end of the run shows it
+LEAKS = {
+    "child": """
+def test_it():
+    subprocess.Popen(SLEEP)
+""",
+    "orphan": """
+def test_it():
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True)"
+    subprocess.run([sys.executable, "-c", code, *SLEEP], check=True)
+""",
+    "child_without_marker": """
+def test_it():
+    subprocess.Popen(SLEEP, env={})
+""",
+    "orphan_marked_by_its_words": """
+def test_it():
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True, env={})"
+    subprocess.run([sys.executable, "-c", code, *SLEEP, os.environ["SKEP_TEST_RUN"]], check=True)
+""",
+    "run_folder": """
+def test_it():
+    tempfile.mkdtemp(prefix="skep-")
+""",
+    "run_folder_of_a_child": """
+def test_it():
+    code = "from skep.adapters.paths import make_run_folder; make_run_folder()"
+    subprocess.run([sys.executable, "-c", code], check=True)
+""",
+    "socket": """
+import secrets, socket
+def test_it():
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(f"/tmp/hivemind-p2pd-{secrets.token_hex(8)}.sock")
+""",
+    "wider_fixture": """
+import pytest
+@pytest.fixture(scope="module")
+def helper():
+    subprocess.Popen(SLEEP)
+def test_it(helper):
+    pass
+""",
+}
+PROCESS, RUN_FOLDER, SOCKET = (
+    r"process \d+ \(.*time\.sleep\(60\)",
+    r"/.*/st-\w+/skep-\w+",
+    r"/tmp/hivemind-p2pd-\w+\.sock",
+)
+LEFT = dict.fromkeys(LEAKS, PROCESS) | {"run_folder": RUN_FOLDER, "run_folder_of_a_child": RUN_FOLDER, "socket": SOCKET}
+
+NOTHING = """
+def test_it(home, tmp_path):
+    assert subprocess.run([sys.executable, "-c", ""]).returncode == 0
+    with tempfile.TemporaryDirectory(prefix="skep-"):
+        pass
+    (tmp_path / "skep-file").touch()
+"""
+ENDS_A_MOMENT_LATER = "def test_it():\n    subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(0.3)'])\n"
+OF_SOMEBODY_ELSE = """
+def test_it():
+    code = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True, env={})"
+    sleep = [sys.executable, "-c", "import time; time.sleep(1.5)"]
+    subprocess.run([sys.executable, "-c", code, *sleep], check=True, env={})
+"""
+
+
+def pytest_run(folder, bodies, grace=2.0):
+    watch = CONFTEST.read_text().replace("GRACE_SECONDS = 2.0", f"GRACE_SECONDS = {grace}")
+    (folder / "conftest.py").write_text(watch)
+    for number, (name, body) in enumerate(bodies.items()):
+        (folder / f"test_{number}_{name}.py").write_text(START + body)
+    # a Popen object that is left warns about itself, which would hide what the watch says
+    options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--rootdir", folder, folder]
+    command = [sys.executable, "-m", "pytest", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def leaky_run(tmp_path_factory):
+    """What a run of all LEAKS printed, and which sleepers lived afterwards."""
+    before = set(psutil.pids())
+    done = pytest_run(tmp_path_factory.mktemp("leaky"), LEAKS, grace=0.3)
+    return done.stdout, sleepers(set(psutil.pids()) - before)
+
+
+def sleepers(pids):
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            if process.status() != psutil.STATUS_ZOMBIE and "import time; time.sleep(60)" in process.cmdline():
+                found.append(process)
+    return found
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_a_test_that_leaves_something_behind_fails(leaky_run, name):
+    printed, _ = leaky_run
+    reports = re.findall(r"^left behind: (.*)$", printed, re.MULTILINE)
+    assert re.match(LEFT[name], dict(zip(LEAKS, reports, strict=True))[name]), printed
+
+
+def test_what_was_left_behind_is_ended_and_removed(leaky_run):
+    printed, living = leaky_run
+    assert not living
+    places = re.findall(f"{RUN_FOLDER}|{SOCKET}", printed)
+    assert len(places) >= 3
+    assert not [place for place in places if Path(place).exists()]
+
+
+@pytest.mark.parametrize(
+    "body", [NOTHING, ENDS_A_MOMENT_LATER, OF_SOMEBODY_ELSE], ids=["tidy", "late", "somebody else"]
+)
+def test_a_test_that_leaves_nothing_passes(tmp_path, body):
+    done = pytest_run(tmp_path, {"it": body})
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_watch_is_cheap(request):
+    watch = request.config.pluginmanager.get_plugin(str(CONFTEST))
+    begun = time.process_time()
+    for _ in range(20):
+        assert watch._left(set(psutil.pids()), watch._files()) is None
+    assert (time.process_time() - begun) / 20 < 0.02
+
+
+def test_this_run_has_a_marker_and_a_temporary_folder_of_its_own():
+    assert os.environ["SKEP_TEST_RUN"]
+    assert Path(os.environ["TMPDIR"]).name.startswith("st-")

@@ -1,0 +1,102 @@
+"""What every ports.Ledger does; subclass with a `ledger` fixture."""
+
+import math
+
+import pytest
+
+from skep.core.model import Contribution, ContributionState, Evaluation, Tally, Totals
+
+PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
+
+
+def contribution(name="a", state=PENDING, *, epoch=1, samples=10, reason="", peers=0):
+    return Contribution(name, epoch, samples, state, reason, peers)
+
+
+class LedgerContract:
+    def test_an_empty_ledger_knows_nothing(self, ledger):
+        assert list(ledger.projects()) == []
+        assert list(ledger.pending("p")) == []
+        assert list(ledger.contributions()) == []
+        assert list(ledger.evaluations("p")) == []
+        assert ledger.totals() == ledger.totals("p") == Totals()
+        assert ledger.position("p") == 0
+
+    def test_a_contribution_comes_back_as_it_was(self, ledger):
+        told = contribution(state=LOST, epoch=7, samples=96, reason="“no other peer”", peers=3)
+        ledger.record("p", told)
+        assert list(ledger.contributions("p")) == [told]
+
+    @pytest.mark.parametrize("state", [CONFIRMED, LOST])
+    def test_pending_becomes_confirmed_or_lost(self, ledger, state):
+        ledger.record("p", contribution())
+        assert list(ledger.pending("p")) == [contribution()]
+        settled = contribution(state=state, samples=12, reason="why", peers=2)
+        ledger.record("p", settled)
+        assert list(ledger.pending("p")) == []
+        assert list(ledger.contributions("p")) == [settled]
+
+    def test_a_pending_one_may_be_replaced(self, ledger):
+        ledger.record("p", contribution(samples=10))
+        ledger.record("p", contribution(samples=20))
+        assert list(ledger.pending("p")) == [contribution(samples=20)]
+
+    @pytest.mark.parametrize("first", [CONFIRMED, LOST])
+    @pytest.mark.parametrize("second", list(ContributionState))
+    def test_a_settled_one_never_changes_again(self, ledger, first, second):
+        ledger.record("p", contribution(state=first, reason="first"))
+        ledger.record("p", contribution(state=second, samples=999, reason="second"))
+        assert list(ledger.contributions("p")) == [contribution(state=first, reason="first")]
+
+    def test_contributions_come_oldest_first_even_when_settled_in_another_order(self, ledger):
+        for name in "cab":
+            ledger.record("p", contribution(name))
+        ledger.record("p", contribution("b", CONFIRMED))
+        ledger.record("p", contribution("c", LOST))
+        assert [each.id for each in ledger.contributions("p")] == ["c", "a", "b"]
+
+    def test_totals_count_contributions_and_samples_by_state(self, ledger):
+        ledger.record("p", contribution("a", PENDING, samples=1))
+        ledger.record("p", contribution("b", CONFIRMED, samples=10))
+        ledger.record("p", contribution("c", CONFIRMED, samples=20))
+        ledger.record("q", contribution("d", LOST, samples=300))
+        assert ledger.totals("p") == Totals(pending=Tally(1, 1), confirmed=Tally(2, 30))
+        assert ledger.totals("q") == Totals(lost=Tally(1, 300))
+        assert ledger.totals() == Totals(pending=Tally(1, 1), confirmed=Tally(2, 30), lost=Tally(1, 300))
+
+    def test_projects_do_not_mix(self, ledger):
+        ledger.record("q", contribution("a"))
+        ledger.record("p", contribution("b"))
+        ledger.record("q", contribution("c"))
+        assert list(ledger.projects()) == ["q", "p"]
+        assert [each.id for each in ledger.contributions("q")] == ["a", "c"]
+        assert [each.id for each in ledger.contributions()] == ["a", "b", "c"]
+        assert [each.id for each in ledger.pending("p")] == ["b"]
+
+    def test_the_last_position_counts(self, ledger):
+        ledger.save_position("p", 100)
+        ledger.save_position("q", 7)
+        ledger.save_position("p", 250)
+        assert (ledger.position("p"), ledger.position("q"), ledger.position("r")) == (250, 7, 0)
+
+    def test_a_position_alone_makes_no_project(self, ledger):
+        ledger.save_position("p", 100)
+        assert list(ledger.projects()) == []
+
+    def test_evaluations_come_in_the_order_they_were_saved(self, ledger):
+        for epoch, loss in ((2, 5.5), (3, 4.25), (3, 4.5)):
+            ledger.save_evaluation("p", Evaluation(epoch, loss))
+        ledger.save_evaluation("q", Evaluation(9, 1.0))
+        assert list(ledger.evaluations("p")) == [Evaluation(2, 5.5), Evaluation(3, 4.25), Evaluation(3, 4.5)]
+
+    @pytest.mark.parametrize("loss", [math.nan, math.inf])
+    def test_a_loss_that_is_no_number_is_kept_as_such(self, ledger, loss):
+        ledger.save_evaluation("p", Evaluation(1, loss))
+        (kept,) = ledger.evaluations("p")
+        assert str(kept.loss) == str(loss)
+
+    def test_any_text_is_only_text(self, ledger):
+        strange = "'; DROP TABLE contributions; -- \N{SNOWMAN}\n"
+        ledger.record(strange, contribution(strange, LOST, reason=strange))
+        assert list(ledger.projects()) == [strange]
+        assert list(ledger.contributions(strange)) == [contribution(strange, LOST, reason=strange)]

@@ -1,0 +1,86 @@
+"""What the tests of downloads share: shards of random bytes, what was posted, and how it is judged."""
+
+import hashlib
+import json
+import queue
+import random
+import time
+
+from skep.adapters.web import Patience
+from skep.core.messages import IndexFailed, ShardArrived, ShardFailed, ShardProgress
+from skep.core.model import ShardRef
+from skep.core.shards import shard_name
+
+LENGTH = 128
+SIZE = 300_000
+DEADLINE = 15
+QUICK = Patience(connect_seconds=2, read_seconds=1, attempts=3, first_wait_seconds=0.01)
+ROOMY = {"limit_bytes": 10**9, "keep_free_bytes": 0}
+
+
+class Posted:
+    """What was posted, in order."""
+
+    def __init__(self):
+        self._queue = queue.SimpleQueue()
+        self.progress = []
+
+    def __call__(self, message):
+        self._queue.put(message)
+
+    def answer(self):
+        """The next message that is not progress."""
+        while isinstance(message := self._queue.get(timeout=DEADLINE), ShardProgress):
+            self.progress.append(message)
+        return message
+
+    def first_progress(self):
+        message = self._queue.get(timeout=DEADLINE)
+        assert isinstance(message, ShardProgress)
+        return message
+
+    def nothing_more(self):
+        return self._queue.empty()
+
+
+def make_shard(seed=0, size=SIZE):
+    raw = random.Random(seed).randbytes(size)
+    return raw, ShardRef(hashlib.sha256(raw).hexdigest(), size, size // LENGTH)
+
+
+def make_index(*shards):
+    return json.dumps(
+        {
+            "format": 1,
+            "sequence_length": LENGTH,
+            "vocabulary": 256,
+            "shards": [{"sha256": s.sha256, "bytes": s.bytes, "samples": s.samples} for s in shards],
+        }
+    ).encode()
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def fetch(shards, shard):
+    posted = Posted()
+    shards.fetch(shard, posted)
+    return posted.answer()
+
+
+def assert_arrived(answer, cache, raw, shard):
+    assert answer == ShardArrived(shard.sha256, str(cache / shard_name(shard.sha256)))
+    assert (cache / shard_name(shard.sha256)).read_bytes() == raw
+    assert not list(cache.glob("*.part"))
+
+
+def assert_failed(answer, *said):
+    assert isinstance(answer, ShardFailed | IndexFailed)
+    for words in said:
+        assert words in answer.problem.title
+    assert answer.problem.title.endswith(".")
+    assert answer.problem.hint.endswith(".")

@@ -1,0 +1,313 @@
+"""Everything that can be wrong with what skep is handed, each through the command line, for people and for programs."""
+
+import base64
+import json
+import shutil
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from failing_joins import ADDED, DEAD, WORKER, Joins, mute
+from manifests import changed, signed
+from refusals import Homes, homes_with_past, make_past
+from skep.adapters import signing
+from skep.adapters.settings_file import SettingsFile
+from skep.host.file_server import FileServer
+from skep.host.practice import PracticeFolder
+from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
+from web_of_faults import FaultyServer
+
+SIDE_BY_SIDE = 5
+EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory):
+    return make_past(tmp_path_factory.mktemp("past"))
+
+
+@pytest.fixture
+def homes(tmp_path, past):
+    return homes_with_past(past, tmp_path)
+
+
+class Practice:
+    """A practice swarm, and manifests that are changed from its own and signed with its key."""
+
+    def __init__(self, folder, trainer):
+        self.folder, self.trainer = folder, trainer
+        self.served = folder.served
+
+    def publish(self, place, **changes):
+        manifest = place / "changed.json"
+        manifest.write_text(json.dumps(changed(json.loads(self.folder.manifest.read_bytes()), **changes)))
+        signing.sign_manifest(manifest, self.folder.key)
+        return str(manifest)
+
+    def seeds(self):
+        return json.loads(self.folder.manifest.read_bytes())["peers"]
+
+
+@pytest.fixture(scope="module")
+def practice(tmp_path_factory):
+    running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "1")
+    running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)
+    wait_until(lambda: count_of(running, "p2pd") == 2, JOIN_SECONDS)
+    trainer = next(p for p in running.family() if "skep.worker.main" in " ".join(p.cmdline()))
+    trainer.suspend()  # it leaves the processor to what is watched, until somebody wants to train with it
+    yield Practice(PracticeFolder(running.home / "practice"), trainer)
+    family = running.family()
+    trainer.resume()
+    running.finish()
+    assert not psutil.wait_procs(family, 5)[1]
+
+
+# --- manifests
+
+
+def unsigned(manifest):
+    signing.signature_path(manifest).unlink()
+
+
+def tampered(manifest):
+    manifest.write_text(manifest.read_text().replace("Tiny code model", "Tiny evil model"))
+
+
+def oversized(manifest):
+    manifest.write_text(manifest.read_text() + " " * 70_000)
+
+
+def sign_anything(manifest, key):
+    """Sign without a look at what it says, as another program might."""
+    private = Ed25519PrivateKey.from_private_bytes(base64.b64decode(key.read_text()))
+    signature = base64.b64encode(private.sign(signing.PREFIX + manifest.read_bytes())).decode()
+    body = {"format": 1, "key": signing.key_text(private.public_key().public_bytes_raw()), "signature": signature}
+    signing.signature_path(manifest).write_text(json.dumps(body))
+
+
+def rewritten(**changes):
+    def spoil(manifest):
+        body = json.loads(manifest.read_text())
+        manifest.write_text(json.dumps(changed(body, **changes)))
+        sign_anything(manifest, manifest.with_name("publisher.key"))
+
+    return spoil
+
+
+def signed_by_another(manifest):
+    signing.make_key(manifest.with_name("other.key"))
+    sign_anything(manifest, manifest.with_name("other.key"))
+
+
+def no_manifest(manifest):
+    manifest.write_text("[]")
+    sign_anything(manifest, manifest.with_name("publisher.key"))
+
+
+YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+SPOILT = {
+    "missing": (lambda manifest: manifest.unlink(), "no manifest"),
+    "unsigned": (unsigned, "not signed"),
+    "tampered": (tampered, "signature does not fit"),
+    "signed by another": (signed_by_another, "another key"),
+    "expired": (rewritten(expires=YESTERDAY), "expired"),
+    "oversized": (oversized, "larger than 64 KiB"),
+    "flags that mistrain": (rewritten(sync__delay_state_averaging=False), "delay_state_averaging"),
+    "flags of a later version": (rewritten(sync__mode="local"), "sync.mode"),
+    "signed, but none": (no_manifest, "not a JSON object"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "word"), SPOILT.values(), ids=SPOILT)
+def test_a_manifest_that_is_no_good_is_refused_and_not_kept(homes, tmp_path, spoil, word):
+    manifest = signed(tmp_path)
+    spoil(manifest)
+    assert word in homes.refused("join", str(manifest), code=2).title
+
+
+def test_a_manifest_on_the_web_is_refused_like_one_in_a_file(homes, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    oversized(signed(folder, name="big.json"))
+    unsigned(signed(folder, name="unsigned.json"))
+    server = FileServer(folder)
+    server.start()
+    for name, word in (("none", "does not have the manifest"), ("big", "larger than"), ("unsigned", "signature")):
+        assert word in homes.refused("join", f"{server.address}/{name}.json", code=2).title
+    server.close()
+    assert "cannot be reached" in homes.refused("join", f"{server.address}/none.json", code=2).title
+
+
+def test_a_model_that_is_too_big_is_refused_before_anything_is_downloaded(homes, tmp_path):
+    with FaultyServer() as server:
+        manifest = signed(
+            tmp_path,
+            data__index=f"{server.address}/index.json",
+            recipe__model__layers=128,
+            recipe__model__heads=64,
+            recipe__model__width=16384,
+        )
+        refusal = homes.refused("join", str(manifest), code=1, may_keep=EXAMPLE_ADDED)
+        assert refusal.title.startswith("Too big: needs")
+        assert not server.asked
+
+
+@pytest.mark.parametrize("verb", [("join",), ("project", "show"), ("project", "verify")], ids=" ".join)
+def test_an_unknown_project_is_named_with_the_known_ones(homes, verb):
+    refusal = homes.refused(*verb, "nobody-knows-it", code=2)
+    assert "nobody-knows-it" in refusal.title
+    assert "other" in refusal.hint
+
+
+# --- the home
+
+
+@pytest.mark.parametrize("verb", [("status",), ("pause",), ("resume",), ("share", "50"), ("leave",)], ids=" ".join)
+def test_without_a_running_skep_there_is_nobody_to_ask(homes, verb):
+    assert "No skep is running" in homes.refused(*verb, code=1).title
+
+
+def write(name, content):
+    def damage(home):
+        (home.root / name).write_text(content)
+
+    return damage
+
+
+def folder_for_file(name):
+    def damage(home):
+        (home.root / name).unlink(missing_ok=True)
+        (home.root / name).mkdir()
+
+    return damage
+
+
+def file_for_folder(name):
+    def damage(home):
+        shutil.rmtree(home.root / name, ignore_errors=True)
+        (home.root / name).write_text("")
+
+    return damage
+
+
+DAMAGED = {
+    "settings": (write("settings.toml", "[compute\nthreads = 1"), "settings.toml is damaged in line 1", 2),
+    "a setting": (write("settings.toml", "[compute]\nshare_away = 400"), "settings.toml, line 2", 2),
+    "settings a folder": (folder_for_file("settings.toml"), "settings.toml cannot be read", 1),
+    "ledger": (write("ledger.sqlite", "no ledger"), "ledger.sqlite is damaged", 1),
+    "ledger a folder": (folder_for_file("ledger.sqlite"), "ledger.sqlite cannot be opened", 1),
+    "identity": (write("identity.key", "no key"), "identity.key is damaged", 1),
+    "projects a file": (file_for_folder("projects"), "projects", 1),
+    "lock a folder": (folder_for_file("lock"), "lock cannot be opened", 1),
+    "cache a file": (file_for_folder("cache"), "cannot be stored in", 1),
+}
+
+
+@pytest.mark.parametrize(("damage", "word", "code"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_home_is_named_and_left_as_it_is(homes, practice, tmp_path, damage, word, code):
+    for home in homes:
+        damage(home)
+    refusal = homes.refused("join", practice.publish(tmp_path), code=code, within=2 * WORKER, may_keep=ADDED)
+    assert word in refusal.title
+
+
+@pytest.mark.parametrize(
+    ("arguments", "damage", "word", "code"),
+    [
+        (("settings", "set", "compute.threads", "2"), *DAMAGED["settings"]),
+        (("stats",), *DAMAGED["ledger"]),
+        (("identity",), *DAMAGED["identity"]),
+        (("projects",), *DAMAGED["projects a file"]),
+    ],
+    ids=["settings", "stats", "identity", "projects"],
+)
+def test_the_verb_that_needs_what_is_damaged_says_so(homes, arguments, damage, word, code):
+    for home in homes:
+        damage(home)
+    assert word in homes.refused(*arguments, code=code).title
+
+
+def test_a_home_that_cannot_be_a_folder_is_bad_input(homes, tmp_path):
+    person, program = homes.person.settings_file, homes.program.settings_file
+    in_the_way = (Homes(person, program), Homes(person / "below", program / "below"))
+    for verb in (("join", "x"), ("status",), ("settings",), ("practice",)):
+        for home in in_the_way:
+            assert "a file in its way" in home.told(*verb, code=2).title
+    too_long = tmp_path / ("long" * 99)
+    assert "too long" in Homes(too_long, too_long).told("status", code=2).title
+
+
+@pytest.fixture
+def taken():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield str(server.getsockname()[1])
+
+
+def test_a_practice_port_in_use_is_named(homes, taken):
+    assert f"Port {taken}" in homes.refused("practice", "--port", taken, code=2).title
+
+
+def test_a_port_in_use_is_named_before_anything_is_downloaded(homes, tmp_path, taken):
+    for home in homes:
+        SettingsFile(home.settings_file).save({"network.port": int(taken)})
+    with FaultyServer() as server:
+        manifest = signed(tmp_path, data__index=f"{server.address}/index.json", peers=[DEAD])
+        assert f"Port {taken}" in homes.refused("join", str(manifest), code=2, may_keep=EXAMPLE_ADDED).title
+        assert not server.asked
+
+
+# --- the swarm and its data
+
+
+JOINS = [name for name in vars(Joins) if not name.startswith("_")]
+
+
+@pytest.fixture(scope="module")
+def joins(practice, past, tmp_path_factory):
+    """All of them side by side, since most of their time is waiting; each with how it went."""
+    cases = Joins(practice, past, tmp_path_factory.mktemp("joins"))
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        return {name: pool.submit(getattr(cases, name)) for name in JOINS}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_a_join_that_cannot_work_ends_soon_with_its_reason(joins, name):
+    joins[name].result()
+
+
+# --- a swarm that is there
+
+
+@pytest.fixture(scope="module")
+def running(practice, past, tmp_path_factory):
+    """A stay in the practice swarm that got there by the one seed alive, in a home with a path no socket could have."""
+    practice.trainer.resume()
+    folder = tmp_path_factory.mktemp("running")
+    home = folder / ("long" * 50)
+    shutil.copytree(past, home)
+    with mute() as silent_peer:
+        running = Running(home, "join", practice.publish(folder, peers=[DEAD, silent_peer, *practice.seeds()]))
+        try:
+            running.wait_for(is_event("joined"), JOIN_SECONDS)
+            yield running
+        finally:
+            code = running.finish()
+    assert code == 0
+
+
+def test_one_seed_alive_is_enough(running):
+    assert not running.named("problem")
+
+
+def test_other_terminals_reach_a_home_with_a_long_path(running):
+    assert skep(running.home, "status")[1]["running"]
+
+
+def test_a_second_skep_in_one_home_is_refused_and_the_first_goes_on(running, practice, tmp_path):
+    told = Homes(running.home, running.home).told("join", practice.publish(tmp_path), code=1)
+    assert f"process {running.process.pid}" in told.title
+    assert skep(running.home, "status")[1]["phase"] == "training"

@@ -1,0 +1,131 @@
+"""`skep demo`: Ctrl-C at any moment, and nothing left behind. (The whole of it is what `make demo` shows.)"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from skep.cli.demo import GOAL, Report
+from skep.cli.ending import Course, Ending
+from skep.core.model import Tally, Totals
+
+DEMO = [sys.executable, "-m", "skep.cli.main", "--json", "demo"]
+
+
+class Demo:
+    def __init__(self):
+        # its children carry the marker of this run in their environment, as the watch in conftest expects
+        self.process = subprocess.Popen(DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
+        self.events = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+
+    def wait_for(self, condition, within):
+        deadline = time.monotonic() + within
+        while not condition():
+            assert self.process.poll() is None, self.process.stderr.read()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def has(self, name):
+        return lambda: any(event["event"] == name for event in list(self.events))
+
+    def family(self):
+        parent = psutil.Process(self.process.pid)
+        return parent.children(recursive=True)
+
+    def interrupt(self):
+        """Ctrl-C; seconds until it was gone."""
+        begun = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(20)
+        finally:
+            self.process.kill()
+            self._reader.join()
+        return time.monotonic() - begun
+
+    def close(self):
+        self.process.stdout.close()
+        error = self.process.stderr.read()
+        self.process.stderr.close()
+        return error
+
+
+def alive(processes):
+    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def demo_homes():
+    return set(Path(tempfile.gettempdir()).glob("skep-demo-*"))
+
+
+MOMENTS = {
+    "while the practice swarm starts": lambda demo: demo.wait_for(demo_homes, 20),
+    "while its peers start": lambda demo: demo.wait_for(lambda: len(demo.family()) > 2, 60),
+    "while joining": lambda demo: demo.wait_for(demo.has("stage"), 90),
+    "once joined": lambda demo: demo.wait_for(demo.has("progress"), 120),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_ctrl_c_ends_the_demo_within_three_seconds_and_leaves_nothing(moment):
+    demo = Demo()
+    MOMENTS[moment](demo)
+    family = demo.family()
+    took = demo.interrupt()
+    assert "Traceback" not in demo.close()
+    assert demo.process.returncode == 130
+    assert took < 3
+    assert not alive(family)
+    assert not demo_homes()
+
+
+def test_a_killed_demo_takes_its_practice_swarm_along():
+    demo = Demo()
+    demo.wait_for(demo.has("stage"), 90)
+    family = demo.family()
+    demo.process.kill()
+    demo.process.wait()
+    deadline = time.monotonic() + 15
+    while alive(family) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = alive(family)
+    for process in left:
+        process.kill()
+    demo.close()
+    # nobody was left to remove them; what a home's next skep would find, it would
+    for folder in Path(tempfile.gettempdir()).glob("skep-*"):
+        shutil.rmtree(folder)
+    assert not left
+
+
+def report(confirmed, losses):
+    course = Course(Ending(), 0.0, confirmed=confirmed, losses=losses, peers=1)
+    return Report.of(course, Totals(confirmed=Tally(confirmed, 100)))
+
+
+def test_the_report_says_what_was_missing():
+    assert report(5, (5.0, 4.0)).shortfall(GOAL) is None
+    assert "Only 4 epochs were averaged" in report(4, (5.0, 3.0)).shortfall(GOAL).title
+    assert "held-out loss" in report(5, (5.0, 4.5)).shortfall(GOAL).title
+    assert "held-out loss" in report(5, ()).shortfall(GOAL).title
+
+
+def test_the_report_shows_the_loss_first_and_last():
+    lines = report(5, (5.0, 4.0)).lines()
+    assert lines[0].endswith("5.000 → 4.000 (0.80 of the first)")
+    assert any("1 other peer" in line for line in lines)

@@ -1,0 +1,220 @@
+"""The verbs that need no swarm, as people and programs call them: real processes, their output and exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from skep.adapters.ledger_sqlite import SqliteLedger
+from skep.adapters.settings_file import SettingsFile
+from skep.adapters.single_instance import InstanceLock
+from skep.core.model import Contribution, ContributionState, Evaluation
+
+SKEP = [sys.executable, "-m", "skep.cli.main"]
+
+
+def skep(home, *arguments, **environ):
+    return subprocess.run(
+        [*SKEP, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"SKEP_HOME": str(home.root), "COLUMNS": "200"} | environ,
+    )
+
+
+def assert_one_calm_sentence(done, code):
+    """What every failure looks like: a sentence, at most one hint, no traceback, nothing on standard output."""
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert 1 <= len(lines) <= 2, done.stderr
+    assert lines[0].endswith(".")
+    assert "Traceback" not in done.stderr
+    assert "!" not in done.stderr
+
+
+def test_the_version(home):
+    assert skep(home, "--version").stdout.startswith("skep 0.")
+    assert json.loads(skep(home, "--version", "--json").stdout)["version"]
+    assert not any(home.root.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("dance",),
+        ("join",),
+        ("join", "x", "--for", "soon"),
+        ("join", "x", "--for", "nan"),
+        ("join", "x", "--epochs", "0"),
+        ("join", "x", "--epochs", "nan"),
+        ("join", "x", "--for", "60s", "--epochs", "2"),
+        ("pause", "--for", "15"),
+        ("pause", "--for"),
+        ("share",),
+        ("share", "nan"),
+        ("share", "101"),
+        ("share", "1"),
+        ("practice", "--peers", "none"),
+        ("practice", "--port", "70000"),
+        ("status", "--loud"),
+        ("project",),
+        ("key",),
+        ("settings", "get"),
+        ("settings", "get", "compute.shard"),
+        ("settings", "set", "compute.share_away"),
+        ("settings", "set", "compute.share_away", "nan"),
+        ("settings", "set", "compute.share_away", "400"),
+        ("--home", "", "identity"),
+        ("join", "no-such-project"),
+        ("project", "show", "no-such-project"),
+        ("join", "missing/manifest.json"),
+        ("project", "add", "missing.json"),
+        ("project", "verify", "missing.json"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(home, arguments):
+    assert_one_calm_sentence(skep(home, *arguments), 2)
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("pause",), ("resume",), ("share", "50"), ("leave",)])
+def test_without_a_running_skep_the_verbs_that_need_one_say_so(home, arguments):
+    done = skep(home, *arguments)
+    assert_one_calm_sentence(done, 1)
+    assert "No skep is running" in done.stderr
+
+
+def test_a_problem_is_an_object_too_for_programs(home):
+    done = skep(home, "status", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["event"] == "problem"
+    assert "No skep is running" in done.stderr
+    usage = skep(home, "--json", "pause", "--for", "soon")
+    assert usage.returncode == 2
+    assert "soon" in json.loads(usage.stdout)["title"]
+
+
+def test_devices_are_listed_with_what_they_are_for(home):
+    devices = json.loads(skep(home, "devices", "--json").stdout)["devices"]
+    assert devices[-1]["id"] == "cpu"
+    assert devices[-1]["memory_total"] > 0
+    assert "usable" in skep(home, "devices").stdout
+
+
+def test_the_identity_is_made_once_and_kept_private(home):
+    first = json.loads(skep(home, "--json", "identity").stdout)
+    assert skep(home, "identity").stdout.strip() == first["peer_id"]
+    assert Path(first["path"]).stat().st_mode & 0o777 == 0o600
+
+
+def test_home_is_chosen_before_or_after_the_verb_and_wins_over_the_environment(home, tmp_path):
+    other = str(tmp_path / "other")
+    before = json.loads(skep(home, "--home", other, "identity", "--json").stdout)
+    after = json.loads(skep(home, "identity", "--json", "--home", other).stdout)
+    assert before == after
+    assert before["path"].startswith(other)
+
+
+def test_an_unusable_home_is_one_sentence(home, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert_one_calm_sentence(skep(home, "--home", str(tmp_path / "file" / "home"), "identity"), 2)
+
+
+def test_settings_are_listed_set_and_got(home):
+    assert json.loads(skep(home, "settings", "get", "compute.share_away", "--json").stdout)["value"] == 1.0
+    assert skep(home, "settings", "set", "compute.share_away", "30").returncode == 0
+    assert skep(home, "settings", "get", "compute.share_away").stdout.strip() == "30 %"
+    listed = {each["key"]: each for each in json.loads(skep(home, "settings", "--json").stdout)["settings"]}
+    assert listed["compute.share_away"]["value"] == 0.3
+    assert all(each["help"] and each["group"] for each in listed.values())
+    assert "compute.share_away" in skep(home, "settings").stdout
+
+
+def test_a_damaged_settings_file_is_said_and_left_alone(home):
+    home.settings_file.write_text("[compute\nshare")
+    assert_one_calm_sentence(skep(home, "settings"), 2)
+    assert_one_calm_sentence(skep(home, "settings", "set", "compute.threads", "2"), 2)
+    assert home.settings_file.read_text() == "[compute\nshare"
+
+
+def test_an_unknown_key_in_the_settings_file_survives_a_change(home):
+    home.settings_file.write_text("# mine\n[compute]\nfuture = 1\n")
+    assert skep(home, "settings", "set", "compute.threads", "2").returncode == 0
+    assert "future = 1" in home.settings_file.read_text()
+    assert "# mine" in home.settings_file.read_text()
+    assert SettingsFile(home.settings_file).load()["compute.threads"] == 2
+
+
+def test_stats_of_a_new_home_say_what_will_be_there(home):
+    done = skep(home, "stats")
+    assert done.returncode == 0
+    assert "will be listed here" in done.stdout
+    assert json.loads(skep(home, "stats", "--json").stdout)["all"]["confirmed"]["samples"] == 0
+
+
+def test_stats_come_from_the_ledger(home):
+    ledger = SqliteLedger(home.ledger_file)
+    lost = ContributionState.LOST
+    ledger.record("tiny", Contribution("a", 1, 100, ContributionState.CONFIRMED, peers=2))
+    ledger.record("tiny", Contribution("b", 2, 50, lost, "no other peer"))
+    ledger.record("tiny", Contribution("c", 3, 30, lost, "no other peer"))
+    ledger.record("other", Contribution("d", 1, 7, ContributionState.PENDING))
+    ledger.save_evaluation("tiny", Evaluation(1, float("nan")))
+    ledger.close()
+    stats = json.loads(skep(home, "stats", "--json").stdout)
+    assert stats["projects"]["tiny"]["confirmed"] == {"contributions": 1, "samples": 100}
+    assert stats["all"]["pending"] == {"contributions": 1, "samples": 7}
+    assert stats["all"]["lost_reasons"] == {"no other peer": {"contributions": 2, "samples": 80}}
+    text = skep(home, "stats").stdout
+    assert "All projects" in text
+    assert "Lost: no other peer (2 contributions)" in text
+
+
+def test_a_second_instance_in_one_home_is_refused_before_anything_else(home):
+    with InstanceLock(home.lock_file):
+        done = skep(home, "join", "no-such-project")
+    assert_one_calm_sentence(done, 1)
+    assert "already running" in done.stderr
+
+
+def test_a_wrong_address_in_skep_peers_is_named(home):
+    assert_one_calm_sentence(skep(home, "join", "tiny", SKEP_PEERS="example.org:1"), 2)
+
+
+def test_a_reader_that_is_gone_is_no_traceback(home):
+    writing = subprocess.Popen([*SKEP, "settings"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    writing.stdout.close()
+    assert "Traceback" not in writing.stderr.read()
+    writing.stderr.close()
+    assert writing.wait(30) in (0, 1)
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3])
+def test_ctrl_c_while_starting_is_quiet(home, delay):
+    running = subprocess.Popen([*SKEP, "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(delay)  # anywhere in the start: there is no condition to wait for
+    running.send_signal(signal.SIGINT)
+    _, error = running.communicate(timeout=30)
+    if delay > 0.02:  # before that the interpreter itself is starting, and answers in its own way
+        assert "Traceback" not in error
+
+
+def test_help_of_every_verb_is_printed(home):
+    for verb in ("join", "pause", "project", "settings", "practice", "demo", "stats"):
+        done = skep(home, verb, "--help")
+        assert done.returncode == 0
+        assert "usage: skep" in done.stdout
+
+
+def test_a_mistake_of_our_own_is_a_sentence_and_a_log_entry(home):
+    home.ledger_file.mkdir()  # nobody expects a folder there
+    done = skep(home, "stats")
+    assert_one_calm_sentence(done, 1)

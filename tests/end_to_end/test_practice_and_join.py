@@ -1,0 +1,185 @@
+"""Practice in one terminal, join in another, commands from a third: real processes, real peers, real averaging.
+
+One practice swarm serves all tests of this file; each test joins it with a home of its own.
+"""
+
+import signal
+import subprocess
+import time
+from collections import defaultdict
+
+import psutil
+import pytest
+
+from terminals import JOIN_SECONDS, SKEP, Running, count_of, is_event, skep, wait_until
+
+EPOCHS_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def practice(tmp_path_factory):
+    running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "2")
+    manifest = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["manifest"]
+    wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
+    yield manifest
+    family = running.family()
+    running.finish()
+    assert not psutil.wait_procs(family, 5)[1]
+
+
+@pytest.fixture
+def join(practice, tmp_path):
+    started = []
+
+    def start(*arguments):
+        started.append(Running(tmp_path / "home", "join", practice, *arguments))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.finish()
+
+
+def alive(processes):
+    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
+    running = join("--epochs", "5")
+    running.wait_for(is_event("joined"), JOIN_SECONDS)
+    left = running.wait_for(is_event("left"), EPOCHS_SECONDS)
+    assert running.end() == 0
+
+    stages = [event["name"] for event in running.named("stage")]
+    assert list(dict.fromkeys(stages)) == ["hardware", "data", "peers", "warm-up", "state"]
+
+    contributions = running.named("contribution")
+    by_id = defaultdict(list)
+    for event in contributions:
+        by_id[event["id"]].append(event)
+    for events in by_id.values():
+        assert events[0]["state"] == "pending"
+        assert [event["state"] for event in events[1:]] in (["confirmed"], ["lost"])
+    last = [events[-1] for events in by_id.values()]
+    confirmed = [event for event in last if event["state"] == "confirmed"]
+    assert len(last) >= 5
+    assert len([event for event in confirmed if event["peers"] >= 2]) >= 4  # a newcomer's first round may be missed
+    assert max(event["epoch"] for event in confirmed) >= 4
+
+    code, stats = skep(running.home, "stats")
+    assert code == 0
+    for state in ("confirmed", "lost", "pending"):
+        samples = sum(event["samples"] for event in last if event["state"] == state)
+        assert stats["all"][state]["samples"] == samples
+        assert left["totals"][state]["samples"] == samples
+
+    evaluations = [event["loss"] for event in running.named("evaluation")]
+    assert evaluations[-1] < evaluations[0]
+
+
+def test_commands_from_a_third_terminal_act_within_a_second_and_the_share_holds(join):
+    running = join()
+    running.wait_for(is_event("progress"), JOIN_SECONDS)
+    home = running.home
+
+    begun = time.monotonic()
+    assert skep(home, "pause")[0] == 0
+    running.wait_for(lambda e: e["event"] == "paused" and e["share"] == 0, 5)
+    assert skep(home, "status")[1]["phase"] == "paused"
+    worker = next(p for p in running.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))
+    assert time.monotonic() - begun < 5
+    before = main_thread_seconds(worker)
+    time.sleep(1.0)
+    assert main_thread_seconds(worker) - before < 0.3  # it rests, whatever the swarm does
+
+    assert skep(home, "resume")[0] == 0
+    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 1.0 and e["samples_per_second"] > 0, 30)
+
+    assert skep(home, "share", "50")[0] == 0
+    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 0.5, 2)
+    share = measure_share(running, worker, seconds=20)
+    assert share == pytest.approx(0.5, abs=0.03)
+
+    assert skep(home, "leave")[0] == 0
+    running.wait_for(is_event("left"), 5)
+    assert running.end() == 0
+
+
+def main_thread_seconds(process):
+    """Processor time of the training thread, from outside."""
+    main = next(thread for thread in process.threads() if thread.id == process.pid)
+    return main.user_time + main.system_time
+
+
+def measure_share(running, worker, seconds):
+    """Processor time of the worker's training thread, against the naps it reports, over at least `seconds`."""
+    first = next_progress(running)
+    processor_before = main_thread_seconds(worker)
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        last = next_progress(running)
+    processor = main_thread_seconds(worker) - processor_before
+    return processor / (processor + last["nap_seconds"] - first["nap_seconds"])
+
+
+def next_progress(running):
+    count = len(running.named("progress"))
+    wait_until(lambda: len(running.named("progress")) > count, 60)
+    return running.named("progress")[-1]
+
+
+def test_a_killed_worker_leaves_nothing_and_is_started_again(join):
+    running = join()
+    running.wait_for(is_event("progress"), JOIN_SECONDS)
+    running.wait_for(lambda e: e["event"] == "progress" and e["samples_accumulated"] > 0, 60)
+    family = running.family()
+    worker = next(p for p in family[1:] if "skep.worker.main" in " ".join(p.cmdline()))
+    worker.kill()
+    wait_until(lambda: not alive(family[1:]), 5)
+    running.wait_for(is_event("problem"), 5)
+    wait_until(lambda: len(running.named("joined")) == 2, JOIN_SECONDS)
+    assert running.finish() == 0
+    code, stats = skep(running.home, "stats")
+    assert code == 0
+    assert stats["all"]["pending"]["samples"] == 0
+
+
+def test_a_killed_front_end_takes_its_worker_along_and_the_ledger_opens(join):
+    running = join()
+    running.wait_for(lambda e: e["event"] == "progress" and e["samples_per_second"] > 0, JOIN_SECONDS)
+    family = running.family()
+    running.finish(signal.SIGKILL)
+    wait_until(lambda: not alive(family), 5)
+    code, stats = skep(running.home, "stats")
+    assert code == 0
+    before = stats["all"]
+    assert before["confirmed"]["samples"] + before["pending"]["samples"] > 0
+
+    again = join()  # tidies up what a killed front end could not, and settles what it left pending
+    again.wait_for(is_event("stage"), 30)
+    assert again.finish() in (0, 130)
+    _, stats = skep(running.home, "stats")
+    assert stats["all"]["pending"]["samples"] == 0
+    assert stats["all"]["lost"]["samples"] == before["lost"]["samples"] + before["pending"]["samples"]
+
+
+def test_ctrl_c_leaves_within_three_seconds_and_loses_nothing_silently(join):
+    running = join()
+    running.wait_for(lambda e: e["event"] == "progress" and e["samples_accumulated"] > 0, JOIN_SECONDS)
+    family = running.family()
+    begun = time.monotonic()
+    assert running.finish() == 0
+    assert time.monotonic() - begun < 3
+    assert not alive(family)
+    assert running.named("left")
+
+
+def test_a_second_instance_in_one_home_is_refused_in_one_sentence(join, practice):
+    running = join()
+    running.wait_for(is_event("stage"), 30)
+    done = subprocess.run(
+        [*SKEP, "--home", str(running.home), "join", practice], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 1
+    assert "already" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,297 @@
+"""Stand-ins for the ports, typed and without surprises; those of real adapters pass the same contract tests.
+
+They keep everything in memory and start no thread: what they post is posted in the caller's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from skep.core import messages as m
+from skep.core.errors import BadInput, SkepError
+from skep.core.model import (
+    Contribution,
+    ContributionState,
+    Device,
+    DeviceKind,
+    Evaluation,
+    Problem,
+    Project,
+    ShardIndex,
+    ShardRef,
+    SwarmProgress,
+    Tally,
+    Totals,
+)
+from skep.core.settings import DEFAULTS
+from skep.ports import Post
+
+Values = dict[str, bool | int | float | str]
+
+
+# --- things to pass around
+
+
+def make_project(id: str = "tiny", title: str = "Tiny model") -> Project:  # noqa: A002 - the field's name
+    return Project(
+        id=id,
+        title=title,
+        run_id=f"{id}.0123",
+        fingerprint="AB12 CD34",
+        revision=1,
+        manifest="{}",
+        source="/manifests/tiny.json",
+    )
+
+
+def make_index(shards: int = 2) -> ShardIndex:
+    refs = tuple(ShardRef(f"{number:064x}", bytes=1000, samples=10) for number in range(1, shards + 1))
+    return ShardIndex(sequence_length=128, shards=refs, held_out=(ShardRef("f" * 64, bytes=500, samples=5),))
+
+
+def make_progress(epoch: int = 3, peers: int = 2, loss: float | None = 4.0) -> SwarmProgress:
+    return SwarmProgress(
+        epoch=epoch,
+        peers=peers,
+        loss=loss,
+        samples_per_second=10.0,
+        share_asked=1.0,
+        share_measured=1.0,
+        samples_accumulated=100,
+        target_batch_size=512,
+        compute_seconds=1.0,
+        nap_seconds=0.0,
+        waiting_seconds=0.0,
+        bytes_sent=1,
+        bytes_received=2,
+    )
+
+
+def make_joined(epoch: int = 3) -> m.WorkerJoined:
+    return m.WorkerJoined(peer_id="QmPeer", device="CPU", precision="float32", epoch=epoch, step_batch=8, micro_batch=4)
+
+
+# --- ports
+
+
+@dataclass
+class FakeClock:
+    """Stands still until told."""
+
+    wall_now: float = 1_000_000.0
+    monotonic_now: float = 0.0
+
+    def wall(self) -> float:
+        return self.wall_now
+
+    def monotonic(self) -> float:
+        return self.monotonic_now
+
+    def advance(self, seconds: float) -> None:
+        self.wall_now += seconds
+        self.monotonic_now += seconds
+
+
+@dataclass
+class FakeWorker:
+    """Does what its script says: `on_start` is posted when started, WorkerExited when stopped (unless `stubborn`)."""
+
+    post: Post
+    on_start: Sequence[m.Message] = ()
+    cannot_start: SkepError | None = None
+    stubborn: bool = False
+    starts: list[m.StartTraining] = field(default_factory=list)
+    told: list[m.ToWorker] = field(default_factory=list)
+    stops: int = 0
+    running: bool = False
+    closed: bool = False
+
+    def start(self, start: m.StartTraining) -> None:
+        assert not self.running, "two workers at a time"
+        if self.cannot_start:
+            raise self.cannot_start
+        self.starts.append(start)
+        self.running = True
+        for message in self.on_start:
+            self.post(message)
+
+    def tell(self, message: m.ToWorker) -> None:
+        if self.running:
+            self.told.append(message)
+
+    def stop(self, within: float = 2.0) -> None:
+        self.stops += 1
+        if not self.stubborn:
+            self.exit(0)
+
+    def close(self, within: float = 2.0) -> None:
+        self.closed = True
+        self.exit(-9)
+
+    def exit(self, code: int) -> None:
+        """The process ends, by itself or because the test says so."""
+        if self.running:
+            self.running = False
+            self.post(m.WorkerExited(code))
+
+
+@dataclass
+class FakeLedger:
+    """`failing` is raised by every write, as a full disk would."""
+
+    failing: SkepError | None = None
+    closed: bool = False
+    rows: dict[str, tuple[str, Contribution]] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    measured: dict[str, list[Evaluation]] = field(default_factory=dict)
+
+    def record(self, project_id: str, contribution: Contribution) -> None:
+        self._write()
+        before = self.rows.get(contribution.id)
+        if before is None or before[1].state is ContributionState.PENDING:
+            self.rows[contribution.id] = (project_id, contribution)
+
+    def pending(self, project_id: str) -> Sequence[Contribution]:
+        return [row for row in self.contributions(project_id) if row.state is ContributionState.PENDING]
+
+    def totals(self, project_id: str | None = None) -> Totals:
+        rows = self.contributions(project_id)
+        return Totals(**{state.value: _tally(rows, state) for state in ContributionState})
+
+    def contributions(self, project_id: str | None = None) -> Sequence[Contribution]:
+        return [row for project, row in self.rows.values() if project_id in (None, project)]
+
+    def save_position(self, project_id: str, position: int) -> None:
+        self._write()
+        self.positions[project_id] = position
+
+    def position(self, project_id: str) -> int:
+        return self.positions.get(project_id, 0)
+
+    def save_evaluation(self, project_id: str, evaluation: Evaluation) -> None:
+        self._write()
+        self.measured.setdefault(project_id, []).append(evaluation)
+
+    def evaluations(self, project_id: str) -> Sequence[Evaluation]:
+        return list(self.measured.get(project_id, []))
+
+    def projects(self) -> Sequence[str]:
+        return list(dict.fromkeys(project for project, _ in self.rows.values()))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _write(self) -> None:
+        if self.failing:
+            raise self.failing
+
+
+def _tally(rows: Iterable[Contribution], state: ContributionState) -> Tally:
+    samples = [row.samples for row in rows if row.state is state]
+    return Tally(contributions=len(samples), samples=sum(samples))
+
+
+@dataclass
+class FakeShards:
+    """Answers at once: the index, or `problem`; shards are said to lie under /shards unless in `missing`."""
+
+    index: ShardIndex | None = field(default_factory=make_index)
+    problem: Problem = field(default_factory=lambda: Problem("The shard server does not answer."))
+    missing: frozenset[str] = frozenset()
+    hold: bool = False
+    """Keep the answers in `held` instead, for the test to give later."""
+    held: list[Callable[[], None]] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
+    closed: bool = False
+
+    def fetch_index(self, project: Project, post: Post) -> None:
+        answer = m.IndexArrived(self.index) if self.index else m.IndexFailed(self.problem)
+        self._answer(lambda: post(answer))
+
+    def fetch(self, shard: ShardRef, post: Post) -> None:
+        self.fetched.append(shard.sha256)
+        if shard.sha256 in self.missing:
+            self._answer(lambda: post(m.ShardFailed(shard.sha256, self.problem)))
+        else:
+            self._answer(lambda: post(m.ShardArrived(shard.sha256, f"/shards/{shard.sha256}")))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _answer(self, answer: Callable[[], None]) -> None:
+        if self.hold:
+            self.held.append(answer)
+        else:
+            answer()
+
+
+@dataclass
+class FakeSettings:
+    values: Values = field(default_factory=lambda: dict(DEFAULTS))
+    failing: SkepError | None = None
+
+    def load(self) -> Values:
+        if self.failing:
+            raise self.failing
+        return dict(self.values)
+
+    def save(self, values: Values) -> None:
+        if self.failing:
+            raise self.failing
+        self.values = self.values | values
+
+
+@dataclass
+class FakePauses:
+    paused: bool = False
+    until: float | None = None
+
+    def save(self, *, paused: bool, until: float | None) -> None:
+        self.paused, self.until = paused, until if paused else None
+
+    def load(self) -> tuple[bool, float | None]:
+        return self.paused, self.until
+
+
+@dataclass
+class FakeCatalogue:
+    """Projects by source: `offered` can be added, `known` were."""
+
+    offered: dict[str, Project] = field(default_factory=dict)
+    known: list[Project] = field(default_factory=list)
+
+    def add(self, source: str) -> Project:
+        if source not in self.offered:
+            raise BadInput(f"There is no manifest at {source}.")
+        project = replace(self.offered[source], source=source)
+        self.known = [*(other for other in self.known if other.id != project.id), project]
+        return project
+
+    def find(self, name: str) -> Project:
+        for project in self.known:
+            if name in (project.id, project.title):
+                return project
+        known = ", ".join(project.id for project in self.known) or "none"
+        raise BadInput(f"No project here is called {name}.", f"Known projects: {known}.")
+
+    def projects(self) -> Sequence[Project]:
+        return list(self.known)
+
+    def damaged(self) -> Sequence[Problem]:
+        return []
+
+
+@dataclass(frozen=True)
+class FakeIdentity:
+    path: Path = Path("/home/someone/identity.key")
+    peer_id: str = "QmFakePeer"
+
+
+@dataclass(frozen=True)
+class FakeDevices:
+    devices: tuple[Device, ...] = (Device(DeviceKind.CPU, 0, "Some processor", memory_total=8 << 30),)
+
+    def list(self) -> Sequence[Device]:
+        return self.devices

@@ -1,0 +1,123 @@
+"""Two homes with a past, and what is expected of skep when it refuses or fails there.
+
+One home is a person's, the other a program's: the same verb runs in both at once.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from manifests import signed
+from skep.adapters.catalogue import FileCatalogue
+from skep.adapters.identity import FileIdentity
+from skep.adapters.ledger_sqlite import SqliteLedger
+from skep.adapters.paths import Home
+from skep.adapters.settings_file import SettingsFile
+from skep.core.model import Contribution, ContributionState
+from terminals import SKEP
+
+QUICK = 20
+"""Seconds for a verb that has nothing to wait for, on a busy computer."""
+VOLATILE = re.compile(r"lock|logs/.*")
+"""What is no memory of a home."""
+NOTES = re.compile(r".* is published by .+\.|It needs .*")
+"""Remarks that a person gets before a join goes on."""
+
+
+def make_past(folder):
+    """A home that somebody has used."""
+    home = Home(folder / "home")
+    home.create()
+    home.settings_file.write_text('# mine\n[compute]\nthreads = 1\nmood = "kept"\n')
+    SettingsFile(home.settings_file).save({"disk.keep_free_gb": 0.1})
+    assert FileIdentity(home.identity_file).peer_id
+    FileCatalogue(home.projects_folder).add(str(signed(folder, id="other")))
+    ledger = SqliteLedger(home.ledger_file)
+    ledger.record("other", Contribution("a", 3, 64, ContributionState.CONFIRMED, "", 2))
+    ledger.close()
+    return home.root
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What both kinds of reader were told."""
+
+    title: str
+    hint: str
+    events: list
+
+
+class Homes:
+    """One home for a person and one for a program; or one for both, where skep runs already."""
+
+    def __init__(self, person, program):
+        self.person, self.program = Home(person), Home(program)
+
+    def __iter__(self):
+        return iter((self.person, self.program))
+
+    def refused(self, *arguments, code, within=QUICK, may_keep=r"(?!)"):
+        """`told`, after which nothing in the homes is changed, and nothing new but what matches `may_keep`."""
+        before = [contents(home) for home in self]
+        told = self.told(*arguments, code=code, within=within)
+        for home, was in zip(self, before, strict=True):
+            now = contents(home)
+            assert was.items() <= now.items()
+            assert not [name for name in now.keys() - was if not re.fullmatch(may_keep, name)]
+        return told
+
+    def told(self, *arguments, code, within=QUICK):
+        """Run the verb for both readers. Both are told the same sentence and hint, within so many seconds."""
+        with (
+            started(self.person, arguments) as for_person,
+            started(self.program, ["--json", *arguments]) as for_program,
+        ):
+            _, error = for_person.communicate(timeout=within)
+            out, same_error = for_program.communicate(timeout=within)
+        assert (for_person.returncode, for_program.returncode) == (code, code), error + same_error
+        *notes, title, hint = error.splitlines()
+        assert all(NOTES.fullmatch(note) for note in notes), error
+        assert_calm(title, hint)
+        title, hint = (words.replace(str(self.person.root), str(self.program.root)) for words in (title, hint))
+        assert same_error.splitlines() == [title, hint]
+        events = [json.loads(line) for line in out.splitlines()]
+        assert [(e["title"], e["hint"]) for e in events if e["event"] == "problem"] == [(title, hint)]
+        return Refusal(title, hint, events)
+
+
+def homes_with_past(past, folder):
+    """A copy of the `past` home for each reader, in `folder`."""
+    for name in ("person", "program"):
+        shutil.copytree(past, folder / name, copy_function=shutil.copy)
+        (folder / name).chmod(0o700)
+    return Homes(folder / "person", folder / "program")
+
+
+@contextmanager
+def started(home, arguments):
+    """The verb in this home, ended with its family if it did not end by itself."""
+    command = [*SKEP, "--home", str(home.root), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # its worker sees that and ends
+
+
+def assert_calm(title, hint):
+    assert title.endswith(".")
+    assert hint.endswith(".")
+    assert not re.search(r"[.?!] [A-Z]", title), f"more than one sentence: {title}"
+    assert not re.search(r"Traceback|Errno|!", title + hint)
+
+
+def contents(home):
+    """What a home remembers, by path. Locks and logs are no memory."""
+    return {
+        name: path.read_bytes()
+        for path in home.root.rglob("*")
+        if path.is_file() and not VOLATILE.fullmatch(name := str(path.relative_to(home.root)))
+    }

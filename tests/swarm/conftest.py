@@ -1,0 +1,41 @@
+"""Real DHT nodes and averagers on loopback, with their sockets in a folder of the test's own."""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+# as in the worker: without it torch starts a torch_shm_manager, and aborts when that ends before it
+os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
+
+
+@pytest.fixture
+def private_sockets(monkeypatch):
+    from hivemind.p2p import P2P  # noqa: PLC0415 - takes seconds; only tests that need a swarm pay
+
+    folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
+    monkeypatch.setattr(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-")
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def make_dhts(private_sockets):
+    import hivemind  # noqa: PLC0415 - as above
+
+    made = []
+
+    def make(count):
+        for _ in range(count):
+            seeds = [str(address) for address in made[0].get_visible_maddrs()] if made else []
+            made.append(hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60))
+        return made
+
+    yield make
+    for process in psutil.Process().children(recursive=True):
+        process.kill()
+    for dht in made:
+        dht.join(10)

@@ -1,0 +1,117 @@
+"""What hivemind's averagers report of a round, and what ours report, with a groupmate that misbehaves."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hivemind.averaging import DecentralizedAverager
+from hivemind.optim.grad_averager import GradientAverager
+
+from skep.worker.averagers import HonestGradientAverager
+
+
+class SilentAverager(GradientAverager):
+    """Joins a group and then never sends anything."""
+
+    async def _aggregate_with_group(self, group_info, min_vector_size, **kwargs):
+        await asyncio.sleep(600)
+
+
+SilentAverager.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
+
+
+def make(kind, dht, value, size=1_000_000, **options):
+    """An averager with one gradient of `value`; a small one has a single part, which only one peer reduces."""
+    parameter = torch.nn.Parameter(torch.zeros(size))
+    parameter.grad = torch.full((size,), float(value))
+    usual = {"prefix": "rounds", "min_matchmaking_time": 2.0, "request_timeout": 1.0, "next_chunk_timeout": 2.0}
+    options = usual | {"reuse_grad_buffers": True, "allreduce_timeout": 20} | options
+    averager = kind([parameter], dht=dht, start=True, **options)
+    averager.accumulate_grads_(1)
+    return averager
+
+
+def run_round(*averagers):
+    """One round of all; the results in the same order, an exception where a round failed."""
+    with ThreadPoolExecutor(len(averagers)) as pool:
+        controls = [averager.step(wait=False, timeout=30) for averager in averagers]
+        return list(pool.map(outcome, controls))
+
+
+def outcome(control):
+    try:
+        return control.result(30)
+    except Exception as error:  # noqa: BLE001 - whatever the averager's process raised
+        return error
+
+
+def value_of(averager):
+    with averager.get_tensors() as tensors:
+        return float(tensors[0].mean())
+
+
+@pytest.fixture
+def averagers():
+    made = []
+    yield made
+    for averager in made:
+        averager.kill()
+        averager.join(10)
+
+
+def test_a_whole_round_hears_every_other_peer(make_dhts, averagers):
+    averagers += [make(HonestGradientAverager, dht, value) for value, dht in enumerate(make_dhts(3))]
+    results = run_round(*averagers)
+    for averager, result in zip(averagers, results, strict=True):
+        assert value_of(averager) == pytest.approx(1.0)
+        assert result.facts.complete
+        assert result.facts.group_size == 3
+        others = {str(other.peer_id) for other in averagers if other is not averager}
+        assert set(result.facts.heard) == others
+
+
+def test_stock_calls_a_round_with_a_silent_groupmate_a_success_and_ours_does_not(make_dhts, averagers):
+    dhts = make_dhts(4)
+    averagers += [make(GradientAverager, dhts[0], 1, prefix="stock"), make(SilentAverager, dhts[1], 3, prefix="stock")]
+    averagers += [make(HonestGradientAverager, dhts[2], 1), make(SilentAverager, dhts[3], 3)]
+    stock, _, honest, _ = run_round(*averagers)
+    assert len(stock) == 2
+    assert value_of(averagers[0]) == pytest.approx(1.0)  # the true mean is 2: nothing was averaged, nothing was said
+    assert honest.facts.heard == ()
+    assert not honest.facts.complete
+
+
+@pytest.mark.parametrize("size", [1000, 1_000_000])
+def test_a_groupmate_of_weight_zero_is_not_heard(make_dhts, averagers, size):
+    dhts = make_dhts(2)
+    averagers += [make(HonestGradientAverager, dht, value, size) for value, dht in zip((1, 3), dhts, strict=True)]
+    averagers[1].local_samples_accumulated = 0  # the averaging weight
+    result, _ = run_round(*averagers)
+    assert value_of(averagers[0]) == pytest.approx(1.0)
+    assert result.facts.heard == ()
+    assert result.facts.complete
+
+
+def test_a_client_that_reduces_nothing_believes_its_reducers(make_dhts, averagers):
+    dhts = make_dhts(2)
+    averagers += [make(HonestGradientAverager, dhts[0], 1), make(HonestGradientAverager, dhts[1], 3, client_mode=True)]
+    _, result = run_round(*averagers)
+    assert value_of(averagers[1]) == pytest.approx(2.0)
+    assert result.facts.heard == (str(averagers[0].peer_id),)
+
+
+@pytest.mark.parametrize(("kind", "exact"), [(GradientAverager, False), (HonestGradientAverager, True)])
+def test_an_unfinished_step_batch_weighs_what_it_holds(make_dhts, averagers, kind, exact):
+    (dht,) = make_dhts(1)
+    averager = make(kind, dht, 0.0)
+    averagers.append(averager)
+    averager.step_batch = 4
+    averager.reset_accumulated_grads_()
+    # six samples with a gradient of 1 each, as a step batch of four and an unfinished one of two
+    for size in (4, 2):
+        averager.parameters[0].grad += size / 4
+        averager.accumulate_grads_(size)
+    averager.load_accumulators_into_averager_()
+    assert (value_of(averager) == pytest.approx(1.0)) is exact
+    assert isinstance(averager, DecentralizedAverager)

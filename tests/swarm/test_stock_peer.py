@@ -1,0 +1,130 @@
+"""A plain script on stock hivemind trains in one swarm with a skep worker, and both hold the same parameters."""
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from skep.adapters.identity import FileIdentity
+from skep.adapters.paths import make_run_folder
+from skep.adapters.worker_process import WorkerProcess
+from skep.core.manifest import parse
+from skep.core.messages import ContributionConfirmed, ShardArrived, ShardWanted, StartTraining, WorkerFailed
+from skep.host.practice import PracticeFolder, prepare_data, seed
+from skep.host.practice_manifest import practice_manifest
+
+# stock hivemind leaves its sockets in the system's temporary folder, so they are moved to one of the test's own
+RUN_STOCK = """
+import runpy, sys
+from hivemind.p2p import P2P
+P2P._UNIX_SOCKET_PREFIX = "/unix" + sys.argv[1] + "/h-"
+del sys.argv[:2]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+SCRIPT = Path(__file__).parents[2] / "docs" / "stock_peer.py"
+EPOCHS = 3
+DEADLINE = 200
+
+
+class SkepPeer:
+    """A skep worker without an engine: hands over shards, collects what it says."""
+
+    def __init__(self, folder, manifest, index):
+        self.said = []
+        self._folder = folder
+        self._start = StartTraining(
+            manifest=manifest,
+            index=index,
+            identity_path=str(FileIdentity(folder.root / "skep.id").path),
+            run_folder="",
+            seeds=(),
+            listen=("/ip4/127.0.0.1/tcp/0",),
+            share=1.0,
+            device="cpu",
+            threads=1,
+        )
+        self._worker = WorkerProcess(
+            self._hear,
+            registry_file=folder.root / "skep.worker",
+            make_run_folder=make_run_folder,
+            stderr_log=logging.getLogger("worker"),
+        )
+
+    def _hear(self, message):
+        if isinstance(message, ShardWanted):
+            path = self._folder.served / f"{message.sha256}.safetensors"
+            self._worker.tell(ShardArrived(message.sha256, str(path)))
+        self.said.append(message)
+
+    def __enter__(self):
+        self._worker.start(self._start)
+        return self
+
+    def __exit__(self, *_):
+        self._worker.close()
+
+    def all(self, kind):
+        return [message for message in self.said if isinstance(message, kind)]
+
+
+def small_epochs(addresses, sha256):
+    """The practice manifest with epochs that two peers on busy cores finish in seconds."""
+    body = practice_manifest(
+        revision=1,
+        publisher_key="ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        peers=addresses,
+        index_address="http://127.0.0.1:1/index.json",
+        index_sha256=sha256,
+        now=datetime.now(UTC),
+    )
+    body["sync"]["target_batch_size"] = 512
+    return json.dumps(body)
+
+
+@pytest.fixture
+def swarm(tmp_path):
+    folder = PracticeFolder(tmp_path)
+    index, sha256 = prepare_data(folder)
+    with seed(folder, 0) as addresses:
+        yield folder, index, small_epochs(addresses, sha256)
+
+
+def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_path):
+    folder, index, manifest = swarm
+    (tmp_path / "manifest.json").write_text(manifest)
+    shard = folder.served / f"{index.shards[0].sha256}.safetensors"
+    sockets = make_run_folder()
+    command = [
+        sys.executable,
+        "-c",
+        RUN_STOCK,
+        str(sockets),
+        str(SCRIPT),
+        str(tmp_path / "manifest.json"),
+        parse(manifest.encode()).run_id,
+        str(shard),
+    ]
+    with SkepPeer(folder, manifest, index) as skep:
+        stock = subprocess.Popen(
+            [*command, "--epochs", str(EPOCHS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        too_long = threading.Timer(DEADLINE, stock.kill)
+        too_long.start()
+        out, errors = stock.communicate()
+        too_long.cancel()
+        shutil.rmtree(sockets)
+        assert stock.returncode == 0, errors[-2000:]
+        assert not skep.all(WorkerFailed)
+        results = [json.loads(line) for line in out.splitlines()]
+        assert len(results) == EPOCHS
+        last = results[-1]
+        print(results)  # noqa: T201 - what to look at when the next line fails
+        assert last["moved"] > 1e-3  # both learned something
+        assert last["difference"] < last["moved"] / 50  # and the same, but for the compression
+        assert [message for message in skep.all(ContributionConfirmed) if message.peers == 1]

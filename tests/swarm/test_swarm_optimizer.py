@@ -1,0 +1,341 @@
+"""Our optimizer among real peers, beside the stock one where that goes wrong: failed rounds, rests, lost peers."""
+
+import asyncio
+import signal
+import time
+
+import hivemind
+import pytest
+import torch
+from hivemind.dht.crypto import RSASignatureValidator
+from hivemind.dht.schema import SchemaValidator
+from hivemind.optim.progress_tracker import ProgressTracker, TrainingProgressSchema
+from hivemind.utils import get_dht_time
+from hivemind.utils.crypto import RSAPrivateKey
+
+from manifests import raw
+from skep.core.errors import SwarmError
+from skep.core.manifest import parse
+from skep.core.messages import ContributionConfirmed, ContributionLost
+from skep.worker import optimizer as optimizer_module
+from skep.worker.optimizer import SwarmOptimizer
+from skep.worker.rounds import Rounds
+
+TARGET = 64
+STEP_BATCH = 8
+RATE = 0.01
+MANIFEST = parse(
+    raw(
+        sync__target_batch_size=TARGET,
+        sync__matchmaking_seconds=2,
+        sync__averaging_timeout_seconds=5,
+        sync__delay_optimizer_step=False,
+        sync__delay_state_averaging=False,
+        sync__average_state_every=1000,
+        optimizer__learning_rate=RATE,
+        optimizer__weight_decay=0.0,
+        schedule={"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
+    )
+)
+
+
+class Peer:
+    """A model of one parameter, with our optimizer on it."""
+
+    def __init__(self, dht, size=4, manifest=MANIFEST):
+        self.told = []
+        self.rounds = Rounds("s", self.told.append)
+        self.parameter = torch.nn.Parameter(torch.zeros(size))
+        self.optimizer = SwarmOptimizer(manifest, dht, [self.parameter], STEP_BATCH, self.rounds)
+
+    def contribute(self, samples=STEP_BATCH):
+        self.parameter.grad += samples / STEP_BATCH
+        self.rounds.grow(self.optimizer.local_epoch, samples)
+        self.optimizer.contribute(samples)
+
+    def epoch(self):
+        """Contribute all that an epoch takes, and end it."""
+        before = self.optimizer.local_epoch
+        self.contribute(TARGET)
+        wait_until(lambda: self.optimizer.tend(lambda: None) or self.optimizer.local_epoch > before)
+
+
+class StockPeer:
+    """The same with hivemind's own optimizer, as its documentation has it."""
+
+    def __init__(self, dht, size=4):
+        self.parameter = torch.nn.Parameter(torch.zeros(size))
+        self.optimizer = hivemind.Optimizer(
+            dht=dht,
+            run_id=MANIFEST.run_id,
+            target_batch_size=TARGET,
+            batch_size_per_step=TARGET,
+            params=[self.parameter],
+            optimizer=lambda groups: torch.optim.AdamW(groups, lr=RATE, weight_decay=0.0),
+            scheduler=lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0),
+            matchmaking_time=2.0,
+            averaging_timeout=5.0,
+            average_state_every=1000,
+            offload_optimizer=True,
+            reuse_grad_buffers=True,
+            delay_optimizer_step=False,
+        )
+
+    def epoch(self):
+        self.parameter.grad += 1.0
+        self.optimizer.step()
+
+
+def wait_until(condition, within=30):
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def trackers(monkeypatch):
+    """All that are running. Ended afterwards, and their event loops closed, which hivemind leaves to chance."""
+    running = []
+
+    def run(self):
+        running.append(self)
+        with asyncio.Runner() as runner:
+            runner.run(both(self))
+        self.shutdown_complete.set()
+
+    async def both(self):
+        await asyncio.gather(self._progress_reporter(), self._progress_fetcher())
+
+    monkeypatch.setattr(ProgressTracker, "run", run)
+    yield
+    for tracker in running:
+        tracker.shutdown(2.0)
+
+
+@pytest.fixture
+def peers(make_dhts, trackers):
+    made = []
+
+    def make(kind, dht, **options):
+        made.append(kind(dht, **options))
+        return made[-1]
+
+    interrupt = signal.getsignal(signal.SIGINT)
+    yield make
+    signal.signal(signal.SIGINT, interrupt)  # hivemind ignores it from its first averager on
+    for peer in made:
+        for averager in (peer.optimizer.grad_averager, peer.optimizer.state_averager):
+            averager.kill()
+            averager.join(10)
+
+
+@pytest.fixture
+def ghost(make_dhts, trackers):
+    """Makes a peer that is on the swarm's books and nothing else, as one that has just died; needs a DHT of its own."""
+
+    def haunt(dht, epoch, samples=1):
+        key = RSAPrivateKey()  # else all peers of one process share a record
+        tracker = ProgressTracker(dht, MANIFEST.run_id, TARGET, private_key=key, start=True)
+        tracker.report_local_progress(epoch, samples)
+        return tracker
+
+    return haunt
+
+
+def open_books(dht):
+    """What the swarm's books say of a peer, read as a peer does: with the signatures checked and taken off.
+
+    Needs a DHT of its own, since one reads the signatures of one key's owner only.
+    """
+    dht.add_validators(
+        [SchemaValidator(TrainingProgressSchema, MANIFEST.run_id), RSASignatureValidator(RSAPrivateKey())]
+    )
+
+    def record_of(tracker):
+        found = dht.get(tracker.training_progress_key, latest=True, return_future=True).result(10)
+        entry = found.value.get(tracker._local_public_key) if found else None
+        return entry.value if entry else None
+
+    return record_of
+
+
+# --- failed rounds
+
+
+def fail_a_round(kind, make_dhts, peers, ghost):
+    """An epoch alone, which gives Adam its momentum, then one with nobody to average with; the second's largest step."""
+    home, grave = make_dhts(2)
+    peer = peers(kind, home)
+    while peer.optimizer.local_epoch < 1:
+        peer.epoch()
+    ghost(grave, epoch=1)
+    wait_until(lambda: peer.optimizer.tracker.global_progress.num_peers > 1)
+    before = peer.parameter.detach().clone()
+    while peer.optimizer.local_epoch < 2:
+        peer.epoch()
+    return peer, float((peer.parameter.detach() - before).abs().max())
+
+
+def test_after_a_failed_round_stock_moves_on_its_momentum(make_dhts, peers, ghost):
+    _, moved = fail_a_round(StockPeer, make_dhts, peers, ghost)
+    assert moved > RATE / 10
+
+
+def test_after_a_failed_round_ours_stays_where_it_is_and_says_lost(make_dhts, peers, ghost):
+    peer, moved = fail_a_round(Peer, make_dhts, peers, ghost)
+    assert moved == 0.0
+    alone, failed = [message for message in peer.told if isinstance(message, ContributionLost)]
+    assert (alone.epoch, alone.samples, alone.reason) == (0, TARGET, "no other peer")
+    assert (failed.epoch, failed.samples) == (1, TARGET)
+    assert failed.reason in {"no group was found for the round", "the round took too long"}
+    assert not [message for message in peer.told if isinstance(message, ContributionConfirmed)]
+
+
+# --- rest and withdrawal
+
+
+def test_a_resting_peer_publishes_what_it_has_with_a_rate_of_zero_whatever_is_reported_later(make_dhts, peers):
+    dhts = make_dhts(2)
+    record_of = open_books(dhts[1])
+    peer = peers(Peer, dhts[0])
+    tracker = peer.optimizer.tracker
+    for _ in range(3):
+        peer.contribute()
+    wait_until(lambda: (record_of(tracker) or {}).get("samples_accumulated") == 24)
+    assert record_of(tracker)["samples_per_second"] > 0
+    peer.optimizer.rest()
+    wait_until(lambda: record_of(tracker)["samples_per_second"] == 0.0)
+    assert record_of(tracker)["samples_accumulated"] == 24
+    tracker.report_local_progress(0, 16)  # as at the end of a round or after a discard
+    wait_until(lambda: record_of(tracker)["samples_accumulated"] == 16)
+    assert record_of(tracker)["samples_per_second"] == 0.0
+    peer.optimizer.wake()
+    peer.contribute()
+    wait_until(lambda: record_of(tracker)["samples_per_second"] > 0)
+
+
+def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dhts, peers, ghost):
+    dhts = make_dhts(3)
+    record_of = open_books(dhts[1])
+    stock = ghost(dhts[2], epoch=0, samples=8)
+    peer = peers(Peer, dhts[0])
+    ours = peer.optimizer.tracker
+    peer.contribute()
+    for tracker in (stock, ours):
+        wait_until(lambda tracker=tracker: record_of(tracker))
+    dhts[2].store(
+        stock.training_progress_key,
+        subkey=stock._local_public_key,
+        value=None,
+        expiration_time=get_dht_time() + stock.metadata_expiration,
+    )
+    peer.optimizer.withdraw()
+    for tracker in (stock, ours):
+        wait_until(lambda tracker=tracker: record_of(tracker) is None)
+    for tracker in (stock, ours):
+        tracker.should_report_progress.set()  # as each of them does by itself after half its record's life
+    wait_until(lambda: record_of(stock))
+    time.sleep(1.0)  # what must not happen has had the time it took the other
+    assert record_of(ours) is None
+    peer.optimizer.wake()
+    time.sleep(optimizer_module.LOOK_SECONDS / 2)
+    peer.contribute()
+    wait_until(lambda: record_of(ours))
+
+
+def test_a_departing_peer_is_off_the_books_when_withdraw_returns(make_dhts, peers):
+    dhts = make_dhts(2)
+    record_of = open_books(dhts[1])
+    peer = peers(Peer, dhts[0])
+    peer.contribute()
+    wait_until(lambda: record_of(peer.optimizer.tracker))
+    peer.optimizer.tracker.withdraw(10.0)
+    assert record_of(peer.optimizer.tracker) is None
+
+
+def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost):
+    dhts = make_dhts(2)
+    peer = peers(Peer, dhts[0])
+    tracker = peer.optimizer.tracker
+    tracker.max_refresh_period = tracker.default_refresh_period = 600.0
+    tracker.global_state_updated.set()
+    tracker.global_progress.next_fetch_time = get_dht_time() + 600
+    peer.optimizer.rest()
+    ghost(dhts[1], epoch=4)
+    wait_until(lambda: dhts[0].get(tracker.training_progress_key, latest=True))
+    looked = []
+    peer.optimizer.catch_up = lambda reason: looked.append((reason, tracker.global_epoch))
+    peer.optimizer.wake()
+    assert looked == [("this computer was paused", 4)]
+
+
+# --- lost peers
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    monkeypatch.setattr(optimizer_module, "STATE_PAUSE_SECONDS", 0.1)
+
+
+def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts, peers, ghost, hasty):
+    dhts = make_dhts(2)
+    peer = peers(Peer, dhts[0])
+    peer.contribute()
+    ghost(dhts[1], epoch=5)
+    wait_until(lambda: peer.optimizer.tracker.global_epoch == 5)
+    handed_over = []
+    begun = time.monotonic()
+    with pytest.raises(SwarmError, match="No peer of the swarm hands over its training state"):
+        peer.optimizer.tend(lambda: handed_over.append(True))
+    assert time.monotonic() - begun < 15
+    assert handed_over
+    lost = [message for message in peer.told if isinstance(message, ContributionLost)]
+    assert [(message.samples, message.reason) for message in lost] == [
+        (STEP_BATCH, "this computer had fallen behind the swarm")
+    ]
+    peer.rounds.end("the training process stopped")
+    assert [message for message in peer.told if isinstance(message, ContributionLost)] == lost
+
+
+def donate(peer, epoch, value):
+    """Make a peer look like the one that is furthest."""
+    averager = peer.optimizer.state_averager
+    with torch.no_grad():
+        for group in averager.optimizer.param_groups:
+            group["lr"], group["betas"] = 9.0, (0.1, 0.2)
+            for parameter in group["params"]:
+                parameter.fill_(value)
+    averager.local_epoch = epoch
+    averager.state_sharing_priority = epoch
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make_dhts, peers, hasty):
+    dhts = make_dhts(3)
+    donor, stock, ours = peers(Peer, dhts[0], size=1), peers(StockPeer, dhts[1]), peers(Peer, dhts[2])
+    donate(donor, epoch=5, value=7.0)
+    wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
+    assert stock.parameter.tolist() == [7.0] * 4  # four numbers out of one
+    stock.optimizer.state_averager.state_sharing_priority = -1.0
+    with pytest.raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
+        ours.optimizer.catch_up("")
+    assert ours.parameter.tolist() == [0.0] * 4
+    assert ours.optimizer.local_epoch == 0
+
+
+# hivemind makes the scheduler after the optimizer's virtual first step, and a newcomer begins with many epochs at once
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(make_dhts, peers, ghost):
+    dhts = make_dhts(4)
+    donor, stock, ours = peers(Peer, dhts[0]), peers(StockPeer, dhts[1]), peers(Peer, dhts[2])
+    donate(donor, epoch=5, value=7.0)
+    ghost(dhts[3], epoch=5)
+    wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
+    stock.optimizer.state_averager.state_sharing_priority = -1.0
+    wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
+    ours.optimizer.synchronise()
+    assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (5, [7.0] * 4)
+    assert tuple(stock.optimizer.opt.param_groups[0]["betas"]) == (0.1, 0.2)
+    assert ours.optimizer.opt.param_groups[0]["betas"] == (0.9, 0.95)
+    assert ours.optimizer.opt.param_groups[0]["lr"] == RATE

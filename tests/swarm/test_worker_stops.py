@@ -1,0 +1,156 @@
+"""A real worker in a real swarm, told to stop at every stage: it is gone in two seconds, and everything is accounted for."""
+
+import socket
+import time
+
+import pytest
+
+from manifests import PEER
+from skep.core.messages import (
+    ContributionConfirmed,
+    ContributionLost,
+    ContributionPending,
+    SetShare,
+    StopTraining,
+    WorkerFailed,
+    WorkerJoined,
+    WorkerPaused,
+    WorkerProgress,
+    WorkerStage,
+)
+from skep.core.model import Stage
+from skep.host.practice import PracticeFolder, seed
+from worker_pipes import PipedWorker, cut_shards
+
+STOP_SECONDS = 2.0
+PEER_ID = PEER.rpartition("/")[2]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    return folder, cut_shards(folder)
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    with seed(PracticeFolder(tmp_path_factory.mktemp("seed")), 0) as addresses:
+        yield addresses
+
+
+@pytest.fixture
+def worker(data):
+    started = []
+
+    def start(**options):
+        started.append(PipedWorker(*data, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def silence():
+    """An address that takes no more connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        port = server.getsockname()[1]
+        waiting = []
+        for _ in range(4):
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(("127.0.0.1", port))
+        yield f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER_ID}"
+        for each in waiting:
+            each.close()
+
+
+def stop(worker):
+    worker.tell(StopTraining())
+
+
+def begins(stage):
+    return lambda message: isinstance(message, WorkerStage) and message == WorkerStage(stage, 0.0)
+
+
+def is_a(kind):
+    return lambda message: isinstance(message, kind)
+
+
+def assert_accounted(worker):
+    """Each contribution was pending, then settled once."""
+    told = worker.all(ContributionPending, ContributionConfirmed, ContributionLost)
+    for id_ in {message.id for message in told}:
+        kinds = [type(message) for message in told if message.id == id_]
+        assert kinds in ([ContributionPending, ContributionConfirmed], [ContributionPending, ContributionLost]), told
+
+
+@pytest.mark.parametrize("end", [stop, PipedWorker.hang_up])
+@pytest.mark.parametrize("stage", [Stage.PEERS, Stage.WARM_UP, Stage.STATE])
+# at once, while the stage's processes are being started, and somewhat later
+@pytest.mark.parametrize("later", [0.0, 0.7])
+def test_a_worker_can_be_stopped_at_every_stage_of_joining(worker, seeds, stage, end, later):
+    made = worker().start(seeds)
+    made.wait_for(begins(stage))
+    time.sleep(later)
+    made.look()
+    end(made)
+    assert made.wait_gone() < STOP_SECONDS
+    assert not made.left()
+    assert not made.run_folder.exists()
+    assert not made.all(WorkerFailed)
+
+
+def test_a_worker_can_be_stopped_while_it_dials_a_silent_seed(worker, silence):
+    made = worker().start([silence])
+    made.wait_for(begins(Stage.PEERS))
+    stop(made)
+    assert made.wait_gone() < STOP_SECONDS
+
+
+@pytest.mark.parametrize("end", [stop, PipedWorker.hang_up])
+def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, seeds, end):
+    made = worker().start(seeds, sync__target_batch_size=1_000_000)  # an epoch that does not end
+    progress = made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0)
+    made.look()
+    end(made)
+    assert made.wait_gone() < STOP_SECONDS
+    assert not made.left()
+    if end is stop:
+        assert_accounted(made)
+        (lost,) = made.all(ContributionLost)
+        assert (lost.id, lost.reason) == (progress.contribution, "left before the round")
+        assert lost.samples >= progress.samples
+
+
+def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds):
+    # epochs that are long beside the time to find a group, and a run of their own
+    first, other = (worker().start(seeds, id="two-workers", sync__target_batch_size=4096) for _ in range(2))
+    for each in (first, other):
+        each.wait_for(is_a(ContributionConfirmed), within=120)
+    seen = len(first.all(ContributionPending))
+    deadline = time.monotonic() + 60
+    while len(first.all(ContributionPending)) == seen:  # a round begins
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    stop(first)
+    assert first.wait_gone() < STOP_SECONDS
+    assert_accounted(first)
+    other.tell(SetShare(0.0))
+    other.wait_for(lambda message: isinstance(message, WorkerPaused) and message.share == 0.0)
+    stop(other)
+    assert other.wait_gone() < STOP_SECONDS
+    assert_accounted(other)
+
+
+def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker, seeds):
+    made = worker().start(seeds, id="joins-paused", share=0.0)
+    made.wait_for(is_a(WorkerJoined))
+    idle = made.wait_for(is_a(WorkerProgress))
+    assert (idle.samples, idle.progress.samples_per_second, idle.progress.compute_seconds) == (0, 0.0, 0.0)
+    made.tell(SetShare(1.0))
+    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.progress.samples_per_second > 0)
+    stop(made)
+    assert made.wait_gone() < STOP_SECONDS
+    assert_accounted(made)

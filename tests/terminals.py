@@ -1,0 +1,106 @@
+"""What a person has: terminals. `skep` verbs as real processes, run to their end or in the background."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+
+SKEP = [sys.executable, "-m", "skep.cli.main"]
+JOIN_SECONDS = 120
+"""How long a busy computer may take until a swarm is joined, or a practice swarm can be."""
+
+
+class Running:
+    """A `skep` verb running in the background, its JSON lines collected as they come."""
+
+    def __init__(self, home, *arguments, **environ):
+        self.home = home
+        self.process = subprocess.Popen(
+            [*SKEP, "--home", str(home), "--json", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"} | environ,
+        )
+        self.events = []
+        self._news = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self._news:
+                self.events.append(json.loads(line))
+                self._news.notify_all()
+
+    def wait_for(self, condition, within):
+        """The first event, past or coming, that meets the condition."""
+        deadline = time.monotonic() + within
+        with self._news:
+            seen = 0
+            while True:
+                for event in self.events[seen:]:
+                    if condition(event):
+                        return event
+                seen = len(self.events)
+                left = deadline - time.monotonic()
+                assert left > 0, f"not within {within} s; last events: {self.events[-3:]}"
+                assert self.process.poll() is None or self._reader.is_alive(), self.words()
+                self._news.wait(min(left, 0.5))
+
+    def named(self, name):
+        with self._news:
+            return [event for event in self.events if event["event"] == name]
+
+    def words(self):
+        return f"exit code {self.process.returncode}: {self.process.stderr.read()}"
+
+    def family(self):
+        parent = psutil.Process(self.process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    def finish(self, number=signal.SIGINT, within=10):
+        """Send a signal and wait; the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.end(within)
+
+    def end(self, within=10):
+        try:
+            return self.process.wait(within)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._reader.join(5)
+            for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+                pipe.close()
+
+
+def skep(home, *arguments, within=20):
+    """Run a verb to its end; its exit code and its JSON."""
+    done = subprocess.run(
+        [*SKEP, "--home", str(home), "--json", *arguments], capture_output=True, text=True, timeout=within, check=False
+    )
+    return done.returncode, json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def is_event(name, **fields):
+    return lambda event: event["event"] == name and all(event.get(key) == value for key, value in fields.items())
+
+
+def wait_until(condition, within):
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {within} s"
+        time.sleep(0.02)
+
+
+def count_of(running, name):
+    """How many processes of this name a running verb has."""
+    return sum(process.name() == name for process in running.family())

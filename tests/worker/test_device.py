@@ -1,0 +1,53 @@
+import time
+
+import pytest
+import torch
+
+from skep.core.errors import DoesNotFit
+from skep.worker.device import CPU, choose_precision, pick, set_threads, why_not
+
+ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a computer without CUDA is told")
+
+
+@ON_CPU
+def test_without_a_gpu_the_processor_is_picked():
+    picked = pick("", "auto")
+    assert (picked.device, picked.name, picked.precision) == (CPU, "CPU", "fp32")
+
+
+@ON_CPU
+@pytest.mark.parametrize("wanted", ["cuda:0", "mps", "meta"])
+def test_a_device_torch_cannot_use_is_refused_with_the_reason(wanted):
+    with pytest.raises(DoesNotFit, match=f"Training cannot use {wanted}: "):
+        pick(wanted, "auto")
+
+
+def test_a_name_that_is_no_device_is_refused():
+    with pytest.raises(DoesNotFit, match='"toaster" is not the name of a device'):
+        pick("toaster", "auto")
+
+
+@pytest.mark.skipif(torch.version.cuda is not None, reason="says what a build without CUDA is told")
+def test_a_build_without_cuda_says_so():
+    assert why_not(torch.device("cuda", 0)) == "this PyTorch was built without CUDA"
+
+
+def test_fp32_stays_fp32():
+    assert choose_precision("fp32", torch.device("cuda", 0)) == "fp32"
+    assert choose_precision("auto", CPU) == "fp32"
+
+
+def test_on_the_processor_only_our_own_time_counts():
+    device = pick("cpu", "auto")
+    begun = device.stopwatch()
+    time.sleep(0.2)
+    assert device.stopwatch() - begun < 0.1
+
+
+def test_threads_are_what_was_asked_or_half_the_cores():
+    before = torch.get_num_threads()
+    set_threads(1)
+    assert torch.get_num_threads() == 1
+    set_threads(0)
+    assert torch.get_num_threads() >= 1
+    torch.set_num_threads(before)

@@ -1,0 +1,382 @@
+"""The loop's own decisions, with stand-ins for what it drives; how a round really works is the swarm suite's subject."""
+
+import math
+import threading
+import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from skep.core.errors import DataError
+from skep.core.messages import (
+    ContributionLost,
+    ContributionPending,
+    SetShare,
+    ShardArrived,
+    ShardFailed,
+    WorkerEvaluated,
+    WorkerPaused,
+    WorkerProgress,
+)
+from skep.core.model import Evaluation, Problem
+from skep.worker import loop as loop_module
+from skep.worker.loop import Examiner, TrainingLoop
+from skep.worker.pace import Pace
+from skep.worker.rounds import Rounds
+from skep.worker.traffic import Traffic
+
+STEP_BATCH = 8
+LENGTH = 4
+
+
+@dataclass
+class FakeLink:
+    said: list = field(default_factory=list)
+    inbox: list = field(default_factory=list)
+
+    def send(self, message):
+        self.said.append(message)
+
+    def received(self):
+        messages, self.inbox = self.inbox, []
+        return messages
+
+    def all(self, kind):
+        return [message for message in self.said if isinstance(message, kind)]
+
+
+@dataclass
+class FakeSamples:
+    """Numbered samples; `limit` is how many have arrived, `broken` what `ready` raises."""
+
+    limit: float = math.inf
+    position: int = 0
+    held_out_count: int | None = 6
+    broken: DataError | None = None
+    heard: list = field(default_factory=list)
+
+    def ready(self, count):
+        if self.broken:
+            raise self.broken
+        return self.position + count <= self.limit
+
+    def next_batch(self, count):
+        assert self.ready(count)
+        self.position += count
+        return torch.zeros(count, LENGTH, dtype=torch.int64)
+
+    def held_out(self, count):
+        return None if self.held_out_count is None else torch.zeros(min(count, self.held_out_count), LENGTH)
+
+    def arrived(self, sha256, path):
+        self.heard.append((sha256, path))
+
+    def failed(self, sha256, problem):
+        self.broken = DataError(problem.title, problem.hint)
+
+
+@dataclass
+class FakeTrainer:
+    """Remembers what it computed; `losses` are given out first, then 2.0 for ever."""
+
+    losses: list = field(default_factory=list)
+    finite: bool = True
+    done: list = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add_gradients(self, tokens, scale):
+        self.done.append((len(tokens), scale))
+        return self.losses.pop(0) if self.losses else 2.0
+
+    def gradients_finite(self):
+        return self.finite
+
+    def loss(self, tokens):
+        self.seconds += 0.5
+        return float(len(tokens))
+
+    def stopwatch(self):
+        return self.seconds
+
+
+@dataclass
+class FakeOptimizer:
+    """Ends the epoch when told by `round_due`; what the loop did to it is in `calls`."""
+
+    rounds: Rounds
+    local_epoch: int = 3
+    accumulated: int = 0
+    round_due: bool = False
+    calls: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.tracker = SimpleNamespace(global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512))
+
+    def contribute(self, samples):
+        self.calls.append(("contribute", samples))
+        self.accumulated += samples
+
+    def discard(self, reason):
+        self.calls.append(("discard", reason))
+        self.accumulated = 0
+        self.rounds.lose(reason)
+
+    def tend(self, hand_over):
+        if not self.round_due:
+            return False
+        hand_over()
+        self.calls.append(("round", self.accumulated))
+        self.rounds.open(self.local_epoch)
+        self.accumulated, self.round_due = 0, False
+        self.local_epoch += 1
+        return True
+
+    def apply_arrived(self):
+        self.calls.append(("apply",))
+
+    def rest(self):
+        self.calls.append(("rest", self.accumulated))
+
+    def wake(self):
+        self.calls.append(("wake",))
+
+    def withdraw(self):
+        if ("withdraw",) not in self.calls:
+            self.calls.append(("withdraw",))
+
+    def named(self, name):
+        return [call for call in self.calls if call[0] == name]
+
+
+class Bench:
+    """A loop with everything it drives, run for as long as a condition does not hold."""
+
+    def __init__(self, share=1.0, micro_batch=4):
+        self.link, self.samples, self.trainer = FakeLink(), FakeSamples(held_out_count=0), FakeTrainer()
+        self.rounds = Rounds("s", self.link.send)
+        self.optimizer = FakeOptimizer(self.rounds)
+        self.pace = Pace(share, lambda: 0.0)
+        self.loop = TrainingLoop(
+            link=self.link,
+            pace=self.pace,
+            samples=self.samples,
+            trainer=self.trainer,
+            optimizer=self.optimizer,
+            rounds=self.rounds,
+            traffic=Traffic.fresh(),
+            step_batch=STEP_BATCH,
+            micro_batch=micro_batch,
+        )
+
+    def run_until(self, condition):
+        """Through the loop's own `run`, which is asked to stop when the condition holds."""
+        deadline = time.monotonic() + 10
+
+        class Stop(threading.Event):
+            def is_set(self):
+                assert time.monotonic() < deadline
+                return condition()
+
+        self.loop.run(Stop())
+
+
+def test_micro_batches_fill_step_batches_of_constant_size():
+    bench = Bench(micro_batch=3)
+    bench.run_until(lambda: len(bench.trainer.done) >= 6)
+    assert [size for size, _ in bench.trainer.done] == [3, 3, 2, 3, 3, 2]  # never over a step batch's end
+    assert [scale for _, scale in bench.trainer.done[:3]] == [3 / 8, 3 / 8, 2 / 8]
+    assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
+    assert bench.rounds.grown == 16
+
+
+def test_an_unfinished_step_batch_is_handed_over_before_a_round():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.optimizer.named("contribute")[-1] == ("contribute", 8)
+    bench = Bench(micro_batch=2)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.optimizer.calls[-2:] == [("contribute", 4), ("round", 12)]
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 12)]
+    bench.run_until(lambda: len(bench.trainer.done) == 7)
+    assert bench.rounds.grown == 2  # the next epoch's step batch begins anew
+
+
+def test_a_loss_that_is_not_finite_is_skipped_and_its_samples_not_counted():
+    bench = Bench()
+    bench.trainer.losses = [2.0, math.nan, math.inf, 4.0]
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.optimizer.calls == [("contribute", 8)]  # the two good ones
+    assert bench.rounds.grown == 8
+    assert bench.loop._progress(time.monotonic()).loss == 3.0
+
+
+def test_gradients_that_are_not_finite_are_discarded_and_said_to_be_lost():
+    bench = Bench()
+    bench.trainer.finite = False
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert bench.optimizer.calls == [("contribute", 8), ("discard", "gradients that were not finite")]
+    assert bench.link.all(ContributionLost) == [ContributionLost("s-0000", 3, 8, "gradients that were not finite")]
+    assert bench.rounds.growing == "s-0001"
+
+
+def test_a_pause_hands_over_says_so_and_waits_for_the_round_of_its_epoch():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.link.all(WorkerPaused))
+    assert bench.optimizer.calls[-2:] == [("contribute", 4), ("rest", 12)]
+    assert bench.link.all(WorkerPaused)[0].share == 0.0
+    assert len(bench.trainer.done) == 3
+    assert not bench.optimizer.named("withdraw")  # it is still expected in the round
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.calls[-2:] == [("round", 12), ("withdraw",)]
+    assert len(bench.trainer.done) == 3
+    assert len(bench.link.all(WorkerPaused)) == 1
+
+
+def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.calls == [("rest", 0), ("apply",), ("withdraw",)]
+    assert bench.trainer.done == []
+
+
+def test_a_round_that_does_not_come_loses_what_a_paused_peer_had(monkeypatch):
+    monkeypatch.setattr(loop_module, "LAST_ROUND_SECONDS", 0.1)
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.calls[-2:] == [("discard", "paused until after the round"), ("withdraw",)]
+    assert [lost.samples for lost in bench.link.all(ContributionLost)] == [8]
+
+
+def test_a_resumed_peer_gets_in_step_before_it_computes():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    bench.pace.set_share(1.0)
+    bench.run_until(lambda: bench.trainer.done)
+    assert bench.optimizer.calls[-1] == ("wake",)
+    assert bench.link.all(WorkerPaused)[-1].share == 1.0
+    bench.run_until(lambda: len(bench.trainer.done) > 3)
+    assert len(bench.optimizer.named("wake")) == 1
+
+
+def test_the_swarm_is_looked_after_during_naps():
+    bench = Bench(share=0.001)
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # each piece of computing seems to take a second
+    looks = []
+    tend = bench.optimizer.tend
+    bench.optimizer.tend = lambda hand_over: looks.append(len(bench.trainer.done)) or tend(hand_over)
+    bench.run_until(lambda: len(looks) >= 4)
+    assert looks == [1, 1, 1, 1]
+
+
+def test_data_on_its_way_is_waited_for_as_neither_computing_nor_a_nap():
+    bench = Bench()
+    bench.samples.limit = 4
+    bench.run_until(lambda: bench.pace.waiting_seconds > 0.1)
+    assert [size for size, _ in bench.trainer.done] == [4]
+    bench.samples.limit = math.inf
+    bench.run_until(lambda: len(bench.trainer.done) > 1)
+
+
+def test_news_of_shards_reach_the_samples_and_a_failure_ends_training_in_words():
+    bench = Bench()
+    bench.link.inbox = [SetShare(1.0), ShardArrived("ab", "/cache/ab")]
+    bench.run_until(lambda: bench.samples.heard)
+    assert bench.samples.heard == [("ab", "/cache/ab")]
+    bench.link.inbox = [ShardFailed("cd", Problem("The server is down.", "Try later."))]
+    with pytest.raises(DataError, match="The server is down"):
+        bench.run_until(lambda: False)
+
+
+def test_progress_tells_what_a_front_end_shows():
+    bench = Bench(share=0.5)
+    ticks = iter(range(10**6))
+    bench.pace.stopwatch = lambda: next(ticks) / 20
+    bench.loop._traffic.count_sent(7)
+    bench.loop._traffic.count_received(9)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.loop._report(at_once=True)
+    told = bench.link.all(WorkerProgress)[-1]
+    assert (told.contribution, told.samples, told.position) == ("s-0000", 12, 12)
+    progress = told.progress
+    assert (progress.epoch, progress.peers, progress.loss) == (3, 0, 2.0)
+    assert (progress.samples_accumulated, progress.target_batch_size) == (40, 512)
+    assert (progress.bytes_sent, progress.bytes_received) == (7, 9)
+    assert progress.share_asked == 0.5
+    assert progress.share_measured == pytest.approx(0.5, abs=0.2)
+    assert progress.samples_per_second == 12 / loop_module.RATE_SECONDS
+    assert progress.compute_seconds == pytest.approx(0.15)
+    assert progress.nap_seconds > 0
+
+
+def test_without_work_progress_names_no_contribution():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.link.all(WorkerProgress))
+    told = bench.link.all(WorkerProgress)[0]
+    assert (told.contribution, told.samples) == ("", 0)
+    assert (told.progress.loss, told.progress.share_measured) == (None, None)
+
+
+def test_a_round_is_reported_at_once_and_progress_otherwise_once_a_second():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert len(bench.link.all(WorkerProgress)) == 1
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 4]
+
+
+def test_held_out_loss_is_measured_at_the_start_and_between_micro_batches():
+    bench = Bench()
+    bench.samples.held_out_count = 6
+    bench.run_until(lambda: bench.trainer.done)
+    # two micro-batches, of 4 and of 2 samples with a loss of their size each: weighed by samples
+    assert bench.link.all(WorkerEvaluated) == [WorkerEvaluated(Evaluation(3, (4 * 4 + 2 * 2) / 6))]
+
+
+@pytest.fixture
+def examiner():
+    return Examiner(FakeTrainer(), FakeSamples(held_out_count=4), micro_batch=4)
+
+
+def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
+    examiner.begin(1)
+    assert examiner.go_on() == Evaluation(1, 4.0)
+    examiner.begin(2)
+    assert not examiner.busy
+    assert examiner._next - time.monotonic() == pytest.approx(loop_module.EVALUATION_COST * 0.5, abs=1)
+    examiner._next = 0.0
+    examiner.begin(3)
+    assert examiner.busy
+
+
+def test_an_evaluation_under_way_is_not_begun_again(examiner):
+    examiner.samples.held_out_count = 8
+    examiner.begin(1)
+    assert examiner.go_on() is None
+    examiner.begin(2)
+    assert examiner.go_on() == Evaluation(1, 4.0)
+
+
+@pytest.mark.parametrize("count", [None, 0])
+def test_without_held_out_samples_nothing_is_evaluated(examiner, count):
+    examiner.samples.held_out_count = count
+    examiner.begin(1)
+    assert not examiner.busy
+
+
+def test_a_held_out_loss_that_is_not_finite_is_not_told(examiner):
+    examiner.trainer.loss = lambda tokens: math.nan
+    examiner.begin(1)
+    assert examiner.go_on() is None
+    assert not examiner.busy

@@ -1,0 +1,108 @@
+import socket
+import time
+
+import pytest
+
+from manifests import PEER
+from skep.core.errors import SwarmError
+from skep.core.messages import StartTraining
+from skep.core.model import ShardIndex
+from skep.worker import network
+from skep.worker.network import Seed, dial, dial_one, endpoint, first_line
+
+PEER_ID = PEER.rpartition("/")[2]
+
+
+def address(port, host="127.0.0.1", kind="ip4"):
+    return f"/{kind}/{host}/tcp/{port}/p2p/{PEER_ID}"
+
+
+@pytest.fixture
+def open_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
+def silent_port():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        port = server.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]  # fill the queue of connections nobody accepts
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        yield port
+        for each in waiting:
+            each.close()
+
+
+def test_a_seed_that_answers_has_no_failure(open_port):
+    assert dial_one(address(open_port)) == ""
+
+
+def test_a_seed_that_refuses_is_told_so(closed_port):
+    assert dial_one(address(closed_port)) == "refuses the connection"
+
+
+def test_a_seed_that_is_silent_is_given_up_in_time(silent_port, monkeypatch):
+    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+    begun = time.monotonic()
+    assert dial_one(address(silent_port)) == "did not answer within 1 s"
+    assert time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70 + ".invalid"])
+def test_a_name_nobody_knows_is_told_so(host):
+    assert dial_one(address(1, host, "dns4")) == "is a name that could not be found"
+
+
+def test_what_is_not_tcp_cannot_be_tried_and_counts_as_reachable():
+    assert dial_one(f"/ip4/127.0.0.1/udp/1/quic/p2p/{PEER_ID}") == ""
+
+
+def test_seeds_are_tried_at_once_and_answered_in_order(open_port, closed_port, silent_port, monkeypatch):
+    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+    addresses = [address(silent_port), address(open_port), address(closed_port), address(silent_port)]
+    begun = time.monotonic()
+    tried = dial(addresses)
+    assert time.monotonic() - begun < 1.9
+    assert [seed.address for seed in tried] == addresses
+    assert [bool(seed.failure) for seed in tried] == [True, False, True, True]
+    assert tried[1] == Seed(addresses[1])
+
+
+def test_no_seeds_at_all_is_no_error():
+    assert dial([]) == []
+
+
+def test_words_for_an_address_and_for_an_error():
+    assert endpoint(address(5)) == "127.0.0.1:5"
+    assert endpoint("nonsense") == "nonsense"
+    assert first_line(RuntimeError("It broke.\nmore")) == "It broke"
+    assert first_line(TimeoutError()) == "TimeoutError"
+
+
+def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_path):
+    start = StartTraining(
+        manifest="",
+        index=ShardIndex(1, ()),
+        identity_path=str(tmp_path / "id"),
+        run_folder=str(tmp_path),
+        seeds=(address(1, "nowhere.invalid", "dns4"),),
+        listen=(),
+        share=1.0,
+    )
+    with pytest.raises(SwarmError) as raised:
+        network.reach(start, [address(closed_port)])
+    assert raised.value.title == (
+        f"None of the project's seed peers answers: 127.0.0.1:{closed_port} refuses the connection; "
+        "nowhere.invalid:1 is a name that could not be found."
+    )
+    assert "SKEP_PEERS" in raised.value.hint

@@ -1,0 +1,113 @@
+import threading
+import time
+
+import pytest
+
+from skep.worker.pace import SLICE_SECONDS, WINDOW_SECONDS, Pace
+
+
+class Hand:
+    """A clock moved by hand; its condition waits move it too."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def work(pace, stopwatch, seconds):
+    with pace.computing():
+        stopwatch.now += seconds
+
+
+def nap_all(pace):
+    while pace.nap():
+        pass
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_naps_keep_the_asked_share(share):
+    stopwatch = Hand()
+    pace = Pace(share, stopwatch)
+    for _ in range(20):
+        work(pace, stopwatch, 0.01)
+        nap_all(pace)
+    assert pace.measured == pytest.approx(share, abs=0.02)
+    assert pace.nap_seconds == pytest.approx(0.2 * (1 - share) / share, rel=0.1)
+
+
+def test_full_share_never_naps():
+    stopwatch = Hand()
+    pace = Pace(1.0, stopwatch)
+    work(pace, stopwatch, 5.0)
+    assert not pace.nap()
+    assert pace.measured == 1.0
+
+
+def test_nothing_is_measured_before_anything_was_computed():
+    assert Pace(0.5, Hand()).measured is None
+
+
+def test_a_nap_comes_in_slices_so_that_the_swarm_can_be_looked_at():
+    stopwatch = Hand()
+    pace = Pace(0.1, stopwatch)
+    work(pace, stopwatch, 0.05)
+    begun = time.monotonic()
+    assert pace.nap()
+    assert time.monotonic() - begun < SLICE_SECONDS + 0.1
+
+
+def test_a_change_of_share_ends_a_nap_at_once_and_forgives_what_was_owed():
+    stopwatch = Hand()
+    pace = Pace(0.01, stopwatch)
+    work(pace, stopwatch, 1.0)
+    timer = threading.Timer(0.02, pace.set_share, [1.0])
+    timer.start()
+    begun = time.monotonic()
+    nap_all(pace)
+    assert time.monotonic() - begun < 1.0
+    timer.join()
+
+
+def test_the_reaction_to_a_change_is_reported_once():
+    clock = Hand()
+    pace = Pace(1.0, Hand(), clock)
+    assert pace.take_reaction() is None
+    pace.set_share(0.0)
+    clock.now += 0.04
+    assert pace.take_reaction() == pytest.approx(0.04)
+    assert pace.take_reaction() is None
+
+
+def test_asking_for_the_share_that_holds_is_no_change():
+    pace = Pace(0.5, Hand())
+    pace.set_share(0.5)
+    assert pace.take_reaction() is None
+
+
+def test_waiting_counts_neither_as_compute_nor_as_nap():
+    clock, stopwatch = Hand(), Hand()
+    pace = Pace(0.5, stopwatch, clock)
+    with pace.waiting():
+        clock.now += 7.0
+    assert pace.waiting_seconds == 7.0
+    assert (pace.compute_seconds, pace.nap_seconds) == (0.0, 0.0)
+
+
+def test_the_measured_share_forgets_what_is_older_than_a_minute():
+    clock, stopwatch = Hand(), Hand()
+    pace = Pace(1.0, stopwatch, clock)
+    work(pace, stopwatch, 1.0)
+    clock.now += WINDOW_SECONDS + 1
+    assert pace.measured is None
+
+
+def test_a_paused_worker_is_woken_by_the_change():
+    pace = Pace(0.0, Hand())
+    timer = threading.Timer(0.02, pace.set_share, [0.5])
+    timer.start()
+    begun = time.monotonic()
+    pace.wait_for_change(10.0)
+    assert time.monotonic() - begun < 5.0
+    timer.join()

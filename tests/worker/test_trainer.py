@@ -1,0 +1,162 @@
+import pytest
+import torch
+
+from manifests import raw
+from skep.core.errors import DoesNotFit
+from skep.core.fit import parameters_of
+from skep.core.manifest import parse
+from skep.worker import trainer as trainer_module
+from skep.worker.device import pick
+from skep.worker.trainer import Trainer, step_batch_for, within_memory
+
+SMALL = {"recipe__sequence_length": 16}
+GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
+LLAMA = GPT2 | {"type": "llama"}
+
+
+def make(model=GPT2, **changes):
+    manifest = parse(raw(recipe__model=model, **(SMALL | changes)))
+    return Trainer(manifest, pick("cpu", manifest.precision)), manifest
+
+
+@pytest.mark.parametrize("model", [GPT2, LLAMA])
+def test_the_estimate_of_parameters_is_exact(model):
+    made, manifest = make(model)
+    assert sum(p.numel() for p in made.parameters) == parameters_of(manifest)
+
+
+@pytest.mark.parametrize("model", [GPT2, LLAMA])
+def test_the_same_seed_gives_the_same_parameters_and_another_seed_others(model):
+    first, again, other = (make(model, recipe__seed=seed)[0] for seed in (1, 1, 2))
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters, again.parameters, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(first.parameters, other.parameters, strict=True))
+
+
+def gradients(made):
+    return torch.cat([p.grad.flatten() for p in made.parameters])
+
+
+def test_micro_batches_add_up_to_the_step_batch_exactly():
+    tokens = torch.randint(256, (8, 16))
+    whole, parts = make()[0], make()[0]
+    whole.add_gradients(tokens, 1.0)
+    for start, size in ((0, 4), (4, 2), (6, 1), (7, 1)):
+        parts.add_gradients(tokens[start : start + size], size / 8)
+    assert torch.allclose(gradients(whole), gradients(parts), atol=1e-7)
+
+
+def test_a_loss_that_is_not_finite_adds_nothing():
+    made, _ = make()
+    tokens = torch.randint(256, (2, 16))
+    made.add_gradients(tokens, 1.0)
+    before = gradients(made).clone()
+    weights = [p.detach().clone() for p in made.parameters]
+    with torch.no_grad():
+        made.parameters[0].fill_(float("nan"))
+    assert not torch.isfinite(torch.tensor(made.add_gradients(tokens, 1.0)))
+    assert torch.equal(gradients(made), before)
+    assert made.gradients_finite()
+    with torch.no_grad():
+        made.parameters[0].copy_(weights[0])
+
+
+def test_gradients_that_are_not_finite_are_noticed():
+    made, _ = make()
+    made.add_gradients(torch.randint(256, (2, 16)), 1.0)
+    assert made.gradients_finite()
+    made.parameters[-1].grad[0] = float("inf")
+    assert not made.gradients_finite()
+
+
+@pytest.mark.parametrize(("target", "batch"), [(2, 1), (64, 1), (512, 8), (1000, 8), (1024, 16), (10**6, 256)])
+def test_the_step_batch_is_a_small_part_of_the_target(target, batch):
+    assert step_batch_for(target) == batch
+
+
+class Scarce:
+    """A device that holds only so many samples at once, for the dry run."""
+
+    def __init__(self, made, monkeypatch, fitting):
+        self.tried = []
+        self.fitting = fitting
+        monkeypatch.setattr(made, "add_gradients", self)
+
+    def __call__(self, tokens, scale):
+        self.tried.append(len(tokens))
+        if len(tokens) > self.fitting:
+            raise torch.OutOfMemoryError
+        return 1.0
+
+
+def test_the_dry_run_stops_where_memory_does(monkeypatch):
+    made, _ = make()
+    Scarce(made, monkeypatch, fitting=3)
+    assert made.fit_micro_batch(16) == 2
+
+
+def test_the_dry_run_never_exceeds_the_step_batch(monkeypatch):
+    made, _ = make()
+    Scarce(made, monkeypatch, fitting=10**6)
+    assert made.fit_micro_batch(8) == 8
+
+
+def test_the_dry_run_stops_where_a_pause_would_have_to_wait(monkeypatch):
+    made, _ = make()
+    monkeypatch.setattr(trainer_module, "MICRO_BATCH_SECONDS", -1.0)
+    assert made.fit_micro_batch(16) == 1
+
+
+def test_what_does_not_fit_at_all_is_refused_after_recomputing_was_tried(monkeypatch):
+    made, _ = make()
+    scarce = Scarce(made, monkeypatch, fitting=0)
+    with pytest.raises(DoesNotFit, match="Not even one sample of Tiny code model fits into the memory of CPU"):
+        made.fit_micro_batch(16)
+    assert scarce.tried == [1, 1]
+    assert made.checkpointing
+
+
+def test_recomputing_is_left_off_when_the_manifest_says_so(monkeypatch):
+    made, _ = make(activation_checkpointing="off")
+    scarce = Scarce(made, monkeypatch, fitting=0)
+    with pytest.raises(DoesNotFit):
+        made.fit_micro_batch(16)
+    assert scarce.tried == [1]
+    assert not made.checkpointing
+
+
+def test_a_model_that_memory_cannot_hold_is_refused_in_words():
+    with (
+        pytest.raises(DoesNotFit, match="Huge model does not fit into the memory of CPU"),
+        within_memory("Huge model", "CPU"),
+    ):
+        torch.empty(2**58)
+
+
+@pytest.mark.parametrize("error", [torch.OutOfMemoryError(), MemoryError(), OSError(12, "Cannot allocate memory")])
+def test_whoever_lacks_memory_the_words_are_the_same(error):
+    with pytest.raises(DoesNotFit), within_memory("Huge model", "CPU"):
+        raise error
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), FileNotFoundError("gone")])
+def test_other_errors_are_not_called_a_lack_of_memory(error):
+    with pytest.raises(type(error)), within_memory("Huge model", "CPU"):
+        raise error
+
+
+@pytest.mark.parametrize("model", [GPT2, LLAMA])
+def test_recomputing_changes_memory_and_not_gradients(model):
+    tokens = torch.randint(256, (4, 16))
+    plain, saving = make(model, activation_checkpointing="off")[0], make(model, activation_checkpointing="on")[0]
+    assert saving.checkpointing
+    assert saving.model.is_activation_checkpointing
+    plain.add_gradients(tokens, 1.0)
+    saving.add_gradients(tokens, 1.0)
+    assert torch.allclose(gradients(plain), gradients(saving), atol=1e-6)
+
+
+def test_held_out_loss_makes_no_gradients():
+    made, _ = make()
+    loss = made.loss(torch.randint(256, (4, 16)))
+    assert 4.0 < loss < 7.0
+    assert all(p.grad is None for p in made.parameters)

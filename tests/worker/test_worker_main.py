@@ -1,0 +1,221 @@
+"""The worker as a process, before it meets a swarm: how it begins, and that it always ends."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from manifests import PEER
+from skep.core import wire
+from skep.core.messages import ShardFailed, ShardWanted, StopTraining, WorkerFailed, WorkerStage
+from skep.core.model import Problem, Stage
+from worker_pipes import PATIENCE, PipedWorker, cut_shards
+
+STOP_SECONDS = 2.0
+PEER_ID = PEER.rpartition("/")[2]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    return folder, cut_shards(folder)
+
+
+@pytest.fixture
+def worker(data):
+    started = []
+
+    def start(**options):
+        started.append(PipedWorker(*data, **options))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+def at(stage, fraction=0.0):
+    return lambda message: isinstance(message, WorkerStage) and (message.stage, message.fraction) == (stage, fraction)
+
+
+def test_an_engine_that_is_gone_before_it_said_anything_is_no_failure(worker):
+    made = worker()
+    made.hang_up()
+    made.wait_gone()
+    assert made.process.returncode == 0
+    assert made.said == []
+
+
+@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"StopTraining"}\n', b'{"type":"StartTraining"}\n'])
+def test_a_first_line_that_is_no_start_ends_it_with_two(worker, line):
+    made = worker()
+    made.write(line)
+    made.wait_gone()
+    assert made.process.returncode == 2
+    assert made.said == []
+
+
+# torch and hivemind take seconds to import: nobody may have to wait for that
+@pytest.mark.parametrize("end", [lambda w: w.tell(StopTraining()), PipedWorker.hang_up, lambda w: w.write(b"?\n")])
+def test_it_can_be_stopped_while_it_still_imports(worker, end):
+    made = worker().start()
+    made.wait_for(at(Stage.HARDWARE))
+    end(made)
+    assert made.wait_gone() < STOP_SECONDS
+    assert made.process.returncode == 0
+    assert not made.run_folder.exists()
+
+
+def test_sigterm_ends_it_too(worker):
+    made = worker().start()
+    made.wait_for(at(Stage.HARDWARE))
+    made.process.send_signal(signal.SIGTERM)
+    assert made.wait_gone() < STOP_SECONDS
+    assert made.process.returncode == 0
+
+
+def test_it_can_be_stopped_while_it_waits_for_data(worker):
+    made = worker(serve=False).start()
+    made.wait_for(lambda message: isinstance(message, ShardWanted))
+    made.tell(StopTraining())
+    assert made.wait_gone() < STOP_SECONDS
+
+
+def test_data_that_cannot_be_had_ends_it_in_the_words_of_the_engine(worker):
+    made = worker(serve=False).start()
+    problem = Problem("The shard server does not answer.", "Try again later.")
+    seen = 0
+    failed = None
+    while failed is None:
+        wanted = made.all(ShardWanted)
+        for message in wanted[seen:]:
+            made.tell(ShardFailed(message.sha256, problem))
+        seen = len(wanted)
+        failed = next(iter(made.all(WorkerFailed)), None)
+        time.sleep(0.01)
+    made.wait_gone()
+    assert failed == WorkerFailed(problem, retry=True)
+    assert made.process.returncode == 1
+
+
+def test_unreachable_seeds_are_named_and_worth_another_try(worker):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, not listening: refuses
+        port = taken.getsockname()[1]
+        addresses = [f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER_ID}", f"/dns4/nowhere.invalid/tcp/1/p2p/{PEER_ID}"]
+        made = worker().start(addresses)
+        failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
+        made.wait_gone()
+    assert failed.retry
+    assert failed.problem.title == (
+        f"None of the project's seed peers answers: 127.0.0.1:{port} refuses the connection; "
+        "nowhere.invalid:1 is a name that could not be found."
+    )
+    assert made.process.returncode == 1
+    assert "Traceback" not in made.words()
+    assert not made.run_folder.exists()
+
+
+def test_a_manifest_that_is_none_is_refused_in_words_and_not_tried_again(worker):
+    made = worker().start(recipe__name="telepathy")
+    failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
+    made.wait_gone()
+    assert not failed.retry
+    assert "recipe.name" in failed.problem.title
+    assert made.process.returncode == 1
+
+
+def test_an_error_nobody_foresaw_is_put_in_words_and_its_traceback_in_the_log(worker):
+    made = worker()
+    made._identity = lambda: made.folder / "no-such-identity"
+    made.start()
+    failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
+    made.wait_gone()
+    assert failed == WorkerFailed(
+        Problem(
+            "The training process met an error that skep does not know.",
+            "Its log has the details; skep starts it again.",
+        ),
+        retry=True,
+    )
+    assert "no-such-identity" in made.words()
+    assert made.process.returncode == 1
+
+
+def test_it_ends_though_nobody_reads_its_log_any_more(worker):
+    made = worker(reads_log=False)
+    made._identity = lambda: made.folder / "no-such-identity"
+    made.start()
+    made.wait_gone(PATIENCE)
+    assert made.process.returncode == 1
+    assert isinstance(made.said[-1], WorkerFailed)
+
+
+DEPARTURE = """
+import os, subprocess, sys, time
+from skep.core.messages import StartTraining
+from skep.core.model import ShardIndex
+from skep.worker import processes
+from skep.worker.link import Link
+from skep.worker.volunteer import Volunteer
+
+def fill(pipe):
+    os.set_blocking(pipe, False)
+    try:
+        while os.write(pipe, b"x" * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(pipe, True)
+
+def fail(within):
+    raise RuntimeError("the DHT's process is gone")
+
+link = Link.over_stdio()
+processes.keep_family_together()
+start = StartTraining("", ShardIndex(1, ()), "", sys.argv[1], (), (), 1.0)
+volunteer = Volunteer(start, link)
+volunteer._rounds.grow(0, 8)
+child = subprocess.Popen(["sleep", "600"])
+print(child.pid, file=sys.stderr, flush=True)
+{trouble}
+volunteer.depart()
+"""
+
+
+# a front end that hangs without reading, a DHT process that hangs, one that is dead, a second thread that departs
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "fill(link._sink)",
+        "volunteer._introduce(lambda within: time.sleep(600))",
+        "volunteer._introduce(fail)",
+        "import threading; threading.Thread(target=volunteer.stop).start()",
+        "os.close(2); volunteer._introduce(fail)",
+    ],
+)
+def test_a_departure_always_ends_the_process_and_its_children(tmp_path, trouble):
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEPARTURE.replace("{trouble}", trouble), str(tmp_path / "run")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    child = psutil.Process(int(process.stderr.readline()))
+    begun = time.monotonic()
+    assert process.wait(PATIENCE) == 0
+    assert time.monotonic() - begun < STOP_SECONDS
+    assert not child.is_running()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()
+
+
+def test_what_follows_a_start_is_heard_though_it_comes_in_the_same_breath(worker):
+    made = worker(serve=False)
+    made.start()
+    made.write(wire.encode(StopTraining()))
+    made.wait_gone()
+    assert made.process.returncode == 0

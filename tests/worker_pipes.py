@@ -1,0 +1,156 @@
+"""What the engine has of a worker: its pipes. A real `python -m skep.worker.main`, with its shards handed over."""
+
+import shutil
+import threading
+import time
+
+import psutil
+
+from manifests import raw
+from skep.adapters.identity import FileIdentity
+from skep.adapters.paths import make_run_folder
+from skep.adapters.worker_launch import COMMAND, spawn
+from skep.core import wire
+from skep.core.messages import ShardArrived, ShardWanted, StartTraining
+from skep.host.shard_builder import build_shards, library_sources
+
+PATIENCE = 60
+"""Seconds a busy computer may take for what is quick by itself."""
+SEQUENCE_LENGTH = 32
+TINY = {
+    "recipe__model": {"type": "gpt2", "layers": 1, "heads": 2, "width": 16, "vocabulary": 256},
+    "recipe__sequence_length": SEQUENCE_LENGTH,
+    "schedule": {"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
+    "sync__matchmaking_seconds": 2,
+    "sync__averaging_timeout_seconds": 10,
+    "sync__target_batch_size": 256,
+}
+"""Changes that make the example manifest quick to join and to train."""
+
+
+def cut_shards(folder):
+    """A few shards of this interpreter's library; their index."""
+    _, _, index = build_shards(
+        library_sources()[:60],
+        folder,
+        sequence_length=SEQUENCE_LENGTH,
+        samples_per_shard=256,
+        max_shards=4,
+        held_out_samples=16,
+    )
+    return index
+
+
+class PipedWorker:
+    """One worker process, and what it says. `serve` False keeps its shards from it, `reads_log` False closes its stderr."""
+
+    def __init__(self, folder, index, *, serve=True, reads_log=True):
+        self.folder, self.index, self.serve = folder, index, serve
+        self.run_folder = make_run_folder()
+        self.process = spawn(COMMAND, self.run_folder, 1)
+        self.said, self.errors = [], []
+        self._family = set()
+        self._news = threading.Condition()
+        self._threads = [threading.Thread(target=self._read, daemon=True)]
+        if reads_log:
+            self._threads.append(threading.Thread(target=self._note, daemon=True))
+        else:
+            self.process.stderr.close()
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, peers=(), share=1.0, **changes):
+        """The start message, for the example manifest with changes."""
+        manifest = raw(**(TINY | ({"peers": list(peers)} if peers else {}) | changes)).decode()
+        self.tell(
+            StartTraining(
+                manifest=manifest,
+                index=self.index,
+                identity_path=str(self._identity()),
+                run_folder=str(self.run_folder),
+                seeds=(),
+                listen=("/ip4/127.0.0.1/tcp/0",),
+                share=share,
+                device="cpu",
+                threads=1,
+            )
+        )
+        return self
+
+    def _identity(self):
+        identity = FileIdentity(self.folder / f"{self.process.pid}.id")
+        identity.peer_id  # noqa: B018 - makes the key
+        return identity.path
+
+    def tell(self, message):
+        self.write(wire.encode(message))
+
+    def write(self, line):
+        self.process.stdin.write(line)
+
+    def hang_up(self):
+        """As when the front end dies: nobody holds the other ends any more."""
+        self.process.stdin.close()
+
+    def _read(self):
+        for line in iter(self.process.stdout.readline, b""):
+            message = wire.decode_from_worker(line)
+            if isinstance(message, ShardWanted) and self.serve:
+                self.tell(ShardArrived(message.sha256, str(self.folder / f"{message.sha256}.safetensors")))
+            with self._news:
+                self.said.append(message)
+                self._news.notify_all()
+
+    def _note(self):
+        self.errors.extend(iter(self.process.stderr.readline, b""))
+
+    def words(self):
+        return b"".join(self.errors).decode()
+
+    def wait_for(self, condition, within=PATIENCE):
+        """The first message, past or coming, that meets the condition."""
+        deadline = time.monotonic() + within
+        with self._news:
+            while True:
+                for message in self.said:
+                    if condition(message):
+                        return message
+                left = deadline - time.monotonic()
+                assert left > 0, f"not within {within} s; it said {self.said[-3:]}\n{self.words()[-2000:]}"
+                self._news.wait(min(left, 0.2))
+                assert self.process.poll() is None, self.words()[-3000:]
+
+    def all(self, *kinds):
+        with self._news:
+            return [message for message in self.said if isinstance(message, kinds)]
+
+    def look(self):
+        """Note which processes there are of it now."""
+        self._family |= set(psutil.Process(self.process.pid).children(recursive=True))
+
+    def wait_gone(self, within=PATIENCE):
+        """Seconds until the process had ended, which it must have within so many."""
+        begun = time.monotonic()
+        try:
+            self.process.wait(within)
+        finally:
+            took = time.monotonic() - begun
+            self.close()
+        return took
+
+    def left(self):
+        """Processes of it, of those seen by `look`, that outlived it."""
+        return psutil.wait_procs(self._family, timeout=1.0)[1]
+
+    def close(self):
+        if self.process.poll() is None:
+            self.look()
+            self.process.kill()
+            self.process.wait()
+            for member in self._family:
+                member.kill()
+        for thread in self._threads:
+            thread.join(5)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+        shutil.rmtree(self.run_folder, ignore_errors=True)
