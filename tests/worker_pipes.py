@@ -1,5 +1,6 @@
 """What the engine has of a worker: its pipes. A real `python -m skep.worker.main`, with its shards handed over."""
 
+import secrets
 import shutil
 import threading
 import time
@@ -60,7 +61,11 @@ class PipedWorker:
             thread.start()
 
     def start(self, peers=(), share=1.0, **changes):
-        """The start message, for the example manifest with changes."""
+        """The start message, for the example manifest with changes; in a run of its own unless `id` names one.
+
+        A run that others were just in still lists them for a while, and a newcomer asks the dead for their state.
+        """
+        changes.setdefault("id", f"run-{secrets.token_hex(4)}")
         manifest = raw(**(TINY | ({"peers": list(peers)} if peers else {}) | changes)).decode()
         self.tell(
             StartTraining(

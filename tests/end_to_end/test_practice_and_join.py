@@ -82,12 +82,10 @@ def test_commands_from_a_third_terminal_act_within_a_second_and_the_share_holds(
     running.wait_for(is_event("progress"), JOIN_SECONDS)
     home = running.home
 
-    begun = time.monotonic()
-    assert skep(home, "pause")[0] == 0
-    running.wait_for(lambda e: e["event"] == "paused" and e["share"] == 0, 5)
-    assert skep(home, "status")[1]["phase"] == "paused"
     worker = next(p for p in running.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))
-    assert time.monotonic() - begun < 5
+    assert skep(home, "pause")[0] == 0
+    running.wait_for(lambda e: e["event"] == "paused" and e["share"] == 0, 1)
+    assert skep(home, "status")[1]["phase"] == "paused"
     before = main_thread_seconds(worker)
     time.sleep(1.0)
     assert main_thread_seconds(worker) - before < 0.3  # it rests, whatever the swarm does
@@ -96,8 +94,10 @@ def test_commands_from_a_third_terminal_act_within_a_second_and_the_share_holds(
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 1.0 and e["samples_per_second"] > 0, 30)
 
     assert skep(home, "share", "50")[0] == 0
-    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 0.5, 2)
-    share = measure_share(running, worker, seconds=20)
+    assert skep(home, "status")[1]["allowance"]["share"] == 0.5
+    # the worker's own word of it waits for a round that is under way
+    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 0.5, 30)
+    share = measure_share(running, worker, seconds=60)
     assert share == pytest.approx(0.5, abs=0.03)
 
     assert skep(home, "leave")[0] == 0
