@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import queue
 import signal
 import statistics
@@ -27,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from machine import machine
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 HERE = Path(__file__).parent
@@ -167,16 +166,6 @@ def measure(seconds: float) -> list[Row]:
         rows.append(Row("Ctrl-C to nothing left", max(stops), "s", 2.0, stops))
         practice.stop()
     return rows
-
-
-def machine() -> str:
-    processor = platform.processor() or platform.machine()
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            processor = line.split(":", 1)[1].strip()
-            break
-    memory_gb = psutil.virtual_memory().total / 1e9
-    return f"{processor}, {os.cpu_count()} cores, {memory_gb:.0f} GB, {platform.system()} {platform.release()}"
 
 
 def write(rows: list[Row], seconds: float) -> None:

@@ -1,0 +1,404 @@
+"""Measures skep's worker against a stock hivemind loop and a bare PyTorch loop, alternating, in one run.
+
+    make bench-stock              about 50 minutes on 2 cores; writes benchmarks/against-stock.json and .md
+    python against_stock.py --only memory --repeats 3
+
+Every peer is a process of its own with one thread; stock peers meet stock peers and skep's meet skep's, on loopback,
+with the same model, data, flags and step batch. Values are medians of `--repeats` with their smallest and largest.
+Exits non-zero when a row misses its bound. What is measured and why in each row is said beside the function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import venv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from machine import machine
+from peers import LoopPeer, Peer, SkepPeer, Swarm, is_progress, swarm
+
+HERE = Path(__file__).parent
+STEP_BATCH = 8
+STATE_BYTES = 12
+"""Per parameter: fp32 weights and Adam's two moments, which is what a newcomer must download."""
+NEWCOMER_SECONDS = 60
+EVERY_DELAY = {"delay_optimizer_step": True, "delay_grad_averaging": True, "delay_state_averaging": True}
+PARAMETERS = {"0.45 M": 446_464, "3.3 M": 3_257_856, "22 M": 22_264_320}
+
+
+@dataclass
+class Row:
+    """skep's values beside another's; the bound is on `skep / other`, or on skep's own median where there is no other."""
+
+    name: str
+    unit: str
+    skep: list[float]
+    other: list[float] = field(default_factory=list)
+    other_name: str = "stock"
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    @property
+    def judged(self) -> float | None:
+        if not self.skep:
+            return None
+        median = statistics.median(self.skep)
+        return median / statistics.median(self.other) if self.other else median
+
+    @property
+    def missed(self) -> bool:
+        value = self.judged
+        if value is None:
+            return False
+        return (self.at_most is not None and value > self.at_most) or (
+            self.at_least is not None and value < self.at_least
+        )
+
+
+def make_skep(shared: Swarm) -> Peer:
+    return SkepPeer(shared)
+
+
+def make_stock(shared: Swarm) -> Peer:
+    return LoopPeer("stock_peer.py", shared, STEP_BATCH)
+
+
+def make_bare(shared: Swarm) -> Peer:
+    return LoopPeer("bare_loop.py", shared, STEP_BATCH)
+
+
+KINDS: dict[str, Callable[[Swarm], Peer]] = {"skep": make_skep, "stock": make_stock}
+
+
+@contextmanager
+def fresh_swarm(model: str, **sync: Any) -> Iterator[Swarm]:
+    with tempfile.TemporaryDirectory(prefix="skep-bench-") as folder, swarm(Path(folder), model, **sync) as shared:
+        yield shared
+
+
+@contextmanager
+def running(shared: Swarm, *makes: Callable[[Swarm], Peer]) -> Iterator[list[Peer]]:
+    """Peers started one after the other, each once the one before has counted samples."""
+    peers: list[Peer] = []
+    try:
+        for make in makes:
+            peers.append(make(shared))
+            peers[-1].wait_for(counted if make is not make_bare else is_progress)
+        yield peers
+    finally:
+        for peer in peers:
+            peer.kill()
+
+
+def counted(event: dict[str, Any]) -> bool:
+    return bool(event["event"] == "counted")
+
+
+def at_epoch(epoch: int) -> Callable[[dict[str, Any]], bool]:
+    return lambda event: is_progress(event) and event["epoch"] >= epoch
+
+
+# --- speed
+
+
+def measure_speed(repeats: int) -> list[Row]:
+    """Samples per second of one unthrottled peer over 15 s, alone in its swarm, epochs of 512 samples."""
+    rates: dict[str, list[float]] = {"skep": [], "stock": [], "bare": []}
+    with fresh_swarm("3.3 M", target_batch_size=512) as shared:
+        for _ in range(repeats):
+            for kind, make in {**KINDS, "bare": make_bare}.items():
+                with running(shared, make) as (peer,):
+                    rates[kind].append(peer.rate(15.0))
+    name = "samples per second of one unthrottled peer"
+    return [
+        Row(name, "samples/s", rates["skep"], rates["stock"], at_least=0.97),
+        Row(name, "samples/s", rates["skep"], rates["bare"], other_name="bare PyTorch", at_least=0.90),
+    ]
+
+
+def measure_epochs(repeats: int) -> list[Row]:
+    """Seconds per epoch of two peers with every delay flag on, over four epochs after the first common one."""
+    seconds: dict[str, list[float]] = {"skep": [], "stock": []}
+    for _ in range(repeats):
+        for kind, make in KINDS.items():
+            with (
+                fresh_swarm("0.45 M", target_batch_size=1024, **EVERY_DELAY) as shared,
+                running(shared, make, make) as peers,
+            ):
+                epoch = peers[1].wait_for(is_progress)["epoch"]
+                first = peers[1].wait_for(at_epoch(epoch + 2))
+                last = peers[1].wait_for(at_epoch(first["epoch"] + 4))
+                seconds[kind].append((last["seconds"] - first["seconds"]) / (last["epoch"] - first["epoch"]))
+    return [Row("seconds per epoch of two peers, communication overlapped", "s", **beside(seconds), at_most=1.0)]
+
+
+# --- joining
+
+
+def measure_join(repeats: int) -> list[Row]:
+    """Process start to first counted sample beside one training peer; and what a newcomer of ours downloads."""
+    seconds: dict[str, list[float]] = {"skep": [], "stock": []}
+    downloaded = []
+    for kind, make in KINDS.items():
+        with fresh_swarm("22 M", target_batch_size=256) as shared, running(shared, make) as (peer,):
+            peer.wait_for(at_epoch(1))
+            for _ in range(repeats):
+                with running(shared, make) as (newcomer,):
+                    seconds[kind].append(time.monotonic() - newcomer.begun)
+                    if kind == "skep":
+                        progress = newcomer.wait_for(is_progress)
+                        downloaded.append(progress["received"] / (STATE_BYTES * PARAMETERS["22 M"]))
+                    newcomer.stop()
+    return [
+        Row("process start to first counted sample, 22 M parameters", "s", **beside(seconds), at_most=0.7),
+        Row("bytes received until then, in states", "states", downloaded, at_most=1.1),
+    ]
+
+
+def measure_newcomers(repeats: int) -> list[Row]:
+    """Joins that averaged with the others within 60 s, of `repeats`, at epochs of about 5, 10 and 30 s."""
+    rows = []
+    for length in (5, 10, 30):
+        with fresh_swarm("3.3 M", target_batch_size=512, matchmaking_seconds=3.5) as shared:
+            with running(shared, make_skep, make_skep) as peers:
+                rate = sum(peer.rate(10.0) for peer in peers)
+            target = max(STEP_BATCH, int(rate * length))
+        with (
+            fresh_swarm("3.3 M", target_batch_size=target, matchmaking_seconds=3.5) as shared,
+            running(shared, make_skep, make_skep),
+        ):
+            took = [seconds_to_average(shared) for _ in range(repeats)]
+        in_time = sum(seconds <= NEWCOMER_SECONDS for seconds in took)
+        rows.append(
+            Row(
+                f"joins that averaged within 60 s, epochs of about {length} s, of {repeats}",
+                "joins",
+                [float(in_time)],
+                at_least=float(repeats),
+                note="after " + ", ".join(f"{seconds:.0f}" for seconds in took) + " s",
+            )
+        )
+    return rows
+
+
+def seconds_to_average(shared: Swarm) -> float:
+    newcomer = SkepPeer(shared)
+    try:
+        newcomer.wait_for(lambda event: is_progress(event) and event["peers"] >= 1, within=120)
+    except TimeoutError:
+        return float("inf")
+    else:
+        return time.monotonic() - newcomer.begun
+    finally:
+        newcomer.stop()
+
+
+# --- memory
+
+
+def measure_memory(repeats: int) -> list[Row]:
+    """Bytes per parameter of the whole process tree, the fixed cost (the 0.45 M model) subtracted.
+
+    The peak is the largest of a peer that trains and hands its state over, and of the newcomer that loads it.
+    """
+    after: dict[str, list[float]] = {"skep": [], "stock": []}
+    peak: dict[str, list[float]] = {"skep": [], "stock": []}
+    for _ in range(repeats):
+        for kind, make in KINDS.items():
+            small, large = memory_of(make, "0.45 M"), memory_of(make, "22 M")
+            more = PARAMETERS["22 M"] - PARAMETERS["0.45 M"]
+            after[kind].append((large[0] - small[0]) / more)
+            peak[kind].append((large[1] - small[1]) / more)
+    return [
+        Row("memory after the start, whole process tree", "bytes per parameter", **beside(after), at_most=0.8),
+        Row("peak while loading and serving a state", "bytes per parameter", **beside(peak), at_most=0.8),
+    ]
+
+
+def memory_of(make: Callable[[Swarm], Peer], model: str) -> tuple[int, int]:
+    with fresh_swarm(model, target_batch_size=64) as shared, running(shared, make) as (first,):
+        first.wait_for(at_epoch(1))
+        after = first.memory()
+        with Peak(first) as served, running(shared, make) as (second,), Peak(second) as loaded:
+            second.wait_for(at_epoch(3))
+    return after, max(served.bytes, loaded.bytes)
+
+
+class Peak:
+    """The largest memory of a peer's tree, looked at ten times a second."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer, self._over = peer, threading.Event()
+        self.bytes = 0
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.1) and self._peer.process.poll() is None:
+            self.bytes = max(self.bytes, self._peer.memory())
+
+
+# --- stopping
+
+
+def measure_stop(repeats: int) -> list[Row]:
+    """From the order to stop until no process is left, every delay flag on, a second after an epoch ended."""
+    seconds: dict[str, list[float]] = {"skep": [], "stock": []}
+    for _ in range(repeats):
+        for kind, make in KINDS.items():
+            with (
+                fresh_swarm("3.3 M", target_batch_size=512, **EVERY_DELAY) as shared,
+                running(shared, make, make) as peers,
+            ):
+                epoch = peers[1].wait_for(is_progress)["epoch"]
+                peers[1].wait_for(at_epoch(epoch + 2))
+                seconds[kind].append(peers[1].stop())
+    own = Row("stop with every delay flag on", "s", seconds["skep"], at_most=2.0)
+    own.note = f"stock: {words(seconds['stock'])} s"
+    return [own]
+
+
+# --- the wire
+
+
+def measure_wire(_repeats: int) -> list[Row]:
+    """Bytes each way and epoch of one of two peers, and the loss after eight common epochs, for each compression."""
+    rows = []
+    for name in ("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"):
+        sync = {"grad_compression": name, "state_compression": name, "target_batch_size": 512}
+        with fresh_swarm("0.45 M", **sync) as shared, running(shared, make_skep, make_skep) as peers:
+            epoch = peers[1].wait_for(is_progress)["epoch"]
+            first = peers[1].wait_for(at_epoch(epoch + 1))
+            last = peers[1].wait_for(at_epoch(first["epoch"] + 8))
+            count = last["epoch"] - first["epoch"]
+            sent = (last["sent"] - first["sent"]) / count / 1e6
+            rows.append(
+                Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=f"loss {last['loss']:.2f}")
+            )
+    return rows
+
+
+# --- what else there is
+
+
+def measure_lightning(_repeats: int) -> list[Row]:
+    """Whether what lightning-hivemind 0.1.0 needs installs here, in an environment of its own.
+
+    It wants hivemind 1.1.10.post2 or older, which has no wheel and downloads p2pd while it is built.
+    """
+    with tempfile.TemporaryDirectory(prefix="skep-bench-") as folder:
+        venv.create(folder, with_pip=True)
+        constraints = Path(folder) / "constraints.txt"
+        constraints.write_text("setuptools<70\n")  # its build needs pkg_resources
+        done = subprocess.run(
+            [Path(folder) / "bin" / "python", "-m", "pip", "install", "--no-deps", "hivemind==1.1.10.post2"],
+            env=os.environ | {"PIP_CONSTRAINT": str(constraints)},
+            capture_output=True,
+            text=True,
+            timeout=900,
+            check=False,
+        )
+    reasons = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip().startswith("error:")]
+    note = (
+        "its hivemind installs here, but is not measured"
+        if done.returncode == 0
+        else f"cannot be installed here ({reasons[-1]})"
+    )
+    return [Row("lightning-hivemind 0.1.0", "", [], note=note)]
+
+
+def measure_gpu(_repeats: int) -> list[Row]:
+    import torch  # noqa: PLC0415 - the peers need it, this process does not
+
+    note = torch.cuda.get_device_name() if torch.cuda.is_available() else "no CUDA device on this machine"
+    return [Row("rows that need a CUDA device", "", [], note=note)]
+
+
+MEASURES: dict[str, Callable[[int], list[Row]]] = {
+    "speed": measure_speed,
+    "epochs": measure_epochs,
+    "join": measure_join,
+    "newcomers": measure_newcomers,
+    "memory": measure_memory,
+    "stop": measure_stop,
+    "wire": measure_wire,
+    "lightning": measure_lightning,
+    "gpu": measure_gpu,
+}
+
+
+def beside(values: dict[str, list[float]]) -> dict[str, list[float]]:
+    return {"skep": values["skep"], "other": values["stock"]}
+
+
+def words(values: list[float]) -> str:
+    """Median and spread."""
+    if not values:
+        return ""
+    median = f"{statistics.median(values):.3g}"
+    return median if len(values) == 1 else f"{median} ({min(values):.3g} to {max(values):.3g})"
+
+
+def bound_of(row: Row) -> str:
+    times = f" of {row.other_name}" if row.other else f" {row.unit}"
+    if row.at_most is not None:
+        return f"≤ {row.at_most:g}{times}"
+    return f"≥ {row.at_least:g}{times}" if row.at_least is not None else ""
+
+
+def table(rows: list[Row], command: str) -> str:
+    lines = [f"`{command}` on {machine()}, {datetime.now(UTC):%Y-%m-%d}.", ""]
+    lines += ["| what | skep | beside it | judged | bound | |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        other = f"{row.other_name} {words(row.other)}" if row.other else ""
+        judged = "" if row.judged is None else f"{row.judged:.2f}"
+        missed = "**missed**" if row.missed else ""
+        notes = "; ".join(part for part in (missed, row.note) if part)
+        lines.append(
+            f"| {row.name} ({row.unit}) | {words(row.skep)} | {other} | {judged} | {bound_of(row)} | {notes} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES), help="some of the measures")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--to", type=Path, default=HERE / "against-stock", help="written there, as .json and .md")
+    options = parser.parse_args()
+    rows = []
+    for name in options.only:
+        for row in MEASURES[name](options.repeats):
+            rows.append(row)
+            sys.stderr.write(f"{row.name}: {words(row.skep)} | {words(row.other)} {row.note}\n")
+    body = {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}", "rows": [vars(row) for row in rows]}
+    command = " ".join(["python benchmarks/against_stock.py", *sys.argv[1:]])
+    options.to.with_suffix(".json").write_text(json.dumps(body, indent=1) + "\n")
+    options.to.with_suffix(".md").write_text(table(rows, command))
+    sys.stdout.write(table(rows, command))
+    return int(any(row.missed for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,266 @@
+"""Peers to measure: skep's worker, a stock hivemind loop, a bare PyTorch loop; all real processes, one thread each.
+
+It must not judge anything; `against_stock` does.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from skep.adapters.identity import FileIdentity
+from skep.adapters.paths import make_run_folder
+from skep.adapters.worker_launch import COMMAND, spawn
+from skep.core import wire
+from skep.core.manifest import parse
+from skep.core.messages import ShardArrived, ShardWanted, StartTraining, StopTraining, WorkerJoined, WorkerProgress
+from skep.core.model import ShardIndex
+from skep.host.practice import PracticeFolder, seed
+from skep.host.practice_manifest import practice_manifest
+from skep.host.shard_builder import build_shards, library_sources
+
+HERE = Path(__file__).parent
+PATIENCE = 180.0
+NO_KEY = "ed25519:" + "A" * 43 + "="
+"""A publisher's key as a manifest names one; the worker is handed manifests whose signature was checked already."""
+MODELS: dict[str, dict[str, int]] = {
+    "0.45 M": {"layers": 2, "heads": 4, "width": 128, "sequence_length": 128},
+    "3.3 M": {"layers": 4, "heads": 4, "width": 256, "sequence_length": 128},
+    "22 M": {"layers": 7, "heads": 8, "width": 512, "sequence_length": 128},
+}
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """What its peers share: the manifest (as a dict), the shards, their folder, a seed's addresses."""
+
+    folder: Path
+    manifest: dict[str, Any]
+    index: ShardIndex
+    seeds: list[str]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For the loops that read no manifest."""
+        recipe = self.manifest["recipe"]
+        return {
+            "model": recipe["model"] | {"sequence_length": recipe["sequence_length"]},
+            "shard": str(self.folder / "shards" / f"{self.index.shards[0].sha256}.safetensors"),
+            "peers": self.seeds,
+            "run_id": parse(json.dumps(self.manifest).encode()).run_id,
+            "sync": self.manifest["sync"],
+            "optimizer": self.manifest["optimizer"],
+        }
+
+
+@contextmanager
+def swarm(folder: Path, model: str, **sync: Any) -> Iterator[Swarm]:
+    """A seed peer and shards for a model of MODELS, with changes to the practice manifest's `sync`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shape = dict(MODELS[model])
+    length = shape.pop("sequence_length")
+    _, sha256, index = build_shards(
+        library_sources(),
+        folder / "shards",
+        sequence_length=length,
+        samples_per_shard=512,
+        max_shards=4,
+        held_out_samples=32,
+    )
+    with seed(PracticeFolder(folder), 0) as addresses:
+        manifest = practice_manifest(
+            revision=1,
+            publisher_key=NO_KEY,
+            peers=addresses,
+            index_address="https://example.org/index.json",
+            index_sha256=sha256,
+            now=datetime.now(UTC),
+        )
+        manifest["recipe"]["model"] |= shape
+        manifest["recipe"]["sequence_length"] = length
+        manifest["sync"] |= sync
+        yield Swarm(folder, manifest, index, addresses)
+
+
+class Peer:
+    """A process that says JSON events; ended with its whole tree."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.begun = time.monotonic()
+        self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            for event in self._understand(line):
+                self._events.put(event)
+        self._events.put(None)
+
+    def _understand(self, line: bytes) -> list[dict[str, Any]]:
+        return [json.loads(line)]
+
+    def wait_for(self, condition: Callable[[dict[str, Any]], bool], within: float = PATIENCE) -> dict[str, Any]:
+        """The next event that meets the condition. Raises TimeoutError, or RuntimeError when the peer has ended."""
+        deadline = time.monotonic() + within
+        while True:
+            try:
+                event = self._events.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise TimeoutError(f"{type(self).__name__}: nothing within {within:g} s") from None
+            if event is None:
+                raise RuntimeError(f"{type(self).__name__} ended")
+            if condition(event):
+                return event
+
+    def rate(self, seconds: float) -> float:
+        """Samples trained per second over at least so many seconds, from now on."""
+        first = self.wait_for(is_progress)
+        return self.rate_since(first, seconds)
+
+    def rate_since(self, first: dict[str, Any], seconds: float) -> float:
+        last = self.wait_for(lambda event: is_progress(event) and event["seconds"] - first["seconds"] >= seconds)
+        return float((last["samples"] - first["samples"]) / (last["seconds"] - first["seconds"]))
+
+    def family(self) -> list[psutil.Process]:
+        root = psutil.Process(self.process.pid)
+        return [root, *root.children(recursive=True)]
+
+    def memory(self) -> int:
+        """Bytes of the whole tree, shared pages split among those who share them (proportional set size)."""
+        total = 0
+        for process in self.family():
+            try:
+                total += process.memory_full_info().pss
+            except psutil.NoSuchProcess:
+                continue
+        return total
+
+    def ask_to_stop(self) -> None:
+        self.process.terminate()
+
+    def stop(self) -> float:
+        """Ask it to stop; seconds until nothing of it is left."""
+        family = self.family()
+        begun = time.monotonic()
+        self.ask_to_stop()
+        while any(alive(process) for process in family) and time.monotonic() - begun < PATIENCE:
+            self.process.poll()
+            time.sleep(0.02)
+        took = time.monotonic() - begun
+        self.kill()
+        return took
+
+    def kill(self) -> None:
+        for process in self.family() if self.process.poll() is None else []:
+            process.kill()
+        self.process.wait()
+
+
+def is_progress(event: dict[str, Any]) -> bool:
+    return bool(event["event"] == "progress")
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class LoopPeer(Peer):
+    """`stock_peer.py` or `bare_loop.py`."""
+
+    def __init__(self, script: str, shared: Swarm, batch: int) -> None:
+        options = shared.folder / f"options-{time.monotonic_ns()}.json"
+        options.write_text(json.dumps(shared.options | {"batch": batch}))
+        log = (shared.folder / "stock.log").open("ab")
+        super().__init__(
+            subprocess.Popen(
+                [sys.executable, HERE / script, options], stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+        )
+        log.close()
+
+
+class SkepPeer(Peer):
+    """skep's worker, with its shards handed over at once as the engine does."""
+
+    def __init__(self, shared: Swarm, share: float = 1.0) -> None:
+        self._shared = shared
+        self._run_folder = make_run_folder()
+        process = spawn(COMMAND, self._run_folder, 1)
+        threading.Thread(target=self._note, args=(process,), daemon=True).start()
+        self.joined: dict[str, Any] = {}
+        super().__init__(process)
+        self._tell(
+            StartTraining(
+                manifest=json.dumps(shared.manifest),
+                index=shared.index,
+                identity_path=str(self._identity()),
+                run_folder=str(self._run_folder),
+                seeds=(),
+                listen=("/ip4/127.0.0.1/tcp/0",),
+                share=share,
+                device="cpu",
+                threads=1,
+            )
+        )
+
+    def _note(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stderr is not None
+        with (self._shared.folder / "skep.log").open("ab") as log:
+            shutil.copyfileobj(process.stderr, log)
+
+    def _identity(self) -> Path:
+        identity = FileIdentity(self._run_folder / "peer.id")
+        identity.peer_id  # noqa: B018 - makes the key
+        return identity.path
+
+    def _tell(self, message: wire.ToWorker) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(wire.encode(message))
+
+    def _understand(self, line: bytes) -> list[dict[str, Any]]:
+        message = wire.decode_from_worker(line)
+        if isinstance(message, ShardWanted):
+            self._tell(
+                ShardArrived(message.sha256, str(self._shared.folder / "shards" / f"{message.sha256}.safetensors"))
+            )
+        elif isinstance(message, WorkerJoined):
+            self.joined = vars(message)
+        elif isinstance(message, WorkerProgress):
+            progress = message.progress
+            event = {
+                "event": "progress",
+                "samples": message.position,
+                "epoch": progress.epoch,
+                "peers": progress.peers,
+                "seconds": time.monotonic(),
+                "received": progress.bytes_received,
+                "sent": progress.bytes_sent,
+                "loss": progress.loss,
+            }
+            return [{"event": "counted"}, event] if message.position else [event]
+        return []
+
+    def ask_to_stop(self) -> None:
+        self._tell(StopTraining())
+
+    def kill(self) -> None:
+        super().kill()
+        shutil.rmtree(self._run_folder, ignore_errors=True)

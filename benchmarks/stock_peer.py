@@ -1,0 +1,111 @@
+"""What people run today: a minimal loop around hivemind.Optimizer, with the settings of hivemind's own ALBERT example.
+
+    python stock_peer.py OPTIONS.json
+
+The options: model (our recipe's fields), shard, peers, run_id, sync (the manifest's), optimizer, batch. Prints JSON lines:
+{"event": "counted"} after the first counted samples, then {"event": "progress", "samples", "epoch", "seconds"} about
+twice a second. On SIGTERM it shuts hivemind down as its documentation says, then ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import hivemind
+import torch
+from bare_loop import REPORT_SECONDS, build_model, samples_of
+from hivemind.compression import (
+    CompressionBase,
+    Float16Compression,
+    NoCompression,
+    ScaledFloat16Compression,
+    SizeAdaptiveCompression,
+    Uniform8BitQuantization,
+)
+
+
+def compression(name: str, threshold: int) -> CompressionBase:
+    if name == "size-adaptive":
+        return SizeAdaptiveCompression(
+            threshold=threshold, less=Float16Compression(), greater_equal=Uniform8BitQuantization()
+        )
+    made = {
+        "none": NoCompression,
+        "float16": Float16Compression,
+        "scaled-float16": ScaledFloat16Compression,
+        "uniform-8bit": Uniform8BitQuantization,
+    }[name]()
+    assert isinstance(made, CompressionBase)
+    return made
+
+
+def build_optimizer(options: dict[str, Any], model: torch.nn.Module) -> hivemind.Optimizer:
+    sync, wanted = options["sync"], options["optimizer"]
+    dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60)
+    return hivemind.Optimizer(
+        dht=dht,
+        run_id=options["run_id"],
+        target_batch_size=sync["target_batch_size"],
+        batch_size_per_step=options["batch"],
+        params=model.parameters(),
+        optimizer=lambda params: torch.optim.AdamW(
+            params, lr=wanted["learning_rate"], betas=tuple(wanted["betas"]), weight_decay=wanted["weight_decay"]
+        ),
+        scheduler=lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0),
+        matchmaking_time=sync["matchmaking_seconds"],
+        averaging_timeout=sync["averaging_timeout_seconds"],
+        reuse_grad_buffers=sync["reuse_grad_buffers"],
+        offload_optimizer=sync["offload_optimizer"],
+        delay_optimizer_step=sync["delay_optimizer_step"],
+        delay_grad_averaging=sync["delay_grad_averaging"],
+        delay_state_averaging=sync["delay_state_averaging"],
+        grad_compression=compression(sync["grad_compression"], sync["size_adaptive_threshold"]),
+        state_averaging_compression=compression(sync["state_compression"], sync["size_adaptive_threshold"]),
+        load_state_compression=compression(sync["load_compression"], sync["size_adaptive_threshold"]),
+    )
+
+
+def say(**event: Any) -> None:
+    print(json.dumps(event), flush=True)  # noqa: T201 - this is its output
+
+
+def main() -> None:
+    options = json.loads(Path(sys.argv[1]).read_text())
+    torch.set_num_threads(1)
+    samples = samples_of(options["shard"])
+    model = build_model(options["model"])
+    optimizer = build_optimizer(options, model)
+    optimizer.load_state_from_peers()
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    batch, trained, told = options["batch"], 0, 0.0
+    while not stop.is_set():
+        chosen = samples[torch.randint(len(samples), (batch,))]
+        model(input_ids=chosen, labels=chosen).loss.backward()
+        optimizer.step()
+        if not sync_reuses(options):
+            model.zero_grad()
+        trained += batch
+        if trained == batch:
+            say(event="counted")
+        if time.monotonic() - told > REPORT_SECONDS:
+            told = time.monotonic()
+            say(event="progress", samples=trained, epoch=optimizer.local_epoch, seconds=told)
+    optimizer.shutdown()
+    optimizer.dht.shutdown()
+    os._exit(0)  # its threads would hold the interpreter for seconds more
+
+
+def sync_reuses(options: dict[str, Any]) -> bool:
+    return bool(options["sync"]["reuse_grad_buffers"])
+
+
+if __name__ == "__main__":
+    main()
