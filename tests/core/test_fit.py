@@ -1,9 +1,25 @@
+from dataclasses import replace
+
 import pytest
 
 from manifests import raw
-from skep.core.fit import GB, Verdict, check, expected_parameters, llama_intermediate, parameters_of, traffic_per_epoch
-from skep.core.manifest import ModelShape, parse
+from skep.core.fit import (
+    GB,
+    Verdict,
+    check,
+    device_bytes,
+    expected_parameters,
+    host_bytes,
+    llama_intermediate,
+    matrices_of,
+    optimizer_bytes,
+    parameters_of,
+    tensors_of,
+    traffic_per_epoch,
+)
+from skep.core.manifest import ModelShape, PowerSGD, parse
 from skep.core.model import Device, DeviceKind
+from skep.core.traffic import gradient_bytes
 
 BIG = {"recipe__model": {"type": "gpt2", "layers": 24, "heads": 16, "width": 2048, "vocabulary": 256}}
 
@@ -90,6 +106,66 @@ def test_parameters_are_counted_exactly():
 @pytest.mark.parametrize(("width", "inner"), [(96, 256), (128, 384), (192, 512), (256, 704)])
 def test_the_feed_forward_width_of_llama(width, inner):
     assert llama_intermediate(width) == inner
+
+
+@pytest.mark.parametrize(
+    ("changes", "device", "host"),
+    [
+        ({}, 8, 16),
+        ({"reuse_grad_buffers": False}, 12, 16),
+        ({"offload_optimizer": False, "delay_optimizer_step": False}, 16, 8),
+        ({"offload_optimizer": False, "delay_optimizer_step": False, "reuse_grad_buffers": False}, 20, 8),
+        ({"powersgd": {"rank": 4, "min_compression_ratio": 0.5}}, 8, 20),
+    ],
+)
+def test_bytes_per_parameter_follow_the_flags(changes, device, host):
+    manifest = parse(raw(**{f"sync__{name}": value for name, value in changes.items()}))
+    assert (device_bytes(manifest), host_bytes(manifest)) == (device, host)
+
+
+@pytest.mark.parametrize(
+    ("name", "betas", "count"), [("adamw", [0, 0], 8), ("lamb", [0, 0], 8), ("sgd", [0.9, 0], 4), ("sgd", [0, 0.9], 0)]
+)
+def test_an_optimizer_keeps_what_it_needs(name, betas, count):
+    assert optimizer_bytes(parse(raw(optimizer__name=name, optimizer__betas=betas)).optimizer) == count
+
+
+def gradients_alone(**sync):
+    """Bytes of one set of the example's gradients: 12 layers' matrices of 256 x 256 each, and more."""
+    manifest = parse(raw(**{f"sync__{name}": value for name, value in sync.items()}))
+    return gradient_bytes(manifest.sync, tensors_of(manifest))
+
+
+def test_each_compression_has_its_bytes():
+    count = parameters_of(parse(raw()))
+    assert gradients_alone(grad_compression="none") == 4 * count
+    assert gradients_alone(grad_compression="scaled-float16") == 2 * count
+    assert gradients_alone(grad_compression="uniform-8bit") == count
+
+
+def test_the_threshold_of_size_adaptive_compression_is_the_first_large_size():
+    large = 4 * (3 + 1 + 4 + 4) * 256 * 256 + 2 * 256 * 256
+    small = parameters_of(parse(raw())) - large
+    assert gradients_alone(grad_compression="size-adaptive", size_adaptive_threshold=65536) == large + 2 * small
+    assert gradients_alone(grad_compression="size-adaptive", size_adaptive_threshold=2**30) == 2 * (large + small)
+
+
+def test_powersgd_sends_two_thin_matrices_for_each_that_saves_enough():
+    shape, power = ((100, 300), 2), PowerSGD(rank=3, min_compression_ratio=0.95)
+    sync = replace(parse(raw()).sync, powersgd=power, grad_compression="float16")
+    thin = 3 * 100 * 4 + 3 * 300 * 2
+    assert gradient_bytes(sync, [shape, ((1, 1), 7)]) == 2 * thin + 7 * 2
+    stricter = replace(sync, powersgd=replace(power, min_compression_ratio=0.97))
+    assert gradient_bytes(stricter, [shape]) == 2 * 100 * 300 * 2
+
+
+def test_the_matrices_of_llama():
+    llama = ModelShape("llama", layers=2, heads=1, width=96, vocabulary=300)
+    assert matrices_of(llama, 8) == (((300, 96), 1), ((96, 96), 8), ((256, 96), 6))
+
+
+def test_of_an_unknown_family_only_the_number_of_parameters_counts():
+    assert matrices_of(ModelShape("mamba", 1, 1, 8, 8), 8) == ()
 
 
 def test_compression_halves_the_traffic():

@@ -12,10 +12,13 @@ ROWS = dict(re.findall(r"^\| `([a-z_.0-9]+)` \| (.*) \|", TEXT, flags=re.MULTILI
 
 def declared(fields, inside=""):
     for name, field in fields.items():
-        if isinstance(field, Object):
-            yield from declared({**field.fields, **(field.optional or {})}, f"{inside}{name}.")
+        inner = field.field if isinstance(field, Nullable) else field
+        if isinstance(inner, Object) and inner is not field:
+            yield f"{inside}{name}", inner
+        if isinstance(inner, Object):
+            yield from declared({**inner.fields, **(inner.optional or {})}, f"{inside}{name}.")
         else:
-            yield f"{inside}{name}", field.field if isinstance(field, Nullable) else field
+            yield f"{inside}{name}", inner
 
 
 FIELDS = dict(declared(MANIFEST.fields))

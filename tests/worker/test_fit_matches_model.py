@@ -1,7 +1,9 @@
+from collections import Counter
+
 import pytest
 import torch
 
-from skep.core.fit import expected_parameters
+from skep.core.fit import expected_parameters, matrices_of
 from skep.core.manifest import ModelShape, Recipe
 from skep.worker.recipes import RECIPES
 
@@ -23,3 +25,7 @@ def test_the_number_of_parameters_is_known_without_building_the_model(shape, seq
         model = RECIPES["causal-lm"].build(Recipe("causal-lm", shape, sequence_length, "bytes", 0))
     counted = sum(parameter.numel() for parameter in model.parameters())
     assert expected_parameters(shape, sequence_length) == counted
+    known = Counter()
+    for matrix, times in matrices_of(shape, sequence_length):
+        known[tuple(sorted(matrix))] += times
+    assert known == Counter(tuple(sorted(p.shape)) for p in model.parameters() if p.ndim > 1)

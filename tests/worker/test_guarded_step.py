@@ -5,7 +5,8 @@ import torch
 
 from skep.core.manifest import OptimizerSpec
 from skep.core.messages import ContributionConfirmed, ContributionLost
-from skep.worker.optimizer import GuardedAdamW, failure_words
+from skep.worker.guarded import GuardedAdamW
+from skep.worker.optimizer import failure_words
 from skep.worker.rounds import RoundFacts, Rounds
 
 SPEC = OptimizerSpec(name="adamw", learning_rate=0.1, betas=(0.9, 0.95), weight_decay=0.0, clip_norm=1.0)

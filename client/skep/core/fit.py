@@ -7,23 +7,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from skep.core.manifest_types import Manifest, ModelShape
+from skep.core.manifest_types import Manifest, ModelShape, OptimizerSpec
 from skep.core.model import Device, DeviceKind
+from skep.core.traffic import Tensors, gradient_bytes, state_bytes
 
 GB: Final = 1_000_000_000
-DEVICE_BYTES: Final = 8
-"""Per parameter on the device with offloaded optimizer and reused gradient buffers: fp32 weights and gradients."""
-HOST_BYTES: Final = 16
-"""Per parameter in the host's memory: fp32 master weights, averaged gradients, two Adam moments."""
+FLOAT: Final = 4
+"""Bytes of one fp32 value: a weight, a gradient or one of the optimizer's statistics."""
 PEAK: Final = 2.0
 """Loading or serving a state holds a second copy for a while."""
-CPU_PEAK_BYTES: Final = 44
-"""Per parameter at that peak where the model itself lies in the host's memory too; measured 43.5."""
+CPU_PEAK_EXTRA_BYTES: Final = 20
+"""Per parameter at that peak, above device and host together, where the model itself lies in the host's memory too;
+measured: 43.5 in all with offload and reuse, whose arithmetic is 24."""
 BASE_BYTES: Final = 700_000_000
 """What a training process takes before the model: the training stack and its helper processes."""
 GENTLE: Final = 0.7
 """Above this part of what is there, it fits, but only just."""
-FLOAT_BYTES: Final = {"none": 4, "float16": 2}
 
 
 class Verdict(StrEnum):
@@ -82,21 +81,62 @@ def parameters_of(manifest: Manifest) -> int:
 
 def traffic_per_epoch(manifest: Manifest) -> Traffic:
     """An upper bound: in a group of n peers, each sends and receives (n-1)/n of this twice."""
-    sync, count = manifest.sync, parameters_of(manifest)
-    gradients = count * FLOAT_BYTES[sync.grad_compression]
-    state = count * FLOAT_BYTES[sync.state_compression] // sync.average_state_every
+    sync, tensors = manifest.sync, tensors_of(manifest)
+    gradients = gradient_bytes(sync, tensors)
+    state = state_bytes(sync, tensors) // sync.average_state_every
     return Traffic(up=2 * (gradients + state), down=2 * (gradients + state))
+
+
+def tensors_of(manifest: Manifest) -> tuple[Tensors, ...]:
+    """The model's matrices as far as its family's are known, and single values for all the rest."""
+    matrices = matrices_of(manifest.recipe.model, manifest.recipe.sequence_length)
+    rest = parameters_of(manifest) - sum(times * rows * columns for (rows, columns), times in matrices)
+    return (*matrices, ((1, 1), rest))
+
+
+def matrices_of(shape: ModelShape, positions: int) -> tuple[Tensors, ...]:
+    """The matrices of the model the recipe builds; none of a family that is not known here."""
+    w, layers = shape.width, shape.layers
+    match shape.type:
+        case "gpt2":
+            layer = ((w, 3 * w), layers), ((w, w), layers), ((w, 4 * w), 2 * layers)
+            return ((shape.vocabulary, w), 1), ((positions, w), 1), *layer
+        case "llama":
+            inner = llama_intermediate(w)
+            return ((shape.vocabulary, w), 1), ((w, w), 4 * layers), ((inner, w), 3 * layers)
+        case _:
+            return ()
+
+
+def optimizer_bytes(spec: OptimizerSpec) -> int:
+    """Per parameter, of the optimizer's statistics: two moments of Adam and LAMB, the momentum of SGD."""
+    return 2 * FLOAT if spec.name != "sgd" else FLOAT if spec.betas[0] > 0 else 0
+
+
+def device_bytes(manifest: Manifest) -> int:
+    """Per parameter on the device: weights, gradients, and what is not kept elsewhere."""
+    sync = manifest.sync
+    accumulators = 0 if sync.reuse_grad_buffers else FLOAT
+    return 2 * FLOAT + accumulators + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
+
+
+def host_bytes(manifest: Manifest) -> int:
+    """Per parameter in the host's memory: averaged weights and gradients, and what is offloaded there."""
+    sync = manifest.sync
+    feedback = FLOAT if sync.powersgd else 0
+    return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
 
 
 def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
     gpu = _best_gpu(devices)
     count, needs = parameters_of(manifest), manifest.needs
-    on_device = max(needs.vram_gb * GB, count * DEVICE_BYTES)
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * HOST_BYTES * PEAK)
+    on_device = max(needs.vram_gb * GB, count * device_bytes(manifest))
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK)
     wants = [_Want("of disk space", needs.disk_gb * GB, disk_free)]
     if gpu is None:
-        together = max(needs.memory_gb * GB, BASE_BYTES + count * CPU_PEAK_BYTES)
+        peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
+        together = max(needs.memory_gb * GB, BASE_BYTES + count * peak)
         wants.append(_Want("of memory", together, memory))
     else:
         wants.append(_Want("of memory", in_memory, memory))

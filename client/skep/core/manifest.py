@@ -38,6 +38,7 @@ from skep.core.manifest_types import (
     ModelShape,
     Needs,
     OptimizerSpec,
+    PowerSGD,
     Publisher,
     Recipe,
     Schedule,
@@ -52,6 +53,7 @@ __all__ = [
     "ModelShape",
     "Needs",
     "OptimizerSpec",
+    "PowerSGD",
     "Publisher",
     "Recipe",
     "Schedule",
@@ -63,7 +65,7 @@ __all__ = [
 ]
 
 ID: Final = Pattern("[a-z0-9-]{3,40}", "3 to 40 lower-case letters, digits and dashes")
-COMPRESSION: Final = Choice(("none", "float16"), ("scaled-float16", "uniform-8bit", "size-adaptive"))
+COMPRESSION: Final = Choice(("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"))
 
 MODEL: Final = Object(
     ModelShape,
@@ -89,7 +91,7 @@ RECIPE: Final = Object(
 OPTIMIZER: Final = Object(
     OptimizerSpec,
     {
-        "name": Choice(("adamw",), ("sgd", "lamb")),
+        "name": Choice(("adamw", "sgd", "lamb")),
         "learning_rate": Number(0, 10, above=True),
         "betas": Several(Number(0, 0.99999), 2, 2),
         "weight_decay": Number(0, 10),
@@ -99,7 +101,7 @@ OPTIMIZER: Final = Object(
 SCHEDULE: Final = Object(
     Schedule,
     {
-        "kind": Choice(("constant", "linear", "cosine"), ("exponential",)),
+        "kind": Choice(("constant", "linear", "cosine", "exponential")),
         "warmup_epochs": Whole(0, 1_000_000),
         "total_epochs": Whole(1, 10_000_000),
     },
@@ -117,7 +119,9 @@ SYNC: Final = Object(
         "state_compression": COMPRESSION,
         "load_compression": COMPRESSION,
         "size_adaptive_threshold": Whole(1, 2**31),
-        "powersgd": LaterObject({"rank": Whole(1, 1024), "min_compression_ratio": Number(0, 1, above=True)}),
+        "powersgd": Nullable(
+            Object(PowerSGD, {"rank": Whole(1, 1024), "min_compression_ratio": Number(0, 0.99, above=True)})
+        ),
         "average_state_every": Whole(1, 1000),
         "mode": Choice(("global",), ("local",)),
         "matchmaking_seconds": Number(2, 600, why=", since a peer may take a good part of a second to answer"),

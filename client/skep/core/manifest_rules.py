@@ -8,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from skep.core.manifest_fields import FieldError, Later
+from skep.core.fit import matrices_of
+from skep.core.manifest_fields import FieldError
 from skep.core.manifest_types import Recipe, Schedule, Sync
+from skep.core.traffic import low_rank
 
 BYTE_VOCABULARY: Final = 256
 
 
 def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
-    """Raise FieldError for what cannot work, Later for what does not work yet."""
+    """Raise FieldError for what cannot work."""
     check_flags(vars(sync))
     _check_times(sync)
     _check_shape(recipe)
     _check_schedule(schedule)
-    _check_not_yet(sync)
+    _check_powersgd(sync, recipe)
 
 
 def check_flags(sync: Mapping[str, Any]) -> None:
@@ -53,7 +55,10 @@ def _check_schedule(schedule: Schedule) -> None:
         raise FieldError("schedule.warmup_epochs", "must be below total_epochs")
 
 
-def _check_not_yet(sync: Sync) -> None:
-    for name, only in (("offload_optimizer", True), ("reuse_grad_buffers", True), ("delay_grad_averaging", False)):
-        if getattr(sync, name) is not only:
-            raise Later(f"sync.{name}", f"other than {str(only).lower()} comes with a later version of skep")
+def _check_powersgd(sync: Sync, recipe: Recipe) -> None:
+    matrices, powersgd = matrices_of(recipe.model, recipe.sequence_length), sync.powersgd
+    if powersgd and matrices and not any(low_rank(shape, powersgd) for shape, _ in matrices):
+        raise FieldError(
+            "sync.powersgd.rank",
+            f"is too high: no matrix of this model is sent with {powersgd.min_compression_ratio:.0%} less",
+        )

@@ -40,6 +40,8 @@ class Recipe:
 
 @dataclass(frozen=True)
 class OptimizerSpec:
+    """`betas` are Adam's and LAMB's; of SGD the first is the momentum, and the second has no meaning."""
+
     name: str
     learning_rate: float
     betas: tuple[float, float]
@@ -55,6 +57,14 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class PowerSGD:
+    """Gradients sent as products of two thin matrices of `rank` columns, where that saves `min_compression_ratio`."""
+
+    rank: int
+    min_compression_ratio: float
+
+
+@dataclass(frozen=True)
 class Sync:
     target_batch_size: int
     offload_optimizer: bool
@@ -66,11 +76,16 @@ class Sync:
     state_compression: str
     load_compression: str
     size_adaptive_threshold: int
-    powersgd: None
+    powersgd: PowerSGD | None
     average_state_every: int
     mode: str
     matchmaking_seconds: float
     averaging_timeout_seconds: float
+
+    @property
+    def size_adaptive(self) -> bool:
+        """Whether the threshold decides how gradients or parameters are sent in a round."""
+        return "size-adaptive" in {self.grad_compression, self.state_compression}
 
 
 @dataclass(frozen=True)
@@ -113,10 +128,17 @@ class Manifest:
     @property
     def run_id(self) -> str:
         """`id`, a dash, and eight hex digits of what must be equal for two peers to average (no dots)."""
+        optimizer, sync = self.optimizer, self.sync
         must_agree = {
             "publisher": self.publisher.key.hex(),
             "recipe": asdict(self.recipe),
-            "optimizer": self.optimizer.name,
+            "optimizer": optimizer.name,
+            # SGD keeps no state at all without momentum, and a state of other tensors cannot be loaded
+            "momentum": optimizer.name == "sgd" and optimizer.betas[0] > 0,
+            # they decide into how many parts a tensor is cut, and peers must cut alike
+            "compression": [sync.grad_compression, sync.state_compression],
+            "threshold": sync.size_adaptive_threshold if sync.size_adaptive else None,
+            "powersgd": asdict(sync.powersgd) if sync.powersgd else None,
         }
         text = json.dumps(must_agree, sort_keys=True, separators=(",", ":"))
         return f"{self.id}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

@@ -110,7 +110,8 @@ class HonestGradientAverager(HonestRounds, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
-    (a fraction for an unfinished one) is the exact mean over samples.
+    (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are taken out of
+    `.grad` as they are counted, so that nobody else ever clears it.
     """
 
     step_batch: int = 1
@@ -123,6 +124,14 @@ class HonestGradientAverager(HonestRounds, GradientAverager):
         if not self.reuse_grad_buffers:
             for gradient, total in zip(self._grads_from_parameters(), self._grad_accumulators(), strict=True):
                 total.add_(gradient.to(total.device))
+                gradient.zero_()
+
+    @torch.no_grad()
+    def reset_accumulated_grads_(self) -> None:
+        """Forget what was counted, and what lies in `.grad` and was not."""
+        super().reset_accumulated_grads_()
+        for gradient in self._grads_from_parameters():
+            gradient.zero_()
 
 
 class CheckedStateAverager(HonestRounds, TrainingStateAverager):

@@ -162,8 +162,9 @@ class TrainingLoop:
         if not self._filled:
             return
         filled, self._filled = self._filled, 0
-        self._optimizer.contribute(filled)
-        if not self._trainer.gradients_finite():
+        if self._trainer.gradients_finite():
+            self._optimizer.contribute(filled)
+        else:
             self._optimizer.discard("gradients that were not finite")
 
     def _keep_in_step(self) -> None:

@@ -8,59 +8,32 @@ peer's old rate is extrapolated by the others. It must not know about JSON, data
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import hivemind
 import torch
 from hivemind.averaging.control import AveragingStage, StepControl
-from hivemind.compression import CompressionBase, Float16Compression, NoCompression
 
 from skep.core.errors import SwarmError
-from skep.core.manifest import Manifest, OptimizerSpec
+from skep.core.manifest import Manifest
 from skep.core.schedule import factor
+from skep.worker import compression
 from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
-from skep.worker.rounds import Rounds
+from skep.worker.guarded import optimizer_factory
+from skep.worker.rounds import Round, Rounds
 from skep.worker.tracker import PoliteTracker, Presence
 
-COMPRESSIONS: Final[dict[str, type[CompressionBase]]] = {"none": NoCompression, "float16": Float16Compression}
 STATE_ATTEMPTS: Final = 3
 STATE_PAUSE_SECONDS: Final = 2.0
 RECORD_SECONDS: Final = 30.0
 """How long other peers believe our last progress record; half of stock, so that a vanished peer is forgotten sooner."""
 LOOK_SECONDS: Final = 2.0
 """How long a peer that comes back waits for news of the swarm: right after a pause, what it knows may be 10 s old."""
-
-
-class GuardedAdamW(torch.optim.AdamW):
-    """AdamW that steps only on gradients a round vouches for: finite, clipped once, never the zeros of a failed round."""
-
-    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
-        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
-        self._clip_norm, self._rounds = spec.clip_norm, rounds
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
-        """Step if the oldest open round allows it, and close that round."""
-        opened = self._rounds.oldest
-        if opened is None:
-            if not self.state:  # hivemind's virtual first step, which only makes the state tensors
-                super().step(closure)
-            return
-        if not opened.usable:
-            self._rounds.refused("the round failed")
-            return
-        parameters = [p for group in self.param_groups for p in group["params"]]
-        limit = self._clip_norm if self._clip_norm is not None else float("inf")
-        norm = torch.nn.utils.clip_grad_norm_(parameters, limit)
-        if not torch.isfinite(norm):
-            self._rounds.refused("the averaged gradients were not finite")
-            return
-        super().step(closure)
-        self._rounds.used()
 
 
 class SwarmOptimizer(hivemind.Optimizer):
@@ -78,15 +51,22 @@ class SwarmOptimizer(hivemind.Optimizer):
     ) -> None:
         sync = manifest.sync
         self._rounds = rounds
-        # hivemind needs request_timeout below the matchmaking time, in both averagers, or groups split
-        patience = {"request_timeout": min(3.0, sync.matchmaking_seconds / 3)}
+        self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
+        # what hivemind hands to the state averager alone, when it is asked to
+        shared = {
+            # below the matchmaking time, or groups split
+            "request_timeout": min(3.0, sync.matchmaking_seconds / 3),
+            # in proportion to it, a peer averages more or less of the tensors for the others; None is as much as they do
+            "bandwidth": manifest.needs.upload_mbit or None,
+        }
+        threshold = sync.size_adaptive_threshold
         super().__init__(
             dht=dht,
             run_id=manifest.run_id,
             target_batch_size=sync.target_batch_size,
             batch_size_per_step=step_batch,
             params=parameters,
-            optimizer=partial(GuardedAdamW, spec=manifest.optimizer, rounds=rounds),
+            optimizer=optimizer_factory(manifest.optimizer, rounds),
             scheduler=partial(scheduler, schedule=manifest.schedule),
             matchmaking_time=sync.matchmaking_seconds,
             averaging_timeout=sync.averaging_timeout_seconds,
@@ -98,11 +78,11 @@ class SwarmOptimizer(hivemind.Optimizer):
             delay_state_averaging=sync.delay_state_averaging,
             average_state_every=sync.average_state_every,
             client_mode=dht.client_mode,
-            grad_compression=COMPRESSIONS[sync.grad_compression](),
-            state_averaging_compression=COMPRESSIONS[sync.state_compression](),
-            load_state_compression=COMPRESSIONS[sync.load_compression](),
-            grad_averager_factory=partial(HonestGradientAverager, **patience),
-            averager_opts=patience,
+            grad_compression=compression.of_round(sync.grad_compression, threshold),
+            state_averaging_compression=compression.of_round(sync.state_compression, threshold),
+            load_state_compression=compression.of_load(sync.load_compression, threshold),
+            grad_averager_factory=partial(HonestGradientAverager, **shared),
+            averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
         self.grad_averager.step_batch = step_batch
@@ -217,9 +197,12 @@ class SwarmOptimizer(hivemind.Optimizer):
             self.withdraw_from_rounds()
 
     def withdraw_from_rounds(self) -> None:
-        """Leave pre-arranged rounds: cancel the search for a group, give a formed group zero weight."""
+        """Leave pre-arranged rounds: cancel the search for a group, give a formed group zero weight.
+
+        A round that goes on in the background carries work of ours already, and is left alone.
+        """
         for control in (self.scheduled_grads, self.scheduled_state):
-            if control is not None and not control.done():
+            if control is not None and not control.done() and not control.triggered:
                 self._step_aside(control)
         self.scheduled_grads = self.scheduled_state = None
 
@@ -249,17 +232,27 @@ class SwarmOptimizer(hivemind.Optimizer):
         )
 
     def _begin_averaging_gradients(self, grad_scaler: Any) -> bool:
+        if not self.offload_optimizer:
+            # parameters averaged in the background would be copied over the step to come
+            self.state_averager.step(wait_for_delayed_updates=True)
         # by now hivemind has waited for the earlier epoch's delayed step, so its round is closed
         opened = self._rounds.open(self.local_epoch)
         began = bool(super()._begin_averaging_gradients(grad_scaler))
-        if not began and self.tracker.global_progress.num_peers > 1:
+        if began:
+            self._round_of[self.scheduled_grads] = opened
+        elif self.tracker.global_progress.num_peers > 1:
             opened.fail("the round could not begin")
+        else:
+            opened.stand_alone()
+            super()._load_local_gradients_into_optimizer()
         return began
 
+    def _load_local_gradients_into_optimizer(self) -> None:
+        """Not where hivemind does it: alone with a plain optimizer, it would leave out or repeat the mean."""
+
     def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
-        opened = self._rounds.oldest
-        assert opened is not None
         assert maybe_step_control is not None
+        opened = self._round_of[maybe_step_control]
         try:
             gathered = maybe_step_control.result(self.averaging_timeout)
             opened.settle(gathered.facts)

@@ -40,6 +40,8 @@ class Round:
     failure: str = ""
     usable: bool = True
     """Whether the optimizer may step: averaged or purely local gradients are there (stock steps on zeros)."""
+    decided: bool = False
+    """Whether the round is over, one way or the other."""
 
     @property
     def peers(self) -> int:
@@ -47,7 +49,7 @@ class Round:
 
     def settle(self, facts: RoundFacts) -> None:
         """The all-reduce came back."""
-        self.facts = facts
+        self.facts, self.decided = facts, True
         if not facts.heard:
             self.failure, self.usable = "no other peer's data arrived", False
         elif not facts.complete:
@@ -57,7 +59,11 @@ class Round:
 
     def fail(self, reason: str) -> None:
         """The all-reduce did not come back; what lies in the buffers is no average."""
-        self.failure, self.usable = reason, False
+        self.failure, self.usable, self.decided = reason, False, True
+
+    def stand_alone(self) -> None:
+        """There is nobody to average with: the gradients are our own."""
+        self.decided = True
 
 
 @dataclass

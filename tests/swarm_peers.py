@@ -1,0 +1,171 @@
+"""Peers of a few numbers with our optimizer on them: swarms whose every gradient a test knows, for exact comparisons."""
+
+import asyncio
+import shutil
+import signal
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import hivemind
+import psutil
+import torch
+from hivemind.optim.progress_tracker import ProgressTracker
+from hivemind.p2p import P2P
+from hivemind.utils.crypto import RSAPrivateKey
+
+from manifests import raw
+from skep.core.manifest import parse
+from skep.core.messages import ContributionConfirmed, ContributionLost, ContributionPending
+from skep.worker.optimizer import SwarmOptimizer
+from skep.worker.rounds import Rounds
+
+STEP_BATCH = 8
+PATIENCE = 60
+"""Seconds within which an epoch ends on a busy machine."""
+
+
+def manifest_of(name, target, **changes):
+    """A manifest whose optimizer and synchronisation are as plain as can be, but for `changes`."""
+    plain = {
+        "id": name,
+        "sync__target_batch_size": target,
+        "sync__matchmaking_seconds": 2,
+        "sync__averaging_timeout_seconds": 30,
+        "sync__delay_optimizer_step": False,
+        "sync__delay_state_averaging": False,
+        "sync__grad_compression": "none",
+        "sync__state_compression": "none",
+        "sync__average_state_every": 1000,
+        "optimizer": {"name": "sgd", "learning_rate": 0.1, "betas": [0, 0], "weight_decay": 0, "clip_norm": None},
+        "schedule": {"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
+    }
+    return parse(raw(**(plain | changes)))
+
+
+class SmallPeer:
+    """One peer; its parameters begin at `start`."""
+
+    def __init__(self, manifest, dht, start):
+        self.told = []
+        self.rounds = Rounds(f"{dht.peer_id}"[-4:], self.told.append)
+        self.parameters = [torch.nn.Parameter(value.clone()) for value in start]
+        self.optimizer = SwarmOptimizer(manifest, dht, self.parameters, STEP_BATCH, self.rounds)
+
+    def compute(self, gradients, samples):
+        """As a backward pass over so many samples, whose mean gradients are given, and no step batch is full yet."""
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad += gradient * (samples / STEP_BATCH)
+        self.rounds.grow(self.optimizer.local_epoch, samples)
+
+    def contribute(self, gradients, samples):
+        self.compute(gradients, samples)
+        self.optimizer.contribute(samples)
+
+    def tend(self):
+        return self.optimizer.tend(lambda: None)
+
+    def tend_until(self, condition):
+        wait_until(lambda: (self.tend(), condition())[1])
+
+    def settle_in(self):
+        """Know the swarm's epoch, after which being one behind the others is no reason to load their state."""
+        self.tend_until(lambda: not self.optimizer._should_check_synchronization_on_update)
+
+    def move_on(self):
+        """Until the epoch changes: the round at its end has begun, or is over where nothing is delayed."""
+        wait_until(self.tend)
+
+    def finish(self, epoch):
+        """Until the contribution to `epoch` is settled; what became of it."""
+        self.tend_until(lambda: self.settled(epoch))
+        return self.settled(epoch)
+
+    def settled(self, epoch):
+        ends = self.all(ContributionConfirmed, ContributionLost)
+        return next((message for message in ends if message.epoch == epoch), None)
+
+    def pending(self):
+        """Epochs whose contribution is on its way."""
+        begun = [message.epoch for message in self.all(ContributionPending)]
+        return [epoch for epoch in begun if not self.settled(epoch)]
+
+    def all(self, *kinds):
+        return [message for message in self.told if isinstance(message, kinds)]
+
+    def values(self):
+        return [parameter.detach().clone() for parameter in self.parameters]
+
+    def close(self):
+        self.optimizer.tracker.shutdown(2.0)
+        for averager in (self.optimizer.grad_averager, self.optimizer.state_averager):
+            averager.kill()
+            averager.join(10)
+
+
+def wait_until(condition, within=PATIENCE):
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def together(*calls):
+    """Each call in a thread of its own; their results."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+class SmallSwarm:
+    """Two DHT nodes on which peers of many runs can live, one run after the other; each node has one key for its books."""
+
+    def __init__(self):
+        self.dhts = [hivemind.DHT(start=True, startup_timeout=60)]
+        seeds = [str(address) for address in self.dhts[0].get_visible_maddrs()]
+        self.dhts.append(hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60))
+        self._keys = [RSAPrivateKey() for _ in self.dhts]
+
+    @contextmanager
+    def peers(self, manifest, starts):
+        """As many peers as `starts`, each on a node of its own."""
+        made = []
+        try:
+            for dht, key, start in zip(self.dhts, self._keys, starts, strict=False):
+                # else all peers of one process would share a record
+                with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=key: key):
+                    made.append(SmallPeer(manifest, dht, start))
+            yield made
+        finally:
+            for peer in made:
+                peer.close()
+
+
+@contextmanager
+def small_swarm():
+    """A swarm with its sockets in a folder of its own; nothing of it is left afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
+    interrupt = signal.getsignal(signal.SIGINT)
+    with mock.patch.object(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-"):
+        with mock.patch.object(ProgressTracker, "run", run_tracker):
+            swarm = SmallSwarm()
+            yield swarm
+        signal.signal(signal.SIGINT, interrupt)  # hivemind ignores it from its first averager on
+        for process in psutil.Process().children(recursive=True):
+            process.kill()
+        for dht in swarm.dhts:
+            dht.join(10)
+    shutil.rmtree(folder)
+
+
+def run_tracker(tracker):
+    """As hivemind's, but with its event loop closed at the end, which hivemind leaves to chance."""
+
+    async def both():
+        await asyncio.gather(tracker._progress_reporter(), tracker._progress_fetcher())
+
+    with asyncio.Runner() as runner:
+        runner.run(both())
+    tracker.shutdown_complete.set()
