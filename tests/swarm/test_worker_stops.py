@@ -150,10 +150,6 @@ def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_wh
     first, other = (worker().start(seeds, id="finishes", sync__target_batch_size=4096) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
-    rounds = len(first.all(ContributionPending))
-    while len(first.all(ContributionPending)) == rounds:  # an epoch has just begun
-        first.wait_for(lambda _: True)
-        time.sleep(0.005)
     growing = first.wait_for(
         lambda m: isinstance(m, WorkerProgress) and m.samples and m.contribution not in ids(first, ContributionPending)
     )
