@@ -120,6 +120,8 @@ class FakeWorker:
     def tell(self, message: m.ToWorker) -> None:
         if self.running:
             self.told.append(message)
+            if isinstance(message, m.FinishTraining) and not self.stubborn:
+                self.exit(0)  # nothing was accumulated
 
     def stop(self, within: float = 2.0) -> None:
         self.stops += 1

@@ -33,7 +33,7 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, manifest
+from skep.core import control, manifest, precision
 from skep.core import fit as fit_check
 from skep.core import messages as m
 from skep.core.errors import BadInput, DoesNotFit, NotRunning
@@ -88,9 +88,11 @@ def add_project(home: Home, source: str, *, consent: bool) -> Project:
 
 
 def check_fit(home: Home, project: Project) -> Sequence[str]:
-    """Remarks on how the project fits this computer. Raises DoesNotFit with why it is too big, ManifestError."""
+    """Remarks on how the project fits this computer. Raises DoesNotFit with why it does not, ManifestError."""
     plan = parse(project.manifest.encode())
     check_expiry(plan)
+    if lacking := precision.lacking(plan, devices().list(), str(settings(home).load()["compute.device"])):
+        raise DoesNotFit(lacking, precision.HINT)
     found = fit(home, plan)
     if found.verdict is Verdict.TOO_BIG:
         raise DoesNotFit(" ".join(found.reasons), "Nothing was downloaded. Choose a smaller project.")

@@ -52,6 +52,14 @@ int nvmlDeviceGetName(void *handle, char *text, unsigned int size) {
     return 0;
 }
 
+int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
+    (void)handle;
+    FAIL_IF_ASKED();
+    *major = getenv("NVML_STUB_MAJOR") ? asked("NVML_STUB_MAJOR") : 8;
+    *minor = 5;
+    return 0;
+}
+
 int nvmlDeviceGetMemoryInfo(void *handle, memory_t *memory) {
     (void)handle;
     FAIL_IF_ASKED();

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from manifests import raw
 from skep.adapters.gpu import LocalDevices, amd, apple, cpu, nvidia, pci
 from skep.core.model import DeviceKind
 
@@ -95,6 +96,39 @@ def test_a_healthy_card_is_listed_with_every_reading(plug, listed):
     assert (card.memory_total, card.memory_free) == (24 * GIB, 20 * GIB)
     assert (card.temperature, card.power, card.utilisation) == (61.0, 187.5, 0.37)
     assert card.unusable is None
+
+
+def test_only_cards_from_ampere_on_compute_in_bfloat16(listed):
+    assert [listed(NVML_STUB_MAJOR=major)[0].bf16 for major in (7, 8, 12)] == [False, True, True]
+    assert listed(nvmlDeviceGetCudaComputeCapability=3)[0].bf16 is None
+
+
+REFUSED = """
+import sys
+from skep import bootstrap
+from skep.adapters.paths import Home
+from skep.core.errors import DoesNotFit
+from skep.core.model import Project
+home = Home(__import__("pathlib").Path(sys.argv[1]))
+project = Project("tiny", "Tiny", "tiny-0", "", 1, sys.argv[2], "")
+try:
+    bootstrap.check_fit(home, project)
+except DoesNotFit as error:
+    print(error.title)
+"""
+
+
+def test_a_project_in_bf16_is_refused_before_the_join_on_an_older_card(home, library_folder):
+    def refusal(major, precision):
+        done = subprocess.run(
+            [sys.executable, "-c", REFUSED, str(home.root), raw(precision=precision).decode()],
+            env=os.environ | {"LD_LIBRARY_PATH": str(library_folder), "NVML_STUB_MAJOR": major},
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    assert refusal("7", "bf16") == "Tiny code model computes in bf16, which Stand-in RTX 1 cannot."
+    assert refusal("7", "fp16") == refusal("8", "bf16") == ""
 
 
 def test_an_older_driver_tells_its_temperature_the_older_way(listed):

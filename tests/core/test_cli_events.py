@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skep.cli.events import Events
 from skep.core import messages as m
-from skep.core.model import Allowance, Evaluation, Problem, Stage, StageProgress, SwarmProgress
+from skep.core.model import Allowance, Evaluation, Phase, Problem, Stage, StageProgress, SwarmProgress
 from skep.core.snapshot import Snapshot
 
 PROGRESS = SwarmProgress(
@@ -61,6 +61,14 @@ def test_a_pause_and_its_end_are_told_with_the_reason() -> None:
 def test_a_run_that_begins_paused_says_so() -> None:
     (told,) = Events().of(m.Tick(), Snapshot(allowance=Allowance(0.0, "Paused until you resume.")))
     assert told["event"] == "paused"
+
+
+def test_a_wait_for_the_last_round_is_told_once_with_its_end() -> None:
+    events = Events()
+    waiting = Snapshot(phase=Phase.LEAVING, leaving_until=99.0)
+    assert events.of(m.Leave(), waiting) == [{"event": "leaving", "until": 99.0}]
+    assert events.of(m.Tick(), waiting) == []
+    assert events.of(m.Leave(now=True), replace(waiting, leaving_until=None)) == []
 
 
 def test_a_problem_is_told_once_and_again_when_it_comes_back() -> None:

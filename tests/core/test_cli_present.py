@@ -73,6 +73,13 @@ def test_before_the_first_stage_everything_is_to_come() -> None:
     assert shown(Snapshot(phase=Phase.JOINING)).count("✓") == 0
 
 
+def test_leaving_counts_down_to_the_round_where_it_waits_for_one() -> None:
+    leaving = replace(TRAINING, phase=Phase.LEAVING)
+    assert "Leaving the swarm." in shown(leaving)
+    assert f"Leaving after the next round, in 42{THIN}s at most." in shown(replace(leaving, leaving_until=1_042.0))
+    assert f"in 0{THIN}s at most" in shown(replace(leaving, leaving_until=999.0))
+
+
 def test_a_problem_is_shown_with_what_to_do() -> None:
     text = shown(
         replace(TRAINING, phase=Phase.RECOVERING, problem=Problem("The worker ended.", "Wait."), restart_at=1_030.0)

@@ -37,6 +37,7 @@ BUSY = Snapshot(
     totals=Totals(confirmed=Tally(2, 20)),
     problem=Problem("It rains.", "Wait."),
     restart_at=100.0,
+    leaving_until=101.0,
 )
 
 
@@ -48,6 +49,8 @@ BUSY = Snapshot(
         ({"verb": "pause"}, m.Pause(None)),
         ({"verb": "resume"}, m.Resume()),
         ({"verb": "leave"}, m.Leave()),
+        ({"verb": "leave", "now": True}, m.Leave(now=True)),
+        ({"verb": "leave", "now": "soon"}, m.Leave()),
         (
             {"verb": "settings", "values": {"compute.share_away": 0.3}},
             m.ChangeSettings({"compute.share_away": 0.3}),

@@ -69,7 +69,7 @@ REFUSED = [
     ({"expires": "\uff12027-12-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"expires": "2027-13-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"membership": "closed"}, at("membership", 'must be "open"')),
-    ({"precision": "int8"}, at("precision", 'must be "auto" or "fp32"')),
+    ({"precision": "int8"}, at("precision", 'must be "auto", "fp32", "bf16" or "fp16"')),
     ({"activation_checkpointing": True}, at("activation_checkpointing", 'must be "auto", "on" or "off"')),
     # publisher
     ({"publisher": "me"}, at("publisher", "must be an object")),
@@ -195,8 +195,6 @@ REFUSED = [
 
 LATER = [
     ({"membership": "invited"}, "membership", '"invited"'),
-    ({"precision": "bf16"}, "precision", '"bf16"'),
-    ({"precision": "fp16"}, "precision", '"fp16"'),
     ({"recipe__name": "masked-lm"}, "recipe.name", '"masked-lm"'),
     ({"recipe__name": "lora"}, "recipe.name", '"lora"'),
     ({"recipe__name": "image-classifier"}, "recipe.name", '"image-classifier"'),

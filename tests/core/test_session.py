@@ -138,15 +138,60 @@ def test_leaving_before_the_worker_started_is_immediate():
     assert (course.phase, course.effects) == (Phase.IDLE, ())
 
 
-@pytest.mark.parametrize("stage", ["joining", "training", "paused"])
-def test_leaving_stops_the_worker_and_waits_for_its_exit(stage: str):
-    more = {"joining": (), "training": (make_joined(),), "paused": (make_joined(), m.Pause())}[stage]
-    course = Course().see(*JOINING, *more, m.Leave())
+STAGES: dict[str, Sequence[m.Message]] = {
+    "joining": (),
+    "training": (make_joined(),),
+    "paused": (make_joined(), m.Pause()),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_leaving_at_once_stops_the_worker_and_waits_for_its_exit(stage: str):
+    course = Course().see(*JOINING, *STAGES[stage], m.Leave(now=True))
     assert (course.phase, course.effects) == (Phase.LEAVING, (m.StopWorker(),))
+    assert course.snapshot.leaving_until is None
+    assert course.see(m.Leave(now=True)).effects == ()
     assert course.see(m.Leave()).effects == ()
+    assert course.see(m.Tick(), after=100).effects == ()
     course.see(m.WorkerExited(0))
     assert (course.phase, course.snapshot.project) == (Phase.IDLE, None)
     assert course.effects == (m.LosePending("tiny", "left before the round"),)
+
+
+@pytest.mark.parametrize("stage", ["training", "paused"])
+def test_leaving_lets_the_worker_finish_its_round_for_a_minute(stage: str):
+    course = Course().see(*JOINING, *STAGES[stage], m.Leave())
+    assert (course.phase, course.effects) == (Phase.LEAVING, (m.TellWorker(m.FinishTraining()),))
+    assert course.snapshot.leaving_until == NOW + 60
+    assert course.see(m.Leave(), after=30).effects == ()  # asking again neither hurries nor prolongs it
+    assert course.see(m.Tick(), after=29.9).effects == ()
+    assert course.see(m.Tick(), after=0.2).effects == (m.StopWorker(),)
+    assert (course.phase, course.snapshot.leaving_until) == (Phase.LEAVING, None)
+    assert course.see(m.Tick(), after=1).effects == ()
+
+
+def test_a_round_that_comes_while_leaving_confirms_and_then_it_is_idle(training: Course):
+    training.see(growing(), m.Leave(), m.ContributionPending("c1", 3, 16), m.ContributionConfirmed("c1", 3, 16, 2))
+    training.see(m.WorkerExited(0))
+    assert (training.phase, training.snapshot.leaving_until) == (Phase.IDLE, None)
+    assert training.snapshot.totals.confirmed == Tally(1, 16)
+    assert training.snapshot.totals.lost == Tally()
+
+
+@pytest.mark.parametrize("hurry", [m.Quit(), m.Leave(now=True)])
+def test_whoever_insists_does_not_wait_for_the_round(training: Course, hurry: m.Command):
+    training.see(m.Leave(), hurry)
+    assert training.effects == (m.StopWorker(),)
+    assert (training.phase, training.snapshot.leaving_until) == (Phase.LEAVING, None)
+
+
+def test_a_clock_put_back_does_not_prolong_the_wait(training: Course):
+    assert training.see(m.Leave()).see(m.Tick(), after=-3600).effects == (m.StopWorker(),)
+
+
+def test_leaving_while_joining_has_no_round_to_wait_for(joining: Course):
+    assert joining.see(m.Leave()).effects == (m.StopWorker(),)
+    assert joining.snapshot.leaving_until is None
 
 
 def test_leaving_while_recovering_is_immediate(training: Course):
@@ -173,7 +218,7 @@ def test_quitting_ends_the_engine_only_after_the_worker_is_gone(training: Course
 
 
 def test_quitting_while_leaving_ends_the_engine_with_the_worker(training: Course):
-    assert training.see(m.Leave(), m.Quit()).effects == ()
+    assert training.see(m.Leave(now=True), m.Quit()).effects == ()
     assert training.see(m.WorkerExited(0)).effects[-1] == m.EndEngine()
 
 
@@ -435,9 +480,19 @@ def test_a_failure_no_retry_mends_leaves_for_good(training: Course):
 
 
 def test_a_failure_while_leaving_is_no_problem_any_more(training: Course):
-    training.see(m.Leave(), FAILED)
+    training.see(m.Leave(now=True), FAILED)
     assert (training.effects, training.snapshot.problem) == ((), None)
     assert training.see(m.WorkerExited(1)).effects == (m.LosePending("tiny", "left before the round"),)
+
+
+def test_a_worker_that_fails_in_its_last_round_is_not_waited_for(training: Course):
+    training.see(m.Leave(), FAILED)
+    assert (training.effects, training.snapshot.problem) == ((m.StopWorker(),), None)
+    assert training.snapshot.leaving_until is None
+
+
+def test_a_worker_that_has_failed_is_not_asked_to_finish(training: Course):
+    assert training.see(FAILED, m.Leave()).effects == (m.StopWorker(),)
 
 
 def test_a_problem_is_told_once(training: Course):

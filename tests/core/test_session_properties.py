@@ -37,6 +37,8 @@ class Shell(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_000_000.0
         self.running = False
+        self.stopped = False
+        """Whether the running worker was told to stop, however often."""
         self.ended = False
         self.worker_share = 0.0
         self.stay = 0
@@ -69,15 +71,17 @@ class Shell(RuleBasedStateMachine):
         match effect:
             case m.StartWorker(share=share):
                 assert not self.running, "two workers at a time"
-                self.running, self.worker_share = True, share
+                self.running, self.worker_share, self.stopped = True, share, False
             case m.SetAllowance(allowance=allowance):
                 self.worker_share = allowance.share
             case m.FetchIndex():
                 self.fetching.append(effect)
-            case m.TellWorker():
+            case m.TellWorker(message=message):
                 assert self.running, "nobody to tell"
+                assert not isinstance(message, m.FinishTraining) or not self.stopped, "told to finish after its stop"
             case m.StopWorker():
                 assert self.running, "nobody to stop"
+                self.stopped = True
             case m.Record(project_id=project_id, contribution=contribution):
                 self.record(project_id, contribution)
             case m.LosePending(project_id=project_id, reason=reason):
@@ -114,9 +118,9 @@ class Shell(RuleBasedStateMachine):
         self.give(m.IndexArrived(INDEX, project))
         self.give(make_joined(1))
 
-    @rule()
-    def leave(self) -> None:
-        self.give(m.Leave())
+    @rule(now=st.booleans())
+    def leave(self, *, now: bool) -> None:
+        self.give(m.Leave(now=now))
 
     @rule(seconds=st.none() | st.sampled_from([-1.0, 0.0, 5.0, 100.0, float("nan")]))
     def pause(self, seconds: float | None) -> None:
@@ -141,6 +145,8 @@ class Shell(RuleBasedStateMachine):
     def tick(self, seconds: float) -> None:
         self.now += seconds
         self.give(m.Tick())
+        until = self.snapshot.leaving_until
+        assert until is None or self.now < until <= self.now + 60, "a wait for the round longer than it was said"
 
     @rule(arrives=st.booleans(), which=st.integers(0, 5))
     def index(self, *, arrives: bool, which: int) -> None:
@@ -242,6 +248,14 @@ class Shell(RuleBasedStateMachine):
     @invariant()
     def quitting_ends_with_the_worker(self) -> None:
         assert self.ended == (self.snapshot.quitting and not self.running)
+
+    @invariant()
+    def leaving_waits_for_a_worker_or_has_stopped_it(self) -> None:
+        if self.snapshot.leaving_until is not None:
+            assert self.snapshot.phase is Phase.LEAVING
+            assert not self.snapshot.quitting, "a quit that waits for a round"
+        elif self.snapshot.phase is Phase.LEAVING:
+            assert self.stopped, "leaving, and nobody stops the worker"
 
     @invariant()
     def a_restart_is_due_exactly_while_recovering(self) -> None:

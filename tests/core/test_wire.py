@@ -49,6 +49,7 @@ to_worker = st.one_of(
     st.builds(m.SetShare, numbers),
     st.builds(m.ShardArrived, texts, texts),
     st.builds(m.ShardFailed, texts, problems),
+    st.builds(m.FinishTraining),
     st.builds(m.StopTraining),
 )
 from_worker = st.one_of(
@@ -97,6 +98,7 @@ def _examples() -> list[Any]:
         m.SetShare(0.5),
         m.ShardArrived("0" * 64, "/x"),
         m.ShardFailed("0" * 64, Problem("x")),
+        m.FinishTraining(),
         m.StopTraining(),
         m.WorkerStage(Stage.DATA, 0.1),
         make_joined(),

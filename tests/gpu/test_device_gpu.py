@@ -21,7 +21,8 @@ def test_the_best_device_is_a_gpu_that_computes():
 def test_precision_follows_the_card():
     facts = device.look()
     picked = device.pick("cuda:0", "auto", facts)
-    assert picked.precision == ("bf16" if facts.gpus[0].bf16 else "fp32")
+    gpu = facts.gpus[0]
+    assert picked.precision == ("bf16" if gpu.bf16 else "fp16" if gpu.quick_fp16 else "fp32")
     assert device.pick("cuda:0", "fp32", facts).precision == "fp32"
 
 

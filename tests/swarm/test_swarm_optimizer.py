@@ -270,6 +270,59 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
     assert looked == [("this computer was paused", 4)]
 
 
+# --- one epoch behind
+
+
+def swarm_moves_on(kind, make_dhts, peers, ghost):
+    """A peer at epoch 0, in a swarm that has gone on to epoch 1 meanwhile, with one that hands over its state."""
+    dhts = make_dhts(3)
+    donor, peer = peers(Peer, dhts[0]), peers(kind, dhts[1])
+    if kind is Peer:
+        peer.contribute()
+        peer.optimizer.rest()
+    donate(donor, epoch=1, value=7.0)
+    ghost(dhts[2], epoch=1)
+    wait_until(lambda: peer.optimizer.tracker.global_epoch == 1)
+    return peer
+
+
+@pytest.fixture
+def rounds_begun(monkeypatch):
+    """How often any peer of the test looked for a group to average gradients with."""
+    begun = []
+    inner = hivemind.Optimizer._begin_averaging_gradients
+    monkeypatch.setattr(
+        hivemind.Optimizer, "_begin_averaging_gradients", lambda self, scaler: begun.append(self) or inner(self, scaler)
+    )
+    return begun
+
+
+def test_one_epoch_behind_stock_waits_for_a_round_that_nobody_is_in(make_dhts, peers, ghost, rounds_begun):
+    stock = swarm_moves_on(StockPeer, make_dhts, peers, ghost)
+    begun = time.monotonic()
+    stock.epoch()
+    assert rounds_begun == [stock.optimizer]
+    assert time.monotonic() - begun > 2.0  # its matchmaking time at least; 20 s with stock's own settings
+    assert (stock.optimizer.local_epoch, stock.parameter.tolist() == [7.0] * 4) == (
+        1,
+        False,
+    )  # and stays without the state
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+def test_one_epoch_behind_ours_is_in_step_when_it_wakes(make_dhts, peers, ghost, rounds_begun):
+    peer = swarm_moves_on(Peer, make_dhts, peers, ghost)
+    peer.optimizer.wake()
+    assert (peer.optimizer.local_epoch, peer.parameter.tolist()) == (1, [7.0] * 4)
+    assert [(lost.samples, lost.reason) for lost in peer.told if isinstance(lost, ContributionLost)] == [
+        (STEP_BATCH, "this computer was paused")
+    ]
+    peer.contribute()
+    assert not peer.optimizer.tend(lambda: None)
+    assert (peer.optimizer.accumulated, peer.optimizer.local_epoch) == (STEP_BATCH, 1)
+    assert rounds_begun == []
+
+
 # --- lost peers
 
 

@@ -10,6 +10,7 @@ from skep.core.messages import (
     ContributionConfirmed,
     ContributionLost,
     ContributionPending,
+    FinishTraining,
     SetShare,
     StopTraining,
     WorkerFailed,
@@ -23,6 +24,7 @@ from skep.host.practice import PracticeFolder, seed
 from worker_pipes import PipedWorker, cut_shards
 
 STOP_SECONDS = 2.0
+GOODBYE_SECONDS = 60.0
 PEER_ID = PEER.rpartition("/")[2]
 
 
@@ -142,6 +144,42 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
     stop(other)
     assert other.wait_gone() < STOP_SECONDS
     assert_accounted(other)
+
+
+def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds):
+    first, other = (worker().start(seeds, id="finishes", sync__target_batch_size=4096) for _ in range(2))
+    for each in (first, other):
+        each.wait_for(is_a(ContributionConfirmed), within=120)
+    growing = first.wait_for(
+        lambda m: isinstance(m, WorkerProgress) and m.samples and m.contribution not in ids(first, ContributionPending)
+    )
+    first.look()
+    told_before = len(first.all(WorkerProgress))
+    first.tell(FinishTraining())
+    first.wait_gone(GOODBYE_SECONDS)
+    assert not first.left()
+    assert_accounted(first)
+    assert growing.contribution in ids(first, ContributionPending)
+    # a round may fail on a busy computer; it was waited for all the same
+    assert "left before the round" not in {lost.reason for lost in first.all(ContributionLost)}
+    after = [message.position for message in first.all(WorkerProgress)[told_before + 1 :]]
+    assert len(set(after)) <= 1, after
+    stop(other)
+    assert other.wait_gone() < STOP_SECONDS
+    assert_accounted(other)
+
+
+def ids(worker, kind):
+    return {message.id for message in worker.all(kind)}
+
+
+def test_a_worker_alone_finishes_at_once(worker, seeds):
+    made = worker().start(seeds, sync__target_batch_size=1_000_000)
+    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0)
+    made.tell(FinishTraining())
+    made.wait_gone(GOODBYE_SECONDS / 2)
+    (lost,) = made.all(ContributionLost)
+    assert lost.reason == "left before the round"
 
 
 def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker, seeds):

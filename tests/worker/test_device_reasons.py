@@ -96,11 +96,55 @@ def test_a_name_that_names_no_device_is_refused(wanted):
     assert "cuda:0" in caught.value.hint
 
 
+TURING = Gpu("Turing card", 6 << 30, bf16=False, quick_fp16=True)
+THREE_GPUS = TorchFacts(toolkit="CUDA 12.8", gpus=(OLD, NEW, TURING))
+MPS = torch.device("mps")
+
+
 @pytest.mark.parametrize(
-    ("wanted", "index", "expected"), [("auto", 0, "fp32"), ("auto", 1, "bf16"), ("fp32", 1, "fp32")]
+    ("wanted", "on", "expected"),
+    [
+        ("auto", torch.device("cuda", 0), "fp32"),
+        ("auto", torch.device("cuda", 1), "bf16"),
+        ("auto", torch.device("cuda", 2), "fp16"),
+        ("auto", device.CPU, "fp32"),
+        ("auto", MPS, "fp32"),
+        *((each, torch.device("cuda", 1), each) for each in ("fp32", "bf16", "fp16")),
+        *((each, device.CPU, each) for each in ("fp32", "bf16", "fp16")),
+        ("fp16", torch.device("cuda", 0), "fp16"),
+        ("fp16", MPS, "fp16"),
+    ],
 )
-def test_only_auto_on_a_gpu_that_knows_it_means_bf16(wanted, index, expected):
-    assert device.choose_precision(wanted, torch.device("cuda", index), TWO_GPUS) == expected
+def test_a_precision_is_taken_as_named_and_auto_by_the_device(wanted, on, expected):
+    assert device.choose_precision(wanted, on, THREE_GPUS) == expected
+
+
+@pytest.mark.parametrize(
+    ("on", "facts", "name"),
+    [
+        (CUDA, THREE_GPUS, "Old card"),
+        (torch.device("cuda", 2), THREE_GPUS, "Turing card"),
+        (MPS, TorchFacts(mps_built=True, mps_available=True), "Apple GPU"),
+    ],
+)
+def test_a_precision_that_a_device_lacks_is_refused_in_one_sentence(on, facts, name):
+    with pytest.raises(DoesNotFit) as caught:
+        device.choose_precision("bf16", on, facts)
+    assert caught.value.title == f"This project computes in bf16, which {name} cannot."
+    assert "compute.device cpu" in caught.value.hint
+
+
+def test_a_newer_mac_computes_in_bf16():
+    assert device.choose_precision("bf16", MPS, TorchFacts(mps_available=True, mps_bf16=True)) == "bf16"
+
+
+def test_of_two_gpus_the_one_that_has_the_precision_is_picked(on_trial):
+    large = Gpu("Large old card", 48 << 30, bf16=False)
+    facts = TorchFacts(toolkit="CUDA 12.8", gpus=(large, NEW))
+    assert device.pick("", "bf16", facts).name == "New card"
+    assert device.pick("", "fp16", facts).name == "Large old card"
+    with pytest.raises(DoesNotFit, match="Large old card cannot"):
+        device.pick("cuda:0", "bf16", facts)
 
 
 def test_the_first_computation_works_on_the_processor():

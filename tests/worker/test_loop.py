@@ -22,6 +22,7 @@ from skep.core.messages import (
 )
 from skep.core.model import Evaluation, Problem
 from skep.worker import loop as loop_module
+from skep.worker import reporter as reporter_module
 from skep.worker.loop import Examiner, TrainingLoop
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
@@ -110,9 +111,15 @@ class FakeOptimizer:
     accumulated: int = 0
     round_due: bool = False
     calls: list = field(default_factory=list)
+    under_way: bool = False
+    alone: bool = False
 
     def __post_init__(self):
         self.tracker = SimpleNamespace(global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512))
+
+    @property
+    def settled(self):
+        return not (self.accumulated or self.under_way)
 
     def contribute(self, samples):
         self.calls.append(("contribute", samples))
@@ -157,7 +164,8 @@ class Bench:
         self.link, self.samples, self.trainer = FakeLink(), FakeSamples(held_out_count=0), FakeTrainer()
         self.rounds = Rounds("s", self.link.send)
         self.optimizer = FakeOptimizer(self.rounds)
-        self.pace = Pace(share, lambda: 0.0)
+        self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
+        self.finish = threading.Event()
         self.loop = TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -179,7 +187,7 @@ class Bench:
                 assert time.monotonic() < deadline
                 return condition()
 
-        self.loop.run(Stop())
+        self.loop.run(Stop(), self.finish)
 
 
 def test_micro_batches_fill_step_batches_of_constant_size():
@@ -213,7 +221,7 @@ def test_a_loss_that_is_not_finite_is_skipped_and_its_samples_not_counted():
     bench.run_until(lambda: len(bench.trainer.done) == 4)
     assert bench.optimizer.calls == [("contribute", 8)]  # the two good ones
     assert bench.rounds.grown == 8
-    assert bench.loop._progress(time.monotonic()).loss == 3.0
+    assert bench.loop._reporter.progress(time.monotonic()).loss == 3.0
 
 
 def test_gradients_that_are_not_finite_are_discarded_and_said_to_be_lost():
@@ -229,9 +237,9 @@ def test_a_pause_hands_over_says_so_and_waits_for_the_round_of_its_epoch():
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 3)
     bench.pace.set_share(0.0)
-    bench.run_until(lambda: bench.link.all(WorkerPaused))
+    assert bench.link.all(WorkerPaused)[0].share == 0.0  # at once: nothing was being computed
+    bench.run_until(lambda: bench.optimizer.named("rest"))
     assert bench.optimizer.calls[-2:] == [("contribute", 4), ("rest", 12)]
-    assert bench.link.all(WorkerPaused)[0].share == 0.0
     assert len(bench.trainer.done) == 3
     assert not bench.optimizer.named("withdraw")  # it is still expected in the round
     bench.optimizer.round_due = True
@@ -256,6 +264,110 @@ def test_a_round_that_does_not_come_loses_what_a_paused_peer_had(monkeypatch):
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     assert bench.optimizer.calls[-2:] == [("discard", "paused until after the round"), ("withdraw",)]
     assert [lost.samples for lost in bench.link.all(ContributionLost)] == [8]
+
+
+def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
+    bench = Bench(micro_batch=2)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    bench.finish.set()
+    looks = []
+    tend = bench.optimizer.tend
+    bench.optimizer.tend = lambda hand_over: looks.append(bench.optimizer.accumulated) or tend(hand_over)
+    bench.run_until(lambda: len(looks) == 3)
+    assert looks == [10, 10, 10]  # the unfinished step batch was handed over
+    assert len(bench.trainer.done) == 5
+    bench.optimizer.round_due = bench.optimizer.under_way = True
+    bench.run_until(lambda: ("apply",) in bench.optimizer.calls)  # the round goes on in the background: still there
+    bench.optimizer.under_way = False
+    bench.run_until(lambda: False)  # it ends by itself
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]
+    assert not bench.link.all(ContributionLost)
+    assert len(bench.trainer.done) == 5
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_leaving_waits_for_no_round_where_none_will_come(alone):
+    bench = Bench(share=1.0 if alone else 0.0)
+    bench.run_until(lambda: bench.trainer.done if alone else bench.optimizer.named("rest"))
+    bench.optimizer.alone = alone
+    bench.finish.set()
+    bench.run_until(lambda: False)
+    assert not bench.optimizer.named("discard")  # who departs accounts for what is left
+
+
+def test_leaving_waits_no_longer_than_it_may(monkeypatch):
+    monkeypatch.setattr(loop_module, "LAST_ROUND_SECONDS", 0.1)
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.finish.set()
+    bench.run_until(lambda: False)
+    assert bench.optimizer.named("discard") == [("discard", "left before the round")]
+
+
+def test_a_stop_cuts_the_wait_for_the_round_short():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.finish.set()
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    assert bench.optimizer.accumulated == 8
+
+
+def test_a_leave_ends_a_nap():
+    bench = Bench(share=0.0001)
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # owes hours
+    bench.run_until(lambda: bench.trainer.done)
+    bench.optimizer.alone = True
+    threading.Timer(0.1, bench.finish.set).start()
+    bench.run_until(lambda: False)
+    assert len(bench.trainer.done) <= 2
+
+
+class LongRound:
+    """Stands in `tend` until let go, as in a round whose groupmates are slow."""
+
+    def __init__(self, bench):
+        self.bench, self.entered, self.go_on = bench, threading.Event(), threading.Event()
+        bench.optimizer.tend = self
+        self.thread = threading.Thread(target=bench.run_until, args=(self.go_on.is_set,))
+
+    def __call__(self, hand_over):
+        self.entered.set()
+        assert self.go_on.wait(10)
+        return False
+
+    def __enter__(self):
+        self.thread.start()
+        assert self.entered.wait(10)
+        return self
+
+    def __exit__(self, *_):
+        self.go_on.set()
+        self.thread.join()
+
+
+def test_a_pause_is_acknowledged_while_the_training_thread_stands_in_a_round():
+    bench = Bench()
+    with LongRound(bench):
+        bench.pace.set_share(0.0)
+        assert [told.share for told in bench.link.all(WorkerPaused)] == [0.0]
+        done = len(bench.trainer.done)
+    assert len(bench.trainer.done) == done
+    assert len(bench.link.all(WorkerPaused)) == 1
+
+
+def test_progress_is_told_on_while_the_training_thread_stands_in_a_round(monkeypatch):
+    monkeypatch.setattr(reporter_module, "REPORT_SECONDS", 0.05)
+    bench = Bench()
+    with LongRound(bench):
+        before = len(bench.link.all(WorkerProgress))
+        wait_until(lambda: len(bench.link.all(WorkerProgress)) >= before + 3)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_resumed_peer_gets_in_step_before_it_computes():
@@ -302,10 +414,10 @@ def test_progress_tells_what_a_front_end_shows():
     bench = Bench(share=0.5)
     ticks = iter(range(10**6))
     bench.pace.stopwatch = lambda: next(ticks) / 20
-    bench.loop._traffic.count_sent(7)
-    bench.loop._traffic.count_received(9)
+    bench.loop._reporter._traffic.count_sent(7)
+    bench.loop._reporter._traffic.count_received(9)
     bench.run_until(lambda: len(bench.trainer.done) == 3)
-    bench.loop._report(at_once=True)
+    bench.loop._reporter.tell(at_once=True)
     told = bench.link.all(WorkerProgress)[-1]
     assert (told.contribution, told.samples, told.position) == ("s-0000", 12, 12)
     progress = told.progress
@@ -314,7 +426,7 @@ def test_progress_tells_what_a_front_end_shows():
     assert (progress.bytes_sent, progress.bytes_received) == (7, 9)
     assert progress.share_asked == 0.5
     assert progress.share_measured == pytest.approx(0.5, abs=0.2)
-    assert progress.samples_per_second == 12 / loop_module.RATE_SECONDS
+    assert progress.samples_per_second == 12 / reporter_module.RATE_SECONDS
     assert progress.compute_seconds == pytest.approx(0.15)
     assert progress.nap_seconds > 0
 

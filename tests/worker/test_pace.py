@@ -70,20 +70,55 @@ def test_a_change_of_share_ends_a_nap_at_once_and_forgives_what_was_owed():
     timer.join()
 
 
-def test_the_reaction_to_a_change_is_reported_once():
+@pytest.fixture
+def told():
+    return []
+
+
+def test_a_change_while_nothing_is_computed_is_obeyed_at_once(told):
+    pace = Pace(1.0, Hand(), Hand(), lambda *news: told.append(news))
+    with pace.waiting():
+        pace.set_share(0.0)
+        assert told == [(0.0, 0.0)]
+    with pace.computing() as allowed:
+        assert not allowed  # the training thread had looked before the pause came
+    assert told == [(0.0, 0.0)]
+    assert pace.compute_seconds == 0.0
+
+
+def test_a_change_while_something_is_computed_is_obeyed_after_it_and_reported_once(told):
     clock = Hand()
-    pace = Pace(1.0, Hand(), clock)
-    assert pace.take_reaction() is None
-    pace.set_share(0.0)
-    clock.now += 0.04
-    assert pace.take_reaction() == pytest.approx(0.04)
-    assert pace.take_reaction() is None
-
-
-def test_asking_for_the_share_that_holds_is_no_change():
-    pace = Pace(0.5, Hand())
+    pace = Pace(1.0, Hand(), clock, lambda *news: told.append(news))
+    with pace.computing() as allowed:
+        assert allowed
+        pace.set_share(0.0)
+        clock.now += 0.04
+        assert told == []
+    assert told == [(0.0, pytest.approx(0.04))]
     pace.set_share(0.5)
-    assert pace.take_reaction() is None
+    assert told[1:] == [(0.5, 0.0)]
+
+
+def test_of_two_changes_during_one_piece_the_last_is_obeyed(told):
+    pace = Pace(1.0, Hand(), Hand(), lambda *news: told.append(news))
+    with pace.computing():
+        pace.set_share(0.0)
+        pace.set_share(0.7)
+    assert told == [(0.7, 0.0)]
+
+
+def test_a_piece_that_fails_does_not_leave_the_pace_computing(told):
+    pace = Pace(1.0, Hand(), Hand(), lambda *news: told.append(news))
+    with pytest.raises(ValueError, match="bad"), pace.computing():
+        raise ValueError("bad")
+    pace.set_share(0.0)
+    assert told
+
+
+def test_asking_for_the_share_that_holds_is_no_change(told):
+    pace = Pace(0.5, Hand(), Hand(), lambda *news: told.append(news))
+    pace.set_share(0.5)
+    assert told == []
 
 
 def test_waiting_counts_neither_as_compute_nor_as_nap():

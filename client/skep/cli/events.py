@@ -24,7 +24,7 @@ def left(totals: Totals) -> Event:
 class Events:
     """Turns what the engine's observers are told into events.
 
-    A stage, a pause or a problem is told when it changes. Each contribution of this run is pending once, and then
+    A stage, a pause, a problem or a wait for the last round is told when it changes. Each contribution of this run is pending once, and then
     confirmed or lost exactly once, whatever the worker repeats; one that is lost while it still grows is told as
     pending just before. What an earlier run left pending is only told as lost.
     """
@@ -33,6 +33,7 @@ class Events:
         self._stage: StageProgress | None = None
         self._allowance: Allowance | None = None
         self._problem: Problem | None = None
+        self._leaving_until: float | None = None
         self._told: dict[str, ContributionState] = {}
         self._growing = ""
 
@@ -44,6 +45,7 @@ class Events:
                 *self._stage_change(snapshot),
                 *self._from_message(message),
                 *self._pause_change(snapshot),
+                *self._leaving_change(snapshot),
                 *self._problem_change(snapshot),
             )
         ]
@@ -92,6 +94,11 @@ class Events:
         if stopped == was_stopped and not (stopped and before != allowance):
             return []
         return [{"event": "paused", "share": allowance.share, "until": allowance.until, "reason": allowance.reason}]
+
+    def _leaving_change(self, snapshot: Snapshot) -> list[Event]:
+        until, before = snapshot.leaving_until, self._leaving_until
+        self._leaving_until = until
+        return [] if until is None or until == before else [{"event": "leaving", "until": until}]
 
     def _problem_change(self, snapshot: Snapshot) -> list[Event]:
         shown, before = snapshot.problem, self._problem

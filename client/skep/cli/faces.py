@@ -117,11 +117,12 @@ class PlainFace:
             case _:
                 pass  # the line of progress tells the rest
 
-    def look(self, snapshot: Snapshot, _wall: float, now: float) -> None:
+    def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
         if snapshot.progress is None or (self._written is not None and now - self._written < EVERY):
             return
         self._written = now
-        self._terminal.write(present.update(snapshot))
+        waits = snapshot.leaving_until is not None
+        self._terminal.write(present.sentence(snapshot, wall) if waits else present.update(snapshot))
 
     def close(self, totals: Totals, failure: Problem | None) -> None:
         if failure is not None and failure != self._said:

@@ -16,7 +16,7 @@ from skep.core.messages import Join
 from skep.core.model import Project
 
 _MORE = (
-    "Ctrl-C leaves at any moment, and exits with 0 once joined. With --for, the time counts from joining. "
+    "Ctrl-C leaves at once, and exits with 0 once joined; `skep leave` in another terminal waits for the next round. With --for, the time counts from joining. "
     "SKEP_PEERS adds addresses of peers to start from."
 )
 

@@ -109,7 +109,7 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.RECOVERING:
             return f"Trying again{_in(snapshot.restart_at, now)}."
         case Phase.LEAVING:
-            return "Leaving the swarm."
+            return leaving(snapshot, now)
 
 
 def reason(snapshot: Snapshot, now: float) -> str:
@@ -117,6 +117,14 @@ def reason(snapshot: Snapshot, now: float) -> str:
     if snapshot.pause is not None and snapshot.pause.until is not None and snapshot.allowance.share <= 0:
         return f"Paused until {words.clock_time(snapshot.pause.until, now)}."
     return snapshot.allowance.reason
+
+
+def leaving(snapshot: Snapshot, now: float) -> str:
+    """How long leaving may still wait for the round, where it does."""
+    if snapshot.leaving_until is None:
+        return "Leaving the swarm."
+    left = max(0.0, snapshot.leaving_until - now)
+    return f"Leaving after the next round, in {words.span(left)} at most."
 
 
 def _in(moment: float | None, now: float) -> str:

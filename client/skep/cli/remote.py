@@ -7,7 +7,7 @@ from typing import Any
 
 from skep import bootstrap
 from skep.cli import arguments as spelled
-from skep.cli import present, words
+from skep.cli import goodbye, present, words
 from skep.cli.parser import Context, Verbs
 from skep.core import settings as declared
 from skep.core.control import snapshot_of
@@ -22,7 +22,9 @@ def add(verbs: Verbs) -> None:
     verbs.verb("resume", _resume, "end a pause")
     share = verbs.verb("share", _share, "set the compute share of the running skep, and remember it")
     share.add_argument("percent", metavar="PERCENT", type=spelled.share, help="5 to 100")
-    verbs.verb("leave", _leave, "let the running skep leave the swarm")
+    leave = verbs.verb("leave", _leave, "let the running skep leave the swarm after the next round")
+    leave.description = f"{leave.description} It waits up to a minute for the round; Ctrl-C then leaves at once."
+    leave.add_argument("--now", action="store_true", help="leave at once; what was not averaged is lost")
 
 
 def _status(context: Context, _arguments: argparse.Namespace) -> int:
@@ -52,9 +54,9 @@ def _share(context: Context, arguments: argparse.Namespace) -> int:
     return _done(context, {"share": arguments.percent}, f"The share is {words.percent(arguments.percent)} now.")
 
 
-def _leave(context: Context, _arguments: argparse.Namespace) -> int:
-    bootstrap.ask(context.home, {"verb": "leave"})
-    return _done(context, {"leaving": True}, "Leaving the swarm.")
+def _leave(context: Context, arguments: argparse.Namespace) -> int:
+    goodbye.leave(context, now=arguments.now)
+    return _done(context, {"left": True}, "Left the swarm.")
 
 
 def _done(context: Context, body: dict[str, Any], sentence: str) -> int:

@@ -59,7 +59,7 @@ class Run:
             if (self._began and self.snapshot.phase is Phase.IDLE) or self._engine.join(0):
                 return
             if not self._left_on_request and self._is_over():
-                self._engine.post(m.Leave())
+                self._engine.post(m.Leave(now=True))
 
     def _take(self, timeout: float) -> None:
         try:

@@ -52,7 +52,7 @@ def _decide(request: dict[str, Any], snapshot: Snapshot) -> Decision:
         case "resume":
             return {"ok": True}, (m.Resume(),)
         case "leave":
-            return {"ok": True}, (m.Leave(),)
+            return {"ok": True}, (m.Leave(now=request.get("now") is True),)
         case "settings":
             return {"ok": True}, (m.ChangeSettings(_values(request.get("values"))),)
         case verb:
@@ -97,6 +97,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "totals": asdict(snapshot.totals),
         "problem": None if snapshot.problem is None else asdict(snapshot.problem),
         "restart_at": snapshot.restart_at,
+        "leaving_until": snapshot.leaving_until,
     }
     return finite(body)  # type: ignore[no-any-return]
 
@@ -136,6 +137,7 @@ def snapshot_of(body: dict[str, Any]) -> Snapshot:
             totals=build(Totals, body["totals"], "totals"),
             problem=_optional(Problem, body["problem"]),
             restart_at=build(float | None, body["restart_at"], "restart_at"),
+            leaving_until=build(float | None, body["leaving_until"], "leaving_until"),
         )
     except (KeyError, ValueError, TypeError):
         raise NotRunning(

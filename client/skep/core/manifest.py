@@ -146,7 +146,7 @@ MANIFEST: Final = Object(
         "optimizer": OPTIMIZER,
         "schedule": SCHEDULE,
         "sync": SYNC,
-        "precision": Choice(("auto", "fp32"), ("bf16", "fp16")),
+        "precision": Choice(("auto", "fp32", "bf16", "fp16")),
         "activation_checkpointing": Choice(("auto", "on", "off")),
         "data": Object(DataSource, {"index": WebAddress(), "sha256": HASH}),
         "needs": Object(

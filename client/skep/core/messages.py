@@ -33,7 +33,9 @@ class Join:
 
 @dataclass(frozen=True)
 class Leave:
-    """Leave the swarm, keep the front end."""
+    """Leave the swarm, keep the front end: after the round at the end of this epoch, or `now`."""
+
+    now: bool = False
 
 
 @dataclass(frozen=True)
@@ -276,7 +278,15 @@ class StopTraining:
     """Leave the swarm at once and exit within 2 s."""
 
 
-ToWorker = StartTraining | SetShare | ShardArrived | ShardFailed | StopTraining
+@dataclass(frozen=True)
+class FinishTraining:
+    """Compute no more, let the next round take what was accumulated, then leave the swarm and exit.
+
+    A worker for which no round will come, or that is not in the swarm yet, leaves at once.
+    """
+
+
+ToWorker = StartTraining | SetShare | ShardArrived | ShardFailed | FinishTraining | StopTraining
 
 # --- effects: what the engine's shell must do
 

@@ -29,7 +29,8 @@ class Device:
     """One thing that can compute, as the engine sees it without torch.
 
     Bytes for memory, degrees Celsius, watts, utilisation 0..1; None where there is no source.
-    `unusable` is the reason in plain words why training cannot use it; None when it can.
+    `unusable` is the reason in plain words why training cannot use it; None when it can. `bf16` tells whether it computes
+    in bfloat16.
     """
 
     kind: DeviceKind
@@ -42,6 +43,7 @@ class Device:
     power: float | None = None
     utilisation: float | None = None
     unusable: str | None = None
+    bf16: bool | None = None
 
 
 class Phase(StrEnum):

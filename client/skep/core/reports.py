@@ -198,7 +198,7 @@ def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArriv
 
 def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> Step:
     if snapshot.phase is Phase.LEAVING:
-        return snapshot, ()
+        return leave(snapshot)
     failed = replace(snapshot, worker=replace(worker, failed=True))
     told, notifying = trouble(failed, message.problem)
     if message.retry:

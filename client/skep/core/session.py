@@ -12,6 +12,8 @@
      │                v                                                                    │
      └─WorkerExited─ leaving <───Leave, Quit, WorkerFailed that no retry mends─────────────┘
 
+Leave from training or paused lets the worker finish the round first: leaving with `leaving_until`, which Quit, a second
+Leave with `now`, and that moment itself cut short. Every other way into leaving stops the worker at once.
 The share the worker runs at is always `allowance.share`; a pause is an allowance of 0 with a reason, kept as `pause`.
 A worker runs exactly while `snapshot.worker` is set: from StartWorker to WorkerExited. Contributions still pending
 when it exits are lost. What a worker reports is handled in `reports`, what several messages share in `stay`.
@@ -26,7 +28,7 @@ from skep.core import policy
 from skep.core.model import PauseState, Phase, Problem
 from skep.core.reports import LONGEST_WAIT, report
 from skep.core.snapshot import Snapshot, WorkerRun
-from skep.core.stay import Step, become_idle, leave, start_worker, trouble
+from skep.core.stay import Step, become_idle, go_on_leaving, leave, leave_after_round, start_worker, trouble
 
 __all__ = ["PauseState", "Snapshot", "Step", "WorkerRun", "initial", "step"]
 
@@ -82,6 +84,8 @@ def _granted(snapshot: Snapshot, now: float) -> Step:
 
 
 def _tick(snapshot: Snapshot, now: float) -> Step:
+    if snapshot.phase is Phase.LEAVING:
+        return go_on_leaving(snapshot, now)
     if snapshot.phase is not Phase.RECOVERING or snapshot.restart_at is None:
         return snapshot, ()
     # a clock put back must not turn a wait of seconds into one of hours
@@ -96,8 +100,8 @@ def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
     match command:
         case m.Join():
             return _join(snapshot, command)
-        case m.Leave():
-            return leave(snapshot)
+        case m.Leave(now=at_once):
+            return leave(snapshot) if at_once else leave_after_round(snapshot, now)
         case m.Quit():
             return _quit(snapshot)
         case m.Pause(until=until):

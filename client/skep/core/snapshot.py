@@ -65,4 +65,6 @@ class Snapshot:
     """Worker failures in a row; sets the wait before the next start."""
     restart_at: float | None = None
     """Wall clock seconds of the next start, while recovering."""
+    leaving_until: float | None = None
+    """Wall clock seconds until which leaving waits for a round; None while it does not."""
     quitting: bool = False

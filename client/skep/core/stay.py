@@ -13,6 +13,8 @@ Step = tuple[Snapshot, tuple[m.Effect, ...]]
 
 LEFT: Final = "left before the round"
 STOPPED: Final = "the worker stopped before the round"
+LONGEST_GOODBYE: Final = 60.0
+"""Seconds that leaving waits for the round, at most."""
 
 
 def trouble(snapshot: Snapshot, problem: Problem) -> Step:
@@ -41,12 +43,31 @@ def start_worker(snapshot: Snapshot) -> Step:
 
 
 def leave(snapshot: Snapshot) -> Step:
-    """Towards idle: through leaving while a worker runs, at once otherwise."""
-    if snapshot.phase in (Phase.IDLE, Phase.LEAVING):
+    """Towards idle at once: through leaving while a worker runs. Ends a wait for the round."""
+    if snapshot.phase is Phase.IDLE or (snapshot.phase is Phase.LEAVING and snapshot.leaving_until is None):
         return snapshot, ()
     if snapshot.worker is None:
         return become_idle(snapshot)
-    return replace(snapshot, phase=Phase.LEAVING, stage=None), (m.StopWorker(),)
+    return replace(snapshot, phase=Phase.LEAVING, stage=None, leaving_until=None), (m.StopWorker(),)
+
+
+def leave_after_round(snapshot: Snapshot, now: float) -> Step:
+    """Towards idle after the round that takes what was accumulated; at once where there can be nothing to take."""
+    if snapshot.phase is Phase.LEAVING:
+        return snapshot, ()
+    trains = snapshot.phase in (Phase.TRAINING, Phase.PAUSED)
+    if not trains or snapshot.worker is None or snapshot.worker.failed:
+        return leave(snapshot)
+    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LONGEST_GOODBYE)
+    return waiting, (m.TellWorker(m.FinishTraining()),)
+
+
+def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
+    """Wait no longer than was said; a clock put back must not turn a minute into hours."""
+    until = snapshot.leaving_until
+    if until is None or until - LONGEST_GOODBYE <= now < until:
+        return snapshot, ()
+    return leave(snapshot)
 
 
 def become_idle(snapshot: Snapshot) -> Step:
@@ -60,5 +81,6 @@ def become_idle(snapshot: Snapshot) -> Step:
         stage=None,
         worker=None,
         restart_at=None,
+        leaving_until=None,
     )
     return idle, (m.EndEngine(),) if snapshot.quitting else ()

@@ -19,7 +19,7 @@ from skep.core import messages as m
 LINE_LIMIT: Final = 4 * 1024 * 1024
 """Longest line in bytes either side accepts; the start message carries the manifest and the shard index."""
 
-TO_WORKER: Final = (m.StartTraining, m.SetShare, m.ShardArrived, m.ShardFailed, m.StopTraining)
+TO_WORKER: Final = (m.StartTraining, m.SetShare, m.ShardArrived, m.ShardFailed, m.FinishTraining, m.StopTraining)
 FROM_WORKER: Final = (
     m.WorkerStage,
     m.WorkerJoined,

@@ -15,11 +15,15 @@ from skep.core.errors import DoesNotFit
 
 CPU: Final = torch.device("cpu")
 _TRIAL_SIZE: Final = 16
+TENSOR_CORES: Final = 7
+"""Major compute capability from which NVIDIA's cards have units for fp16 matrices (Volta); bf16 came with 8 (Ampere)."""
+BF16_MACOS: Final = (14, 0)
+"""The first macOS whose GPU driver computes in bfloat16."""
 
 
 @dataclass(frozen=True)
 class TrainingDevice:
-    """One device, and the precision it computes in: "fp32", or "bf16" (autocast; parameters stay fp32)."""
+    """One device, and the precision it computes in: "fp32", or by autocast "bf16" or "fp16" (parameters stay fp32)."""
 
     device: torch.device
     name: str
@@ -39,11 +43,15 @@ class TrainingDevice:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU that torch lists as cuda:N. `memory` in bytes; `bf16` when it computes in bfloat16 itself."""
+    """A GPU that torch lists as cuda:N. `memory` in bytes; `bf16` when it computes in bfloat16 itself.
+
+    `quick_fp16` when it multiplies matrices faster in fp16 than in fp32.
+    """
 
     name: str
     memory: int
     bf16: bool
+    quick_fp16: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class TorchFacts:
     complaint: str = ""
     mps_built: bool = False
     mps_available: bool = False
+    mps_bf16: bool = False
 
 
 def look() -> TorchFacts:
@@ -73,16 +82,18 @@ def look() -> TorchFacts:
         _first_sentence(str(complaints[0].message)) if complaints else "",
         torch.backends.mps.is_built(),
         torch.backends.mps.is_available(),
+        torch.backends.mps.is_available() and torch.backends.mps.is_macos_or_newer(*BF16_MACOS),
     )
 
 
 def pick(wanted: str, precision: str, facts: TorchFacts | None = None) -> TrainingDevice:
     """The device named `wanted` ("cpu", "cuda:0", "mps"; "" for the best there is), in the manifest's `precision`.
 
-    A GPU is taken after a first small computation on it. Raises DoesNotFit when torch cannot use what is wanted.
+    A GPU is taken after a first small computation on it. Raises DoesNotFit when torch cannot use what is wanted, or the
+    device cannot compute in that precision.
     """
     facts = facts or look()
-    device = _checked(wanted, facts) if wanted else _best(facts)
+    device = _checked(wanted, facts) if wanted else _best(facts, precision)
     return TrainingDevice(device, _name_of(device, facts), choose_precision(precision, device, facts))
 
 
@@ -103,10 +114,35 @@ def why_not(device: torch.device, facts: TorchFacts | None = None) -> str:
 
 
 def choose_precision(wanted: str, device: torch.device, facts: TorchFacts | None = None) -> str:
-    """What "auto" means here: bf16 on GPUs that compute in it, else fp32."""
-    if wanted == "auto" and device.type == "cuda" and (facts or look()).gpus[device.index or 0].bf16:
+    """What to compute in. "auto" is bf16 on GPUs that have it, fp16 on those that are only quick in that, else fp32.
+
+    Raises DoesNotFit when the device lacks what is wanted.
+    """
+    facts = facts or look()
+    if wanted == "auto":
+        return _best_precision(device, facts)
+    if not _has(device, wanted, facts):
+        raise DoesNotFit(
+            f"This project computes in {wanted}, which {_name_of(device, facts)} cannot.",
+            "`skep settings set compute.device cpu` trains on the processor, slowly; or choose another project.",
+        )
+    return wanted
+
+
+def _best_precision(device: torch.device, facts: TorchFacts) -> str:
+    if device.type != "cuda":
+        return "fp32"
+    gpu = facts.gpus[device.index or 0]
+    if gpu.bf16:
         return "bf16"
-    return "fp32"
+    return "fp16" if gpu.quick_fp16 else "fp32"
+
+
+def _has(device: torch.device, precision: str, facts: TorchFacts) -> bool:
+    """Whether the device computes in `precision` itself; torch's emulation of bf16 on old cards does not count."""
+    if precision != "bf16" or device.type not in {"cuda", "mps"}:
+        return True
+    return facts.gpus[device.index or 0].bf16 if device.type == "cuda" else facts.mps_bf16
 
 
 def set_threads(wanted: int) -> None:
@@ -133,7 +169,8 @@ def _gpus() -> tuple[Gpu, ...]:
 def _gpu(index: int) -> Gpu:
     told = torch.cuda.get_device_properties(index)
     with torch.cuda.device(index):
-        return Gpu(told.name, told.total_memory, torch.cuda.is_bf16_supported(including_emulation=False))
+        bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    return Gpu(told.name, told.total_memory, bf16, quick_fp16=bf16 or told.major >= TENSOR_CORES)
 
 
 def _first_sentence(text: str) -> str:
@@ -152,12 +189,13 @@ def _checked(wanted: str, facts: TorchFacts) -> torch.device:
     return device
 
 
-def _best(facts: TorchFacts) -> torch.device:
-    """The GPU with the most memory that computes, else the processor."""
+def _best(facts: TorchFacts, precision: str) -> torch.device:
+    """The GPU with the most memory that computes, else the processor; one that has the precision comes first."""
     by_memory = sorted(range(len(facts.gpus)), key=lambda index: -facts.gpus[index].memory)
     candidates = [torch.device("cuda", index) for index in by_memory]
     if facts.mps_available:
         candidates.append(torch.device("mps"))
+    candidates.sort(key=lambda device: not _has(device, precision, facts))
     return next((device for device in candidates if not _try(device)), CPU)
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
 import torch
 
-from skep.core.messages import ShardArrived, ShardFailed, WorkerEvaluated, WorkerPaused, WorkerProgress
-from skep.core.model import Evaluation, SwarmProgress
+from skep.core.messages import ShardArrived, ShardFailed, WorkerEvaluated
+from skep.core.model import Evaluation
+from skep.core.stay import LEFT
 from skep.worker.data import Samples
 from skep.worker.link import Link
 from skep.worker.optimizer import SwarmOptimizer
 from skep.worker.pace import Pace
+from skep.worker.reporter import Reporter
 from skep.worker.rounds import Rounds
 from skep.worker.traffic import Traffic
 from skep.worker.trainer import Trainer
 
-REPORT_SECONDS: Final = 1.0
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 LAST_ROUND_SECONDS: Final = 60.0
@@ -33,7 +33,7 @@ LAST_ROUND_SECONDS: Final = 60.0
 HELD_OUT_SAMPLES: Final = 32
 EVALUATION_COST: Final = 50
 """A held-out evaluation is repeated only after this many times the computing it took: at most 2 % of the work."""
-RATE_SECONDS: Final = 10.0
+PAUSED_TOO_LONG: Final = "paused until after the round"
 
 
 @dataclass
@@ -100,37 +100,48 @@ class TrainingLoop:
         micro_batch: int,
     ) -> None:
         self._link, self._pace, self._samples, self._trainer = link, pace, samples, trainer
-        self._optimizer, self._rounds, self._traffic = optimizer, rounds, traffic
+        self._optimizer, self._rounds = optimizer, rounds
         self._step_batch, self._micro_batch = step_batch, micro_batch
         self._examiner = Examiner(trainer, samples, micro_batch)
+        self._reporter = Reporter(
+            link=link, pace=pace, samples=samples, optimizer=optimizer, rounds=rounds, traffic=traffic
+        )
         self._filled = 0
         self._resting_since: float | None = None
-        self._losses: deque[float] = deque(maxlen=32)
-        self._trained: deque[tuple[float, int]] = deque()
-        self._reported = 0.0
 
-    def run(self, stop: threading.Event) -> None:
-        """Train until `stop` is set. Raises SkepError when the swarm or the data fails for good."""
-        self._examiner.begin(self._optimizer.local_epoch)
-        while not stop.is_set():
-            hear_data(self._link, self._samples)
-            if self._pace.share == 0.0:
-                self._rest()
-            else:
-                self._wake()
-                self._work()
-                self._keep_in_step()
-                while self._pace.nap() and not stop.is_set():
-                    self._keep_in_step()
-            self._acknowledge()
-            self._report()
+    def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
+        """Train until `stop` is set, or after `finish` was, until a round took what was accumulated.
+
+        Raises SkepError when the swarm or the data fails for good.
+        """
+        finish = finish or threading.Event()
+        with self._reporter.beating():
+            self._examiner.begin(self._optimizer.local_epoch)
+            while not stop.is_set():
+                hear_data(self._link, self._samples)
+                if finish.is_set():
+                    if self._is_finished():
+                        return
+                elif self._pace.share == 0.0:
+                    self._rest(PAUSED_TOO_LONG)
+                else:
+                    self._take_turn(stop, finish)
+                self._reporter.tell()
+
+    def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
+        """A micro-batch, a look at the swarm, and the nap that is owed."""
+        self._wake()
+        self._work()
+        self._keep_in_step()
+        while self._pace.nap() and not (stop.is_set() or finish.is_set()):
+            self._keep_in_step()
 
     # --- working
 
     def _work(self) -> None:
         if self._examiner.busy:
-            with self._pace.computing():
-                evaluation = self._examiner.go_on()
+            with self._pace.computing() as allowed:
+                evaluation = self._examiner.go_on() if allowed else None
             if evaluation:
                 self._link.send(WorkerEvaluated(evaluation))
         elif self._samples.ready(self._next_size):
@@ -145,13 +156,14 @@ class TrainingLoop:
 
     def _train(self) -> None:
         size = self._next_size
-        with self._pace.computing():
+        with self._pace.computing() as allowed:
+            if not allowed:
+                return
             tokens = self._samples.next_batch(size)
             loss = self._trainer.add_gradients(tokens, size / self._step_batch)
         if not math.isfinite(loss):
             return  # nothing was added; these samples are simply not counted
-        self._losses.append(loss)
-        self._trained.append((time.monotonic(), size))
+        self._reporter.trained(loss, size)
         self._rounds.grow(self._optimizer.local_epoch, size)
         self._filled += size
         if self._filled == self._step_batch:
@@ -172,72 +184,38 @@ class TrainingLoop:
             moved_on = self._optimizer.tend(self._hand_over)
         if moved_on:
             self._examiner.begin(self._optimizer.local_epoch)
-            self._report(at_once=True)
+            self._reporter.tell(at_once=True)
 
     # --- resting
 
-    def _rest(self) -> None:
+    def _rest(self, lost_because: str) -> None:
+        """Compute nothing; `lost_because` is told of what was accumulated when no round comes for it in time."""
         if self._resting_since is None:
             self._resting_since = time.monotonic()
             self._hand_over()
             self._optimizer.rest()
-        self._acknowledge()
         if self._optimizer.accumulated:
-            self._finish_epoch(self._resting_since)
+            self._finish_epoch(self._resting_since, lost_because)
         else:
             self._optimizer.apply_arrived()
         if not self._optimizer.accumulated:
             self._optimizer.withdraw()
         self._pace.wait_for_change(REST_LOOK_SECONDS)
 
-    def _finish_epoch(self, since: float) -> None:
-        """What was accumulated before the pause goes into the round at the end of this epoch."""
+    def _finish_epoch(self, since: float, lost_because: str) -> None:
+        """What was accumulated before the rest goes into the round at the end of this epoch."""
         if time.monotonic() - since < LAST_ROUND_SECONDS:
             self._keep_in_step()
         else:
-            self._optimizer.discard("paused until after the round")
+            self._optimizer.discard(lost_because)
+
+    def _is_finished(self) -> bool:
+        """One more look before leaving: whether the round took what was accumulated, or none will come."""
+        self._rest(LEFT)
+        return self._optimizer.settled or self._optimizer.alone
 
     def _wake(self) -> None:
         if self._resting_since is not None:
             self._resting_since = None
             with self._pace.waiting():
                 self._optimizer.wake()
-
-    # --- reporting
-
-    def _acknowledge(self) -> None:
-        reaction = self._pace.take_reaction()
-        if reaction is not None:
-            self._link.send(WorkerPaused(self._pace.share, reaction))
-
-    def _report(self, *, at_once: bool = False) -> None:
-        now = time.monotonic()
-        if now - self._reported < REPORT_SECONDS and not at_once:
-            return
-        self._reported = now
-        samples = self._rounds.grown
-        growing = self._rounds.growing if samples else ""
-        self._link.send(WorkerProgress(self._progress(now), growing, samples, self._samples.position))
-
-    def _progress(self, now: float) -> SwarmProgress:
-        swarm, pace = self._optimizer.tracker.global_progress, self._pace
-        return SwarmProgress(
-            epoch=self._optimizer.local_epoch,
-            peers=self._rounds.last_peers,
-            loss=sum(self._losses) / len(self._losses) if self._losses else None,
-            samples_per_second=self._rate(now),
-            share_asked=pace.share,
-            share_measured=pace.measured,
-            samples_accumulated=max(0, int(swarm.samples_accumulated)),
-            target_batch_size=int(swarm.target_batch_size),
-            compute_seconds=pace.compute_seconds,
-            nap_seconds=pace.nap_seconds,
-            waiting_seconds=pace.waiting_seconds,
-            bytes_sent=self._traffic.sent.value,
-            bytes_received=self._traffic.received.value,
-        )
-
-    def _rate(self, now: float) -> float:
-        while self._trained and self._trained[0][0] < now - RATE_SECONDS:
-            self._trained.popleft()
-        return sum(size for _, size in self._trained) / RATE_SECONDS

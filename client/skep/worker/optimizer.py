@@ -122,6 +122,16 @@ class SwarmOptimizer(hivemind.Optimizer):
         """Samples of ours, in step batches handed over, that wait for the round of this epoch."""
         return int(self.grad_averager.local_samples_accumulated)
 
+    @property
+    def settled(self) -> bool:
+        """Nothing of ours waits for a round, and no round or step of ours is under way."""
+        return not (self.accumulated or self._rounds.oldest or self.state_averager.pending_updates)
+
+    @property
+    def alone(self) -> bool:
+        """No other peer is on the swarm's books: no round will come."""
+        return bool(self.tracker.global_progress.num_peers <= 1)
+
     def contribute(self, samples: int) -> None:
         """Count `samples` whose scaled gradients were added to `.grad` since the last call."""
         self.grad_averager.accumulate_grads_(samples)

@@ -19,10 +19,15 @@ SLICE_SECONDS: Final = 0.1
 """Longest nap between two looks at the swarm, so that a slowed peer does not keep the others waiting."""
 
 
+Obeyed = Callable[[float, float], None]
+"""Told of the share that is obeyed from now on, and how many seconds after it was asked for."""
+
+
 class Pace:
     """Shared by the training thread (compute, nap) and the thread that hears from the engine (set_share).
 
-    `stopwatch` gives seconds of computing by the calling thread; the device that was picked has its own.
+    `stopwatch` gives seconds of computing by the calling thread; the device that was picked has its own. A new share is
+    obeyed at once while nothing is computed, whatever the training thread waits for, and else after the piece in hand.
     """
 
     def __init__(
@@ -30,8 +35,10 @@ class Pace:
         share: float,
         stopwatch: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
+        obeyed: Obeyed = lambda _share, _seconds: None,
     ) -> None:
-        self._share, self.stopwatch, self._clock = share, stopwatch, clock
+        self._share, self.stopwatch, self._clock, self._obeyed = share, stopwatch, clock, obeyed
+        self._computes = False
         self._changed = threading.Condition()
         self._changed_at: float | None = None
         self._owed = 0.0
@@ -48,24 +55,36 @@ class Pace:
             if share != self._share:
                 self._share, self._changed_at, self._owed = share, self._clock(), 0.0
                 self._changed.notify_all()
+                if not self._computes:
+                    self._obey()
 
-    def take_reaction(self) -> float | None:
-        """Seconds since the share was changed, once per change; asked by the training thread when it obeys."""
-        with self._changed:
-            changed_at, self._changed_at = self._changed_at, None
-            return None if changed_at is None else self._clock() - changed_at
+    def _obey(self) -> None:
+        changed_at, self._changed_at = self._changed_at, None
+        if changed_at is not None:
+            self._obeyed(self._share, self._clock() - changed_at)
 
     @contextmanager
-    def computing(self) -> Iterator[None]:
-        """Measure a piece of computing, and owe the nap that goes with it."""
-        begun = self.stopwatch()
-        yield
-        spent = self.stopwatch() - begun
-        self.compute_seconds += spent
+    def computing(self) -> Iterator[bool]:
+        """Measure a piece of computing, and owe the nap that goes with it.
+
+        Yields whether it may be done: a pause may have come, and been reported as obeyed, since the caller looked.
+        """
         with self._changed:
+            self._computes = allowed = self._share > 0.0
+        begun = self.stopwatch()
+        try:
+            yield allowed
+        finally:
+            self._computed(self.stopwatch() - begun)
+
+    def _computed(self, spent: float) -> None:
+        with self._changed:
+            self._computes = False
+            self.compute_seconds += spent
             if 0.0 < self._share < 1.0:
                 self._owed += spent * (1.0 - self._share) / self._share
-        self._remember(spent, 0.0)
+            self._remember(spent, 0.0)
+            self._obey()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -87,9 +106,8 @@ class Pace:
             self.nap_seconds += napped
             if self._share == share:
                 self._owed -= napped
-            more = self._owed > 0.0
-        self._remember(0.0, napped)
-        return more
+            self._remember(0.0, napped)
+            return self._owed > 0.0
 
     def wait_for_change(self, within: float) -> None:
         """While paused: return when the share changes, or after `within` seconds."""
@@ -100,11 +118,12 @@ class Pace:
     @property
     def measured(self) -> float | None:
         """Share of the last minute, or None before anything was computed."""
-        oldest = self._clock() - WINDOW_SECONDS
-        while self._recent and self._recent[0][0] < oldest:
-            self._recent.popleft()
-        compute = sum(entry[1] for entry in self._recent)
-        nap = sum(entry[2] for entry in self._recent)
+        with self._changed:
+            oldest = self._clock() - WINDOW_SECONDS
+            while self._recent and self._recent[0][0] < oldest:
+                self._recent.popleft()
+            compute = sum(entry[1] for entry in self._recent)
+            nap = sum(entry[2] for entry in self._recent)
         return compute / (compute + nap) if compute > 0 else None
 
     def _remember(self, compute: float, nap: float) -> None:

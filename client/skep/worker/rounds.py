@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from skep.core.messages import ContributionConfirmed, ContributionLost, ContributionPending
@@ -88,6 +89,12 @@ class Rounds:
     def growing(self) -> str:
         """Id of the contribution that is accumulating now."""
         return f"{self.session}-{self._serial:04d}"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Meanwhile nothing grows, opens or closes, and nobody else tells of it."""
+        with self._lock:
+            yield
 
     def grow(self, epoch: int, samples: int) -> None:
         """Gradients of so many more samples lie in the buffers, for the round that ends `epoch`."""

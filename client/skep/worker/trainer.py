@@ -15,6 +15,7 @@ import torch
 from skep.core.errors import DoesNotFit
 from skep.core.manifest import Manifest
 from skep.worker.device import TrainingDevice
+from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
 from skep.worker.recipes import RECIPES
 
 MICRO_BATCH_SECONDS: Final = 0.05
@@ -59,6 +60,9 @@ class Trainer:
         self._recipe = RECIPES[manifest.recipe.name]
         self.model = self._recipe.build(manifest.recipe).to(device.device)
         self.model.train()
+        if device.precision != "fp32":
+            keep_norms_in_fp32(self.model)
+        self.loss_scale = LossScale() if device.precision == "fp16" else None
         self.checkpointing = False
         if manifest.activation_checkpointing == "on":
             self._checkpoint_activations()
@@ -74,15 +78,23 @@ class Trainer:
     def add_gradients(self, tokens: torch.Tensor, scale: float) -> float:
         """Add the gradients of `scale` x mean loss over `tokens` (int64 [samples, sequence_length]) to `.grad`.
 
-        Returns the loss in nats per token. A loss that is not finite adds nothing.
+        Returns the loss in nats per token. One that is not finite says that nothing was added: the loss itself was not,
+        or its gradients overflowed in fp16.
         """
         with self._autocast():
             loss = self._recipe.loss(self.model, tokens.to(self._device.device))
         value = float(loss.detach())
-        if math.isfinite(value):
-            (loss * scale).backward()
+        if math.isfinite(value) and not self._backward(loss, scale):
+            value = math.nan
         self._device.synchronize()
         return value
+
+    def _backward(self, loss: torch.Tensor, scale: float) -> bool:
+        """Whether the gradients of `scale` x `loss` were added to `.grad`."""
+        if self.loss_scale is not None:
+            return self.loss_scale.add_gradients(loss, scale, self.parameters)
+        (loss * scale).backward()
+        return True
 
     @torch.no_grad()
     def loss(self, tokens: torch.Tensor) -> float:
@@ -133,10 +145,12 @@ class Trainer:
         return best
 
     def _checkpoint_activations(self) -> None:
-        self.model.activation_checkpointing_enable()  # type: ignore[operator]  # transformers' own
+        """Keep one activation per layer and compute the rest again in the backward pass.
+
+        Without re-entrance, which torch.autograd.grad (fp16) could not go through.
+        """
+        self.model.activation_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]  # transformers' own
         self.checkpointing = True
 
     def _autocast(self) -> contextlib.AbstractContextManager[object]:
-        if self._device.precision == "bf16":
-            return torch.autocast(self._device.device.type, dtype=torch.bfloat16)
-        return contextlib.nullcontext()
+        return autocast(self._device.precision, self._device.device.type)

@@ -16,7 +16,15 @@ import traceback
 from collections.abc import Callable
 from typing import Final, NoReturn
 
-from skep.core.messages import SetShare, StartTraining, StopTraining, ToWorker, WorkerFailed
+from skep.core.messages import (
+    FinishTraining,
+    SetShare,
+    StartTraining,
+    StopTraining,
+    ToWorker,
+    WorkerFailed,
+    WorkerPaused,
+)
 from skep.core.model import Problem
 from skep.worker import processes
 from skep.worker.link import Link
@@ -38,10 +46,10 @@ class Volunteer:
 
     def __init__(self, start: StartTraining, link: Link) -> None:
         self._start, self._link = start, link
-        self._stop = threading.Event()
+        self._stop, self._finish = threading.Event(), threading.Event()
         self._departing = threading.Lock()
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
-        self._pace = Pace(start.share)
+        self._pace = Pace(start.share, obeyed=lambda share, seconds: link.send(WorkerPaused(share, seconds)))
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -50,13 +58,13 @@ class Volunteer:
         self._link.listen(self._hear, self.stop)
 
     def run(self) -> None:
-        """Join and train until told to stop. Raises SkepError; the caller departs afterwards."""
+        """Join and train until told to stop or finish. Raises SkepError; the caller departs afterwards."""
         # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
         from skep.worker.joining import Joining  # noqa: PLC0415
 
         loop = Joining(self._start, self._link, self._rounds, self._pace, self._introduce).run()
         self._trains = True
-        loop.run(self._stop)
+        loop.run(self._stop, self._finish)
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread departs, or the calling one does in its place."""
@@ -99,7 +107,9 @@ class Volunteer:
     def _hear(self, message: ToWorker) -> None:
         if isinstance(message, SetShare):
             self._pace.set_share(message.share)
-        elif isinstance(message, StopTraining):
+        elif isinstance(message, FinishTraining) and self._trains:
+            self._finish.set()
+        elif isinstance(message, FinishTraining | StopTraining):
             self.stop()
 
 

@@ -16,6 +16,8 @@ import pynvml
 from skep.adapters.gpu import pci
 from skep.core.model import Device, DeviceKind
 
+_AMPERE = 8
+"""Major compute capability from which cards compute in bfloat16."""
 _LIBRARY_MISSING = pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
 _DRIVER_NOT_LOADED = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
 
@@ -138,6 +140,7 @@ def _read(index: int, handle: Any, driver: str | None) -> Device:
     memory = _try(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
     milliwatts = _try(lambda: pynvml.nvmlDeviceGetPowerUsage(handle))
     use = _try(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle))
+    capability = _try(lambda: pynvml.nvmlDeviceGetCudaComputeCapability(handle))
     return Device(
         DeviceKind.NVIDIA,
         index,
@@ -148,6 +151,7 @@ def _read(index: int, handle: Any, driver: str | None) -> Device:
         temperature=_temperature(handle),
         power=None if milliwatts is None else milliwatts / 1000,
         utilisation=None if use is None else use.gpu / 100,
+        bf16=None if capability is None else capability[0] >= _AMPERE,
     )
 
 
