@@ -96,12 +96,16 @@ class FakeClock:
 
 @dataclass
 class FakeWorker:
-    """Does what its script says: `on_start` is posted when started, WorkerExited when stopped (unless `stubborn`)."""
+    """Does what its script says: `on_start` is posted when started, WorkerExited when stopped (unless `stubborn`).
+
+    Told to finish, it exits too, unless no `rounds_come`.
+    """
 
     post: Post
     on_start: Sequence[m.Message] = ()
     cannot_start: SkepError | None = None
     stubborn: bool = False
+    rounds_come: bool = True
     starts: list[m.StartTraining] = field(default_factory=list)
     told: list[m.ToWorker] = field(default_factory=list)
     stops: int = 0
@@ -120,8 +124,8 @@ class FakeWorker:
     def tell(self, message: m.ToWorker) -> None:
         if self.running:
             self.told.append(message)
-            if isinstance(message, m.FinishTraining) and not self.stubborn:
-                self.exit(0)  # nothing was accumulated
+            if isinstance(message, m.FinishTraining) and self.rounds_come and not self.stubborn:
+                self.exit(0)
 
     def stop(self, within: float = 2.0) -> None:
         self.stops += 1

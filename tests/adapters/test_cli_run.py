@@ -108,10 +108,11 @@ def test_ctrl_c_before_joining_is_130():
     assert Stay(on_start=()).go(interrupted) == 130
 
 
-def test_it_ends_by_itself_after_its_epochs():
+def test_it_ends_by_itself_after_its_epochs_and_at_once():
     stay = Stay(ending=Ending(epochs=1))
     assert stay.go(nothing) == 0
     assert stay.events[-1]["event"] == "left"
+    assert m.FinishTraining() not in stay.workers[0].told
 
 
 def test_it_ends_by_itself_after_its_time():
@@ -128,6 +129,22 @@ def test_a_time_that_is_up_before_joining_is_a_failure_with_a_sentence():
 def test_leaving_from_another_terminal_is_a_good_end():
     stay = Stay()
     assert stay.go(lambda _: stay.engine.post(m.Leave())) == 0
+
+
+def test_ctrl_c_cuts_the_wait_for_the_round_short():
+    stay = Stay()
+    stay.workers[0].rounds_come = False
+    waits = threading.Event()
+    stay.engine.observe(lambda _message, snapshot: waits.set() if snapshot.leaving_until else None)
+
+    def leave_then_insist(interrupts):
+        stay.engine.post(m.Leave())
+        assert waits.wait(10)
+        interrupts.asked = True
+
+    assert stay.go(leave_then_insist) == 0
+    assert (stay.workers[0].told[-1], stay.workers[0].stops) == (m.FinishTraining(), 1)
+    assert "leaving" in [event["event"] for event in stay.events]
 
 
 def test_a_data_server_that_is_silent_ends_it_with_its_reason():

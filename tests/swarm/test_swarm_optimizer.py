@@ -85,6 +85,14 @@ class StockPeer:
         self.parameter.grad += 1.0
         self.optimizer.step()
 
+    def work_until_synchronous(self):
+        """Some samples, until it has looked whether it is in step in this epoch, which it does once."""
+
+        self.optimizer.step(batch_size=1)
+        wait_until(self.optimizer.tracker.fetched_global_progress_this_epoch.is_set)
+        self.optimizer.step(batch_size=1)
+        assert not self.optimizer._should_check_synchronization_on_update
+
 
 def wait_until(condition, within=30):
     deadline = time.monotonic() + within
@@ -280,6 +288,8 @@ def swarm_moves_on(kind, make_dhts, peers, ghost):
     if kind is Peer:
         peer.contribute()
         peer.optimizer.rest()
+    else:
+        peer.work_until_synchronous()
     donate(donor, epoch=1, value=7.0)
     ghost(dhts[2], epoch=1)
     wait_until(lambda: peer.optimizer.tracker.global_epoch == 1)

@@ -1,11 +1,14 @@
 """A real worker in a real swarm, told to stop at every stage: it is gone in two seconds, and everything is accounted for."""
 
+import contextlib
 import socket
 import time
 
 import pytest
 
-from manifests import PEER
+from manifests import PEER, raw
+from skep.core.errors import ManifestError
+from skep.core.manifest import parse
 from skep.core.messages import (
     ContributionConfirmed,
     ContributionLost,
@@ -126,9 +129,21 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         assert lost.samples >= progress.samples
 
 
-def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds):
+def is_legal(changes):
+    with contextlib.suppress(ManifestError):
+        return bool(parse(raw(**changes)))
+    return False
+
+
+STEP_AND_STATE_DELAYED: dict = {}  # as the example manifest has it
+ALL_DELAYED = {"sync__delay_grad_averaging": True}
+
+
+@pytest.mark.parametrize("delays", [each for each in (STEP_AND_STATE_DELAYED, ALL_DELAYED) if is_legal(each)])
+def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds, delays):
     # epochs that are long beside the time to find a group, and a run of their own
-    first, other = (worker().start(seeds, id="two-workers", sync__target_batch_size=4096) for _ in range(2))
+    run = f"two-workers-{len(delays)}"
+    first, other = (worker().start(seeds, id=run, sync__target_batch_size=4096, **delays) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     seen = len(first.all(ContributionPending))
@@ -136,9 +151,11 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
     while len(first.all(ContributionPending)) == seen:  # a round begins
         assert time.monotonic() < deadline
         time.sleep(0.005)
+    lost_before = len(first.all(ContributionLost))
     stop(first)
     assert first.wait_gone() < STOP_SECONDS
     assert_accounted(first)
+    assert {lost.reason for lost in first.all(ContributionLost)[lost_before:]} <= {"left before the round"}
     other.tell(SetShare(0.0))
     other.wait_for(lambda message: isinstance(message, WorkerPaused) and message.share == 0.0)
     stop(other)

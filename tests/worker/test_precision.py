@@ -80,6 +80,9 @@ def test_matrices_are_multiplied_in_16_bits_and_norms_computed_in_32(wanted, mod
     assert len(projections) >= 2
     assert {seen[name] for name in norms} == {torch.float32}
     assert {seen[name] for name in projections} == {HALVES[wanted]}
+    with torch.autocast("cpu", HALVES[wanted]):
+        for name in norms:
+            assert made.model.get_submodule(name)(torch.ones(1, 32, dtype=HALVES[wanted])).dtype is torch.float32
     assert {p.dtype for p in made.parameters} == {p.grad.dtype for p in made.parameters} == {torch.float32}
 
 
