@@ -119,6 +119,20 @@ def together(*calls):
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
+def run_round(*averagers):
+    """One round of all; the results in the same order, an exception where a round failed."""
+    with ThreadPoolExecutor(len(averagers)) as pool:
+        controls = [averager.step(wait=False, timeout=PATIENCE) for averager in averagers]
+        return list(pool.map(outcome, controls))
+
+
+def outcome(control):
+    try:
+        return control.result(PATIENCE)
+    except Exception as error:  # noqa: BLE001 - whatever the averager's process raised
+        return error
+
+
 class SmallSwarm:
     """Two DHT nodes on which peers of many runs can live, one run after the other; each node has one key for its books."""
 

@@ -39,3 +39,13 @@ def make_dhts(private_sockets):
         process.kill()
     for dht in made:
         dht.join(10)
+
+
+@pytest.fixture
+def averagers():
+    """A list of averagers; those in it are ended after the test."""
+    made = []
+    yield made
+    for averager in made:
+        averager.kill()
+        averager.join(10)
