@@ -49,3 +49,12 @@ def averagers():
     for averager in made:
         averager.kill()
         averager.join(10)
+
+
+@pytest.fixture(scope="module")
+def swarm():
+    """Two DHT nodes for peers of a few numbers."""
+    from swarm_peers import small_swarm  # noqa: PLC0415 - as above
+
+    with small_swarm() as made:
+        yield made

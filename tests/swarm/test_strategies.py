@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skep.core.messages import ContributionConfirmed
-from swarm_peers import manifest_of, small_swarm, together
+from swarm_peers import manifest_of, together
 
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")
 FLAGS = (*FLAGS, "delay_state_averaging")
@@ -16,12 +16,6 @@ SHARES = [(8, 8, 5), (8, 3)]
 """Samples of each peer in its step batches, the last of them unfinished."""
 TARGET = sum(map(sum, SHARES))
 RATE, MOMENTUM = 0.1, 0.5
-
-
-@pytest.fixture(scope="module")
-def swarm():
-    with small_swarm() as made:
-        yield made
 
 
 def flags_of(code):
