@@ -39,3 +39,22 @@ def make_dhts(private_sockets):
         process.kill()
     for dht in made:
         dht.join(10)
+
+
+@pytest.fixture
+def averagers():
+    """A list of averagers; those in it are ended after the test."""
+    made = []
+    yield made
+    for averager in made:
+        averager.kill()
+        averager.join(10)
+
+
+@pytest.fixture(scope="module")
+def swarm():
+    """Two DHT nodes for peers of a few numbers."""
+    from swarm_peers import small_swarm  # noqa: PLC0415 - as above
+
+    with small_swarm() as made:
+        yield made

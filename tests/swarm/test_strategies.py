@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skep.core.messages import ContributionConfirmed
-from swarm_peers import manifest_of, small_swarm, together
+from swarm_peers import manifest_of, together
 
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")
 FLAGS = (*FLAGS, "delay_state_averaging")
@@ -16,12 +16,6 @@ SHARES = [(8, 8, 5), (8, 3)]
 """Samples of each peer in its step batches, the last of them unfinished."""
 TARGET = sum(map(sum, SHARES))
 RATE, MOMENTUM = 0.1, 0.5
-
-
-@pytest.fixture(scope="module")
-def swarm():
-    with small_swarm() as made:
-        yield made
 
 
 def flags_of(code):
@@ -86,7 +80,8 @@ def test_two_peers_move_by_the_exact_mean_of_their_gradients_and_then_to_the_mea
         run_epoch(peers, 0, batches[0])
         # the states are averaged every other epoch: after the first each peer is where its own start leads
         for peer, start in zip(peers, starts, strict=True):
-            peer.tend_until(lambda peer=peer, exact=exact_steps(start, means[:1]): close(peer.values(), exact))
+            exact = exact_steps(start, means[:1])
+            peer.tend_until(lambda peer=peer, exact=exact: close(peer.values(), exact))
         run_epoch(peers, 1, batches[1])
         ends = [exact_steps(start, means) for start in starts]
         middle = [(a + b) / 2 for a, b in zip(*ends, strict=True)]

@@ -38,7 +38,8 @@ class HonestRounds(DecentralizedAverager):
     """Mixed into an averager, attaches RoundFacts to the result of each of its rounds."""
 
     _incoming_weights: dict[bytes, dict[Any, float]]
-    _moved: bool
+    _seen: list[RoundFacts]
+    """Of each all-reduce of the round under way; a round may have several."""
 
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
@@ -50,25 +51,33 @@ class HonestRounds(DecentralizedAverager):
             yield message
 
     async def _aggregate_with_group(self, group_info: GroupInfo, min_vector_size: int, **kwargs: Any) -> Gathered:
+        self._seen = []
         try:
             gathered = Gathered(await super()._aggregate_with_group(group_info, min_vector_size, **kwargs))
-            runner = self._running_groups[group_info.group_id].result()
-            gathered.facts = examine(runner, self._weights_of(group_info.group_id), moved=self._moved)
+            gathered.facts = all_of(self._seen)
             return gathered
         finally:
-            self._weights_of(group_info.group_id)
-            del self._incoming_weights[group_info.group_id]
+            self._forget_weights(group_info.group_id)
 
-    async def _run_allreduce_inplace_(self, tensors: Sequence[torch.Tensor], *args: Any, **kwargs: Any) -> None:
+    async def _run_allreduce_inplace_(
+        self, tensors: Sequence[torch.Tensor], group_info: GroupInfo, group_id: bytes | None = None, **kwargs: Any
+    ) -> None:
+        own_id = group_info.group_id if group_id is None else group_id
         before = magnitude(tensors)
-        await super()._run_allreduce_inplace_(tensors, *args, **kwargs)
-        self._moved = abs(magnitude(tensors) - before) > ROUNDING * before
+        await super()._run_allreduce_inplace_(tensors, group_info, group_id, **kwargs)
+        moved = abs(magnitude(tensors) - before) > ROUNDING * before
+        self._seen.append(examine(self._running_groups[own_id].result(), self._weights_of(own_id), moved=moved))
 
     def _weights_of(self, group_id: bytes) -> dict[Any, float]:
         # made on first use, in the averager's own process, because hivemind's constructor is the one that forks
         if not hasattr(self, "_incoming_weights"):
             self._incoming_weights = defaultdict(dict)
         return self._incoming_weights[group_id]
+
+    def _forget_weights(self, group_id: bytes) -> None:
+        self._weights_of(group_id)
+        for each in [key for key in self._incoming_weights if key.startswith(group_id)]:
+            del self._incoming_weights[each]
 
 
 @torch.no_grad()
@@ -106,6 +115,17 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
     )
 
 
+def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
+    """The facts of a round of several all-reduces: only who was heard in each of them was heard."""
+    first = seen[0]
+    return RoundFacts(
+        group_size=first.group_size,
+        heard=tuple(peer for peer in first.heard if all(peer in each.heard for each in seen)),
+        missing=tuple(sorted({peer for each in seen for peer in each.missing})),
+        complete=all(each.complete for each in seen),
+    )
+
+
 class HonestGradientAverager(HonestRounds, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
@@ -125,6 +145,10 @@ class HonestGradientAverager(HonestRounds, GradientAverager):
             for gradient, total in zip(self._grads_from_parameters(), self._grad_accumulators(), strict=True):
                 total.add_(gradient.to(total.device))
                 gradient.zero_()
+
+    def catch_up(self, within: float) -> None:  # noqa: ARG002 - others ask the swarm
+        """The parameters were replaced by the swarm's: forget what was computed with the old ones."""
+        self.reset_accumulated_grads_()
 
     @torch.no_grad()
     def reset_accumulated_grads_(self) -> None:

@@ -55,12 +55,12 @@ class GuardedStep(torch.optim.Optimizer):
         Stock lets weight decay act in it, which LAMB would make as large as a whole step.
         """
         self._ready = True
-        rates = [group["lr"] for group in self.param_groups]
+        kept = [(group["lr"], group["weight_decay"]) for group in self.param_groups]
         for group in self.param_groups:
-            group["lr"] = 0.0
+            group["lr"] = group["weight_decay"] = 0.0
         super().step()
-        for group, rate in zip(self.param_groups, rates, strict=True):
-            group["lr"] = rate
+        for group, (rate, decay) in zip(self.param_groups, kept, strict=True):
+            group["lr"], group["weight_decay"] = rate, decay
 
     def _clip(self) -> bool:
         """Scale the gradients down to the norm of the manifest; whether they are finite."""

@@ -20,11 +20,12 @@ import torch
 from hivemind.averaging.control import AveragingStage, StepControl
 
 from skep.core.errors import SwarmError
-from skep.core.manifest import Manifest
+from skep.core.manifest import Manifest, PowerSGD
 from skep.core.schedule import factor
 from skep.worker import compression
 from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
 from skep.worker.guarded import optimizer_factory
+from skep.worker.low_rank import LowRankGradientAverager
 from skep.worker.rounds import Round, Rounds
 from skep.worker.tracker import PoliteTracker, Presence
 
@@ -81,7 +82,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             grad_compression=compression.of_round(sync.grad_compression, threshold),
             state_averaging_compression=compression.of_round(sync.state_compression, threshold),
             load_state_compression=compression.of_load(sync.load_compression, threshold),
-            grad_averager_factory=partial(HonestGradientAverager, **shared),
+            grad_averager_factory=gradient_averager(sync.powersgd, shared),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
@@ -181,7 +182,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             self._load_state()
             if self.tracker.global_epoch - 1 <= self.local_epoch < self.tracker.global_epoch:
                 self.state_averager.local_epoch = self.tracker.global_epoch
-            self.grad_averager.reset_accumulated_grads_()
+            self.grad_averager.catch_up(self.load_state_timeout)
             self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
         if not self.client_mode:
             self.state_averager.state_sharing_priority = self.local_epoch
@@ -278,6 +279,14 @@ def failure_words(error: BaseException) -> str:
     if "could not find a group" in str(error):
         return "no group was found for the round"
     return "the round failed"
+
+
+def gradient_averager(powersgd: PowerSGD | None, options: dict[str, Any]) -> Callable[..., HonestGradientAverager]:
+    """What makes the averager of gradients that a manifest asks for."""
+    if powersgd is None:
+        return partial(HonestGradientAverager, **options)
+    ratio = powersgd.min_compression_ratio
+    return partial(LowRankGradientAverager, averager_rank=powersgd.rank, min_compression_ratio=ratio, **options)
 
 
 def scheduler(optimizer: torch.optim.Optimizer, schedule: Any) -> torch.optim.lr_scheduler.LambdaLR:
