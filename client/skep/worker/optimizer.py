@@ -23,6 +23,7 @@ from skep.core.errors import SwarmError
 from skep.core.manifest import Manifest, OptimizerSpec
 from skep.core.schedule import factor
 from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
+from skep.worker.membership import Membership
 from skep.worker.rounds import Rounds
 from skep.worker.tracker import PoliteTracker, Presence
 
@@ -74,10 +75,17 @@ class SwarmOptimizer(hivemind.Optimizer):
     scheduled_state: StepControl | None
 
     def __init__(
-        self, manifest: Manifest, dht: hivemind.DHT, parameters: list[Any], step_batch: int, rounds: Rounds
+        self,
+        manifest: Manifest,
+        dht: hivemind.DHT,
+        parameters: list[Any],
+        step_batch: int,
+        rounds: Rounds,
+        *,
+        membership: Membership | None = None,
     ) -> None:
         sync = manifest.sync
-        self._rounds = rounds
+        self._rounds, self._membership = rounds, membership
         # hivemind needs request_timeout below the matchmaking time, in both averagers, or groups split
         patience = {"request_timeout": min(3.0, sync.matchmaking_seconds / 3)}
         super().__init__(
@@ -101,7 +109,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             grad_compression=COMPRESSIONS[sync.grad_compression](),
             state_averaging_compression=COMPRESSIONS[sync.state_compression](),
             load_state_compression=COMPRESSIONS[sync.load_compression](),
-            grad_averager_factory=partial(HonestGradientAverager, **patience),
+            grad_averager_factory=partial(HonestGradientAverager, membership=membership, **patience),
             averager_opts=patience,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
@@ -131,6 +139,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             next_chunk_timeout=self.next_chunk_timeout,
             client_mode=self.client_mode,
             auxiliary=self.auxiliary,
+            membership=self._membership,
             start=True,
             **kwargs,
         )
