@@ -39,7 +39,7 @@ class PublisherKeys:
 
     def new(self, name: str, *, in_file: bool) -> StoredKey:
         """Make a key. Raises BadInput when there is one of that name, SecretsError, StorageError."""
-        self._check_free(name)
+        self._check_free(name, in_file=in_file)
         private = Ed25519PrivateKey.generate()
         public = private.public_key().public_bytes_raw()
         self._secrets.put(_secret(name), base64.b64encode(private.private_bytes_raw()).decode(), in_file=in_file)
@@ -54,12 +54,14 @@ class PublisherKeys:
             ) from None
         return StoredKey(name, public)
 
-    def _check_free(self, name: str) -> None:
+    def _check_free(self, name: str, *, in_file: bool) -> None:
         try:
             NAME.read(name, "A key's name")
         except FieldError as error:
             raise BadInput(f"{error}.", "Choose another with --name.") from None
-        if self._public(name).exists() or self._secrets.get(_secret(name)) is not None:
+        # whoever does without a keyring is not asked to unlock one
+        taken = self._secrets.is_in_file(_secret(name)) if in_file else self._secrets.get(_secret(name)) is not None
+        if taken or self._public(name).exists():
             raise BadInput(
                 f"There is a key called {name} already.",
                 "A lost key can never sign for its projects again: keep it, and choose another name with --name.",

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from skep.adapters.atomic import atomic_write
 from skep.core.errors import SecretsError, StorageError
+from skep.ports import SecretStore
 
 SERVICE: Final = "skep"
 PATIENCE_SECONDS: Final = 60.0
@@ -168,7 +169,7 @@ class HomeSecrets:
     `in_file` is that consent. What lies in a file is found without asking the keyring.
     """
 
-    def __init__(self, keyring: KeyringSecrets, files: FileSecrets) -> None:
+    def __init__(self, keyring: SecretStore, files: SecretStore) -> None:
         self._keyring, self._files = keyring, files
 
     def get(self, name: str) -> str | None:
