@@ -1,0 +1,284 @@
+"""A project for invited computers, from the publisher's key to two volunteers who average, with a real keyring."""
+
+import contextlib
+import json
+import os
+import pty
+import shutil
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from invitations import identity
+from keyrings import PASSWORD, Session, lacking, need
+from skep.adapters.paths import Home, make_run_folder
+from skep.host.file_server import FileServer
+from skep.host.practice import end_seed, seed_addresses
+from skep.host.practice_manifest import SEQUENCE_LENGTH, practice_manifest
+from skep.host.shard_builder import build_shards, library_sources
+from terminals import JOIN_SECONDS, SKEP, Running, is_event
+
+NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
+QUICK = 60
+ROUND_SECONDS = 240
+
+
+@pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
+def session(tmp_path_factory):
+    """A desktop session whose keyring is unlocked."""
+    if lacking():
+        yield None
+        return
+    with contextlib.closing(Session(tmp_path_factory.mktemp("s"))) as made:
+        made.start_keyring(PASSWORD)
+        yield made
+
+
+@pytest.fixture
+def locked_session(tmp_path_factory):
+    """One whose keyring has a password that nobody has typed."""
+    need()
+    with contextlib.closing(Session(tmp_path_factory.mktemp("l"))) as made:
+        made.end(made.start_keyring(PASSWORD))
+        made.start_keyring()
+        yield made
+
+
+class Computer:
+    """A home of its own, in a desktop session."""
+
+    def __init__(self, folder, session):
+        need()
+        self.folder, self.session = folder, session
+        self.home = Home(folder / "home")
+        self.home.create()
+
+    def run(self, *arguments, **options):
+        return subprocess.run(
+            [*SKEP, "--home", str(self.home.root), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=QUICK,
+            check=False,
+            cwd=self.folder,
+            env={**os.environ, **self.session.environ, "COLUMNS": "200"},
+            **options,
+        )
+
+    def told(self, *arguments):
+        """The verb's JSON."""
+        done = self.run("--json", *arguments)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def refused(self, *arguments, code=2):
+        """The one sentence."""
+        done = self.run(*arguments)
+        assert done.returncode == code, done.stderr
+        assert done.stdout == ""
+        title, hint = done.stderr.splitlines()
+        assert title.endswith(".")
+        assert hint.endswith(".")
+        assert "Traceback" not in done.stderr
+        return title
+
+
+@pytest.fixture
+def computer(tmp_path, session):
+    def make(name):
+        (tmp_path / name).mkdir()
+        return Computer(tmp_path / name, session)
+
+    return make
+
+
+def publish(publisher, key, *, peers=(NOBODY,), index="http://127.0.0.1:9/index.json", sha256="0" * 64, **changes):
+    """A manifest signed with the publisher's stored key."""
+    body = practice_manifest(
+        revision=1, publisher_key=key, peers=peers, index_address=index, index_sha256=sha256, now=datetime.now(UTC)
+    )
+    body |= {"membership": "invited", "id": "invited", "title": "Invited only"}
+    body["sync"] |= changes
+    manifest = publisher.folder / "invited.json"
+    manifest.write_text(json.dumps(body))
+    assert publisher.run("project", "sign", str(manifest)).returncode == 0
+    return str(manifest)
+
+
+def test_the_life_of_an_invitation(computer, tmp_path):
+    publisher, volunteer, other = computer("publisher"), computer("volunteer"), computer("other")
+    key = publisher.told("key", "new")
+    assert key["kept"] == "keyring"
+    assert [path.name for path in publisher.home.keys_folder.iterdir()] == ["publisher.pub"]
+    assert publisher.told("key", "list")["keys"] == [publisher.told("key", "show")]
+    manifest = publish(publisher, key["key"])
+    for each in (volunteer, other):
+        each.told("project", "add", manifest)
+    assert "invited computers only" in volunteer.run("project", "show", "invited").stdout
+
+    before = sorted(volunteer.home.root.rglob("*"))
+    title = volunteer.refused("join", "invited")
+    assert title == "Invited only is for invited computers, and this one has no invitation to it."
+    new = {path.name for path in volunteer.home.root.rglob("*")} - {path.name for path in before}
+    assert new <= {"lock", "logs", "skep.log"}  # no identity, no download, no worker
+
+    peer = volunteer.told("identity")["peer_id"]
+    path = publisher.told("project", "invite", manifest, "--peer", peer, "--days", "30")["path"]
+    text = (publisher.folder / path).read_text()
+    given = tmp_path / "given"
+    given.write_text(text)
+    assert "No invitations" in volunteer.run("project", "invitations").stdout
+    accepted = volunteer.told("project", "accept", str(given))
+    assert (accepted["project"], accepted["peer"], accepted["role"]) == ("invited", peer, "trainer")
+    assert volunteer.told("project", "invitations")["invitations"] == [accepted]
+    assert not volunteer.home.secrets_folder.exists()
+
+    assert "for another computer" in other.refused("project", "accept", str(given))
+    assert "changed after it was signed" in volunteer.refused(
+        "project", "accept", spoil(tmp_path, text, "trainer", "seed")
+    )
+    assert "not valid" in volunteer.refused("project", "accept", spoil(tmp_path, text, '"role"', '"roll"'))
+    assert "cannot be read" in volunteer.refused("project", "accept", str(tmp_path / "nowhere"))
+    assert "not a peer id" in publisher.refused("project", "invite", manifest, "--peer", "me", "--days", "3")
+    stranger = computer("stranger")
+    assert "not known here" in stranger.refused("project", "accept", str(given))
+    assert "no key called publisher" in stranger.refused("project", "invite", manifest, "--peer", peer, "--days", "3")
+    stranger.told("key", "new", "--name", "mine")
+    told = stranger.refused("project", "invite", manifest, "--peer", peer, "--days", "3", "--key", "mine")
+    assert "not the project's publisher's" in told
+
+    volunteer.told("project", "decline", "invited")
+    assert volunteer.refused("project", "decline", "invited").startswith("There is no invitation")
+    assert "no invitation" in volunteer.refused("join", "invited")
+    assert publisher.refused("key", "delete").startswith("Without the key publisher nobody")
+    publisher.told("key", "delete", "--yes")
+    assert publisher.told("key", "list") == {"keys": []}
+
+
+def spoil(folder, text, old, new):
+    path = folder / "spoilt"
+    path.write_text(text.replace(old, new, 1))
+    return str(path)
+
+
+# --- a keyring that does not open
+
+
+def test_with_a_locked_keyring_nothing_is_kept_without_consent_and_with_it_a_private_file(locked_session, tmp_path):
+    computer = Computer(tmp_path, locked_session)
+    assert computer.refused("key", "new", code=1) == "The keyring is locked."
+    assert not computer.home.secrets_folder.exists()
+    assert not computer.home.keys_folder.exists()
+    assert computer.told("key", "new", "--unencrypted-file")["kept"] == "file"
+    (path,) = computer.home.secrets_folder.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    manifest = publish(computer, computer.told("key", "show")["key"])
+    computer.told("project", "add", manifest)
+    assert computer.refused("join", "invited", code=1) == "The keyring is locked."
+    peer = computer.told("identity")["peer_id"]
+    given = computer.folder / computer.told("project", "invite", manifest, "--peer", peer, "--days", "1")["path"]
+    assert computer.refused("project", "accept", str(given), code=1) == "The keyring is locked."
+    computer.told("project", "accept", str(given), "--unencrypted-file")
+    assert len(computer.told("project", "invitations")["invitations"]) == 1
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n", 1), ("", 1), ("y", 0)])
+def test_a_person_at_a_terminal_is_asked_and_only_a_yes_is_consent(locked_session, tmp_path, answer, code):
+    computer = Computer(tmp_path, locked_session)
+    terminal, end = pty.openpty()
+    try:
+        os.write(terminal, f"{answer}\n".encode())
+        done = computer.run("key", "new", stdin=end)
+    finally:
+        os.close(terminal)
+        os.close(end)
+    assert done.returncode == code, done.stderr
+    assert "unencrypted file that only you can read instead? [y/N]" in done.stderr
+    assert computer.home.secrets_folder.exists() is (code == 0)
+
+
+# --- in a swarm
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A file server with shards; the address and hash of their index."""
+    folder = tmp_path_factory.mktemp("data")
+    _, sha256, _ = build_shards(
+        library_sources(),
+        folder,
+        sequence_length=SEQUENCE_LENGTH,
+        samples_per_shard=1024,
+        max_shards=4,
+        held_out_samples=64,
+    )
+    with contextlib.closing(FileServer(folder)) as server:
+        server.start()
+        yield {"index": f"{server.address}/index.json", "sha256": sha256}
+
+
+@pytest.fixture
+def seed(tmp_path):
+    """Starts an invited seed peer; its addresses."""
+    started, run_folder = [], make_run_folder()
+
+    def start(manifest, invitation, who):
+        command = [sys.executable, "-m", "skep.host.seed", "--identity", str(who.path), "--run-folder", str(run_folder)]
+        command += ["--manifest", manifest, "--invitation", invitation]
+        started.append(
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                env=os.environ | {"HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor"},
+            )
+        )
+        return seed_addresses(started[-1])
+
+    yield start
+    for process in started:
+        end_seed(process)
+    shutil.rmtree(run_folder, ignore_errors=True)
+
+
+@pytest.fixture
+def join():
+    started = []
+
+    def start(computer):
+        started.append(Running(computer.home.root, "join", "invited", **computer.session.environ))
+        return started[-1]
+
+    yield start
+    for running in started:
+        running.finish()
+
+
+def test_two_invited_volunteers_average_through_an_invited_seed(computer, tmp_path, data, seed, join):
+    publisher = computer("publisher")
+    key = publisher.told("key", "new")["key"]
+    plan = {"target_batch_size": 256, **data}
+    draft = publish(publisher, key, **plan)
+    who = identity(tmp_path, "seed")
+    invitation = str(tmp_path / "seed.invitation")
+    publisher.told(
+        *("project", "invite", draft, "--peer", who.peer_id, "--days", "30", "--role", "seed", "--out", invitation)
+    )
+    manifest = publish(publisher, key, peers=seed(draft, invitation, who), **plan)
+    volunteers = [computer("first"), computer("second")]
+    for each in volunteers:
+        each.told("project", "add", manifest)
+        made = publisher.told(
+            *("project", "invite", manifest, "--peer", each.told("identity")["peer_id"], "--days", "1")
+        )
+        each.told("project", "accept", str(publisher.folder / made["path"]))
+    running = [join(each) for each in volunteers]
+    for each in running:
+        each.wait_for(is_event("joined"), JOIN_SECONDS)
+    for each in running:
+        each.wait_for(is_event("contribution", state="confirmed"), ROUND_SECONDS)
