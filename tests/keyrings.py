@@ -7,6 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import keyring
 import pytest
 
 NEEDED = ("dbus-daemon", "gnome-keyring-daemon")
@@ -27,6 +28,12 @@ def need():
         pytest.skip(f"not installed: {', '.join(missing)}; packaging/system-packages.sh says how to get them")
 
 
+def look_again(monkeypatch):
+    """The keyring library looks around once in a process; let it do so again at its next use."""
+    monkeypatch.setattr(keyring.core, "_keyring_backend", None)
+    vars(keyring.backend.get_all_keyring.__wrapped__).pop("always_returns", None)
+
+
 class Session:
     """A session bus and a keyring on it. `environ` is what a program in that session needs."""
 
@@ -41,6 +48,12 @@ class Session:
             "XDG_RUNTIME_DIR": str(self._folder / "run"),
             "DBUS_SESSION_BUS_ADDRESS": self._start_bus(),
         }
+
+    def enter(self, monkeypatch):
+        """Make this process a program of the session, for the length of a test."""
+        look_again(monkeypatch)
+        for name, value in self.environ.items():
+            monkeypatch.setenv(name, value)
 
     def _start_bus(self):
         # a bus that starts nothing by itself: no prompter, and no second keyring

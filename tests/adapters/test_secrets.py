@@ -3,6 +3,8 @@
 import contextlib
 import signal
 import stat
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,7 +13,7 @@ import pytest
 
 from contracts.secrets_contract import SecretsContract
 from fakes import FakeSecrets
-from keyrings import PASSWORD, Session, lacking, need
+from keyrings import PASSWORD, Session, lacking, look_again, need
 from skep.adapters.secrets import FileSecrets, HomeSecrets, KeyringSecrets
 from skep.core.errors import SecretsError, StorageError
 
@@ -29,24 +31,11 @@ def session(tmp_path_factory):
 
 
 @pytest.fixture
-def forgetful(monkeypatch):
-    """The keyring library looks around once in a process; here it looks again."""
-
-    def look_again():
-        monkeypatch.setattr(keyring.core, "_keyring_backend", None)
-        vars(keyring.backend.get_all_keyring.__wrapped__).pop("always_returns", None)
-
-    look_again()
-    yield
-    look_again()
-
-
-@pytest.fixture
-def in_session(session, forgetful, monkeypatch):
+def in_session(session, monkeypatch):
     need()
-    for name, value in session.environ.items():
-        monkeypatch.setenv(name, value)
-    return session
+    session.enter(monkeypatch)
+    yield session
+    look_again(monkeypatch)
 
 
 @pytest.fixture
@@ -98,6 +87,11 @@ def test_a_keyring_that_hangs_is_given_up_in_time_and_in_words(in_session, tmp_p
     assert secrets.get("key") is None
 
 
+def test_nothing_of_the_library_is_loaded_before_it_is_needed():
+    ask = "import sys, skep.cli.application; sys.exit('keyring' in sys.modules or 'secretstorage' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0
+
+
 # --- backends that fail
 
 
@@ -142,7 +136,8 @@ def test_a_keyring_that_keeps_nothing_is_found_out():
     assert SECRET not in raised.value.title + raised.value.hint
 
 
-def test_the_null_keyring_is_not_taken_for_one(forgetful, monkeypatch):
+def test_the_null_keyring_is_not_taken_for_one(monkeypatch):
+    look_again(monkeypatch)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     with pytest.raises(SecretsError, match="keeps no secrets"):
         KeyringSecrets("home").put("key", SECRET)

@@ -108,62 +108,6 @@ def publish(publisher, key, *, peers=(NOBODY,), index="http://127.0.0.1:9/index.
     return str(manifest)
 
 
-def test_the_life_of_an_invitation(computer, tmp_path):
-    publisher, volunteer, other = computer("publisher"), computer("volunteer"), computer("other")
-    key = publisher.told("key", "new")
-    assert key["kept"] == "keyring"
-    assert [path.name for path in publisher.home.keys_folder.iterdir()] == ["publisher.pub"]
-    assert publisher.told("key", "list")["keys"] == [publisher.told("key", "show")]
-    manifest = publish(publisher, key["key"])
-    for each in (volunteer, other):
-        each.told("project", "add", manifest)
-    assert "invited computers only" in volunteer.run("project", "show", "invited").stdout
-
-    before = sorted(volunteer.home.root.rglob("*"))
-    title = volunteer.refused("join", "invited")
-    assert title == "Invited only is for invited computers, and this one has no invitation to it."
-    new = {path.name for path in volunteer.home.root.rglob("*")} - {path.name for path in before}
-    assert new <= {"lock", "logs", "skep.log"}  # no identity, no download, no worker
-
-    peer = volunteer.told("identity")["peer_id"]
-    path = publisher.told("project", "invite", manifest, "--peer", peer, "--days", "30")["path"]
-    text = (publisher.folder / path).read_text()
-    given = tmp_path / "given"
-    given.write_text(text)
-    assert "No invitations" in volunteer.run("project", "invitations").stdout
-    accepted = volunteer.told("project", "accept", str(given))
-    assert (accepted["project"], accepted["peer"], accepted["role"]) == ("invited", peer, "trainer")
-    assert volunteer.told("project", "invitations")["invitations"] == [accepted]
-    assert not volunteer.home.secrets_folder.exists()
-
-    assert "for another computer" in other.refused("project", "accept", str(given))
-    assert "changed after it was signed" in volunteer.refused(
-        "project", "accept", spoil(tmp_path, text, "trainer", "seed")
-    )
-    assert "not valid" in volunteer.refused("project", "accept", spoil(tmp_path, text, '"role"', '"roll"'))
-    assert "cannot be read" in volunteer.refused("project", "accept", str(tmp_path / "nowhere"))
-    assert "not a peer id" in publisher.refused("project", "invite", manifest, "--peer", "me", "--days", "3")
-    stranger = computer("stranger")
-    assert "not known here" in stranger.refused("project", "accept", str(given))
-    assert "no key called publisher" in stranger.refused("project", "invite", manifest, "--peer", peer, "--days", "3")
-    stranger.told("key", "new", "--name", "mine")
-    told = stranger.refused("project", "invite", manifest, "--peer", peer, "--days", "3", "--key", "mine")
-    assert "not the project's publisher's" in told
-
-    volunteer.told("project", "decline", "invited")
-    assert volunteer.refused("project", "decline", "invited").startswith("There is no invitation")
-    assert "no invitation" in volunteer.refused("join", "invited")
-    assert publisher.refused("key", "delete").startswith("Without the key publisher nobody")
-    publisher.told("key", "delete", "--yes")
-    assert publisher.told("key", "list") == {"keys": []}
-
-
-def spoil(folder, text, old, new):
-    path = folder / "spoilt"
-    path.write_text(text.replace(old, new, 1))
-    return str(path)
-
-
 # --- a keyring that does not open
 
 
