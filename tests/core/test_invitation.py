@@ -120,6 +120,11 @@ def test_an_open_project_invites_nobody():
     assert "open to everybody" in refusal(draft, parse(raw()), PEER, "trainer", NOW, 1)
 
 
+def test_the_end_is_read_without_a_look_at_the_signature():
+    assert invitation.end_of(made().text) == NOW.replace(microsecond=0) + timedelta(days=30)
+    assert "expired" in invitation.over("Tiny").title
+
+
 def test_the_lack_of_one_is_said_with_the_way_to_get_one():
     told = missing(make_project())
     assert "this one has no invitation" in told.title

@@ -166,6 +166,16 @@ def is_good(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> 
     return True
 
 
+def end_of(text: str) -> datetime:
+    """When the invitation in `text` expires, its signature not looked at. Raises InvitationError."""
+    return read(text.encode(), lambda *_: True).expires
+
+
+def over(title: str) -> InvitationError:
+    """What to say when this computer's own invitation expires while it trains."""
+    return InvitationError(f"This computer's invitation to {title} expired, so the swarm no longer answers it.", _ASK)
+
+
 def missing(project: Project) -> InvitationError:
     """What to say where a project wants an invitation and there is none."""
     return InvitationError(
