@@ -14,6 +14,7 @@ import psutil
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
+from hivemind.averaging.allreduce import AllreduceException
 from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.p2p import P2P, P2PContext
@@ -33,8 +34,8 @@ CLIENT = 1
 PATIENCE = 60
 
 
-class DoorLeftOpen(HonestGradientAverager):
-    """A leader that takes anybody into its group; parts still come through our own door."""
+class Credulous(HonestGradientAverager):
+    """A leader that takes anybody into its group, as one among friends could be made to."""
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
@@ -42,11 +43,15 @@ class DoorLeftOpen(HonestGradientAverager):
         async for message in DecentralizedAverager.rpc_join_group(self, request, context):
             yield message
 
+
+class DoorLeftOpen(Credulous):
+    """One that does not look at its group either; parts still come through our own door."""
+
     async def _aggregate_with_group(self, group_info, min_vector_size, **kwargs):
         return await super(MembersOnly, self)._aggregate_with_group(group_info, min_vector_size, **kwargs)
 
 
-DoorLeftOpen.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
+Credulous.__name__ = DoorLeftOpen.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
 
 
 def invited(who, **options):
@@ -210,6 +215,15 @@ def test_a_stranger_gets_its_part_into_the_average_of_an_open_project_only(enter
         assert float(deserialize_torch_tensor(answer.tensor_part).mean()) == pytest.approx(-4.0)
     control.result(PATIENCE)
     assert value_of(averager) == (5.0 if open_project else 1.0)
+
+
+def test_nothing_is_sent_to_a_stranger_that_a_leader_took_into_the_group(enter, stranger):
+    averager = enter("first", 1.0, Credulous)
+    control = averager.step(wait=False, timeout=PATIENCE, allow_retries=False)
+    stranger(averager).ask(Stranger.averaged)
+    with pytest.raises(AllreduceException, match="is in the group and not invited"):
+        control.result(PATIENCE)
+    assert value_of(averager) == 1.0
 
 
 @pytest.mark.parametrize(("open_project", "messages"), [(True, 1), (False, 0)])
