@@ -31,11 +31,15 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 	$(BIN)/skep demo
 
 .PHONY: test
-test: check ## every check and the default test suites (about 15 minutes on 2 cores)
+test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) tests/adapters
 	$(PYTEST) tests/worker
 	$(PYTEST) tests/swarm tests/end_to_end
+
+.PHONY: system-packages
+system-packages: ## what the tests need of the system: installed as root, else named
+	packaging/system-packages.sh
 
 .PHONY: test-core
 test-core: $(READY) ## the pure tests alone, with their coverage: seconds

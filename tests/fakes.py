@@ -289,6 +289,43 @@ class FakeCatalogue:
         return []
 
 
+@dataclass
+class FakeSecrets:
+    """`failing` is raised by every call, as a locked keyring would."""
+
+    failing: SkepError | None = None
+    kept: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str | None:
+        self._check()
+        return self.kept.get(name)
+
+    def put(self, name: str, secret: str) -> None:
+        self._check()
+        self.kept[name] = secret
+
+    def delete(self, name: str) -> None:
+        self._check()
+        self.kept.pop(name, None)
+
+    def _check(self) -> None:
+        if self.failing:
+            raise self.failing
+
+
+@dataclass
+class FakeInvitations:
+    """Presents `text`, or raises `failing`."""
+
+    text: str = ""
+    failing: SkepError | None = None
+
+    def present(self, project: Project) -> str:
+        if self.failing:
+            raise self.failing
+        return self.text
+
+
 @dataclass(frozen=True)
 class FakeIdentity:
     path: Path = Path("/home/someone/identity.key")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import psutil
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters import control_socket, signing
 from skep.adapters.catalogue import FileCatalogue
@@ -22,11 +23,14 @@ from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
 from skep.adapters.gpu import LocalDevices
 from skep.adapters.identity import FileIdentity
+from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
 from skep.adapters.paths import Home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers
+from skep.adapters.publisher_keys import DEFAULT_NAME, PublisherKeys
+from skep.adapters.secrets import FileSecrets, HomeSecrets, KeyringSecrets
 from skep.adapters.settings_file import SettingsFile
 from skep.adapters.shard_cache import free_bytes
 from skep.adapters.shards_http import HttpShards
@@ -123,9 +127,39 @@ def check_expiry(plan: Manifest) -> None:
     manifest.check_expiry(plan, datetime.now(UTC))
 
 
-def publisher_key(home: Home) -> Path:
-    """Where this home's own publisher key lies."""
-    return home.keys_folder / "publisher.key"
+def secrets(home: Home) -> HomeSecrets:
+    """The home's secrets; the keyring is not asked yet."""
+    home.create()
+    return HomeSecrets(KeyringSecrets(str(home.root)), FileSecrets(home.secrets_folder))
+
+
+def publisher_keys(home: Home) -> PublisherKeys:
+    return PublisherKeys(home.keys_folder, secrets(home))
+
+
+def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519PrivateKey:
+    """The private key called `chosen`, or in that file; where none is chosen, the one that belongs to `public`.
+
+    Raises BadInput, SecretsError.
+    """
+    keys = publisher_keys(home)
+    known = {key.name: key for key in keys.all()}
+    if chosen is not None:
+        return keys.private(known[chosen]) if chosen in known else signing.load_private(Path(chosen))
+    fitting = [key for key in known.values() if key.public == public]
+    if fitting:
+        return keys.private(fitting[0])
+    earlier = home.keys_folder / "publisher.key"  # where skep kept a key before it used the keyring
+    return signing.load_private(earlier) if earlier.exists() else keys.private(keys.find(DEFAULT_NAME))
+
+
+def kept_invitations(home: Home) -> KeptInvitations:
+    return KeptInvitations(secrets(home), lambda: identity(home).peer_id)
+
+
+def check_invitation(home: Home, project: Project) -> None:
+    """Raises InvitationError where the project wants an invitation and this computer has no good one, SecretsError."""
+    kept_invitations(home).present(project)
 
 
 def make_key(path: Path) -> tuple[bytes, str]:
@@ -134,9 +168,10 @@ def make_key(path: Path) -> tuple[bytes, str]:
     return public, signing.key_text(public)
 
 
-def sign(path: Path, key: Path) -> Path:
-    """Sign a manifest; the signature file. Raises ManifestError, BadInput."""
-    return signing.sign_manifest(path, key)
+def sign(home: Home, path: Path, chosen: str | None) -> Path:
+    """Sign a manifest with the key called `chosen`, or in that file; the signature file. Raises BadInput, SecretsError."""
+    private = private_key(home, chosen, signing.publisher_of(path))
+    return signing.sign_with(path, private, chosen or "the key kept here")
 
 
 @contextmanager
@@ -191,6 +226,7 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         pauses=PauseFile(home.pause_file),
         identity=identity(home),
         listen_host=host,
+        invitations=kept_invitations(home),
     )
     with serve(home, engine):
         yield Parts(engine, SystemClock())

@@ -53,11 +53,16 @@ class Engine:
         identity: ports.Identity,
         notify: Callable[[Problem], None] | None = None,
         listen_host: str = "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
+        invitations: ports.Invitations | None = None,
     ) -> None:
-        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` too."""
+        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` too.
+
+        Without `invitations` only open projects can be joined.
+        """
         self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
         self._identity, self._notify, self._listen_host = identity, notify, listen_host
         self._open_ledger = open_ledger
+        self._invitations, self._invitation = invitations, ""
         self._worker = make_worker(self.post)
         self._ledger: ports.Ledger
         self._inbox: queue.Queue[m.Message] = queue.Queue(maxsize=INBOX)
@@ -209,6 +214,7 @@ class Engine:
     def _carry_out(self, effect: m.Effect) -> None:  # noqa: C901 - one arm per effect, each a single call
         match effect:
             case m.FetchIndex(project=project):
+                self._present(project)
                 self._shards.fetch_index(project, lambda message: self.post(_of(project, message)))
             case m.StartWorker():
                 self._worker.start(launch.complete(effect, self._facts(effect.project)))
@@ -258,7 +264,12 @@ class Engine:
                 self.post(m.ProblemArose(problem))
 
     def _facts(self, project: Project) -> launch.LaunchFacts:
-        return launch.LaunchFacts(str(self._identity.path), self._ledger.position(project.id), self._listen_host)
+        position = self._ledger.position(project.id)
+        return launch.LaunchFacts(str(self._identity.path), position, self._listen_host, self._invitation)
+
+    def _present(self, project: Project) -> None:
+        """Get out the invitation, where the project wants one: without it nothing is attempted. Raises SkepError."""
+        self._invitation = self._invitations.present(project) if self._invitations else ""
 
     def _lose(self, effect: m.LosePending) -> None:
         pending = {each.id: each for each in self._snapshot.account.pending}

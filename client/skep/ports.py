@@ -117,6 +117,26 @@ class Identity(Protocol):
         """base58 libp2p peer id."""
 
 
+class SecretStore(Protocol):
+    """Small secrets by name, kept where other users and programs that merely read files cannot get at them."""
+
+    def get(self, name: str) -> str | None:
+        """None when there is none of that name. Raises SkepError when the store cannot be asked."""
+
+    def put(self, name: str, secret: str) -> None:
+        """Keep it, in place of an earlier one. Raises SkepError, and then it is not kept."""
+
+    def delete(self, name: str) -> None:
+        """Forget it; nothing happens when there is none. Raises SkepError."""
+
+
+class Invitations(Protocol):
+    """What this computer was given to take part in projects that are not open."""
+
+    def present(self, project: Project) -> str:
+        """The text of a good invitation to the project, "" where it needs none. Raises SkepError."""
+
+
 class Devices(Protocol):
     def list(self) -> Sequence[Device]:
         """Everything found, usable or with the reason why not. Never raises."""

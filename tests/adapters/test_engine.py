@@ -13,6 +13,7 @@ import pytest
 from fakes import (
     FakeClock,
     FakeIdentity,
+    FakeInvitations,
     FakeLedger,
     FakePauses,
     FakeSettings,
@@ -24,7 +25,7 @@ from fakes import (
     make_project,
 )
 from skep.core import messages as m
-from skep.core.errors import SettingsError, SkepError, StorageError
+from skep.core.errors import InvitationError, SettingsError, SkepError, StorageError
 from skep.core.model import Contribution, ContributionState, Evaluation, PauseState, Phase, Problem, Tally
 from skep.core.snapshot import Snapshot
 from skep.engine import INBOX, OUR_OWN, Engine
@@ -44,6 +45,7 @@ class House:
     shards: FakeShards = field(default_factory=FakeShards)
     settings: FakeSettings = field(default_factory=FakeSettings)
     pauses: FakePauses = field(default_factory=FakePauses)
+    invitations: FakeInvitations = field(default_factory=FakeInvitations)
     on_start: tuple[m.Message, ...] = (make_joined(),)
     told: list[tuple[m.Message, Snapshot]] = field(default_factory=list)
     notified: list[Problem] = field(default_factory=list)
@@ -60,6 +62,7 @@ class House:
             pauses=self.pauses,
             identity=FakeIdentity(),
             notify=self.notified.append,
+            invitations=self.invitations,
         )
         self.engine.observe(self.observe)
 
@@ -310,6 +313,24 @@ def test_what_is_pending_is_told_as_lost_even_when_the_ledger_refuses(house: Hou
     house.engine.post(m.ContributionPending("c1", 3, 8))
     house.quit()
     assert [lost.id for lost in house.saw(m.ContributionLost)] == ["c1"]
+
+
+def test_an_invitation_goes_to_the_worker(make_house: Callable[..., House]):
+    house = make_house(invitations=FakeInvitations("{signed}"))
+    house.train()
+    assert house.worker.starts[0].invitation == "{signed}"
+
+
+def test_without_an_invitation_nothing_is_attempted(make_house: Callable[..., House]):
+    missing = InvitationError("This computer has no invitation.", "Ask for one.")
+    house = make_house(invitations=FakeInvitations(failing=missing))
+    house.engine.start()
+    house.engine.post(m.Join(PROJECT))
+    house.wait(lambda: house.saw(m.IndexFailed))
+    house.wait_phase(Phase.IDLE)
+    assert house.notified == [missing.problem]
+    assert house.shards.held == []
+    assert house.worker.starts == []
 
 
 def test_an_index_that_cannot_be_asked_for_is_a_failed_join(house: House, monkeypatch: pytest.MonkeyPatch):

@@ -2,8 +2,9 @@ import stat
 
 import pytest
 
-from skep.adapters.identity import FileIdentity, base58, key_of, protobuf_key, varint
+from skep.adapters.identity import FileIdentity, key_of
 from skep.core.errors import StorageError
+from skep.core.peer_id import protobuf_key
 
 
 def test_the_identity_is_made_once_and_kept_private(tmp_path):
@@ -40,8 +41,3 @@ def test_an_identity_that_cannot_be_written_is_said(tmp_path):
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 300, 20_000])
 def test_the_key_message_is_read_back(size):
     assert key_of(protobuf_key(b"k" * size)) == b"k" * size
-
-
-def test_known_encodings():
-    assert varint(300) == b"\xac\x02"
-    assert base58(b"hello world") == "StV1DL6CwTryKyV"

@@ -12,8 +12,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-from skep.adapters.identity import FileIdentity, protobuf_key
+from skep.adapters.identity import FileIdentity
 from skep.core.errors import StorageError
+from skep.core.peer_id import protobuf_key
 
 RACERS = 6
 

@@ -73,7 +73,7 @@ def test_the_signature_is_verified_before_anything_is_parsed(manifest):
 
 
 def test_a_signature_of_something_else_never_passes(tmp_path, manifest):
-    private = signing._load_private(tmp_path / "publisher.key")
+    private = signing.load_private(tmp_path / "publisher.key")
     unprefixed = base64.b64encode(private.sign(manifest.read_bytes())).decode()
     body = json.loads(signing.signature_path(manifest).read_text()) | {"signature": unprefixed}
     signing.signature_path(manifest).write_text(json.dumps(body))
@@ -84,7 +84,7 @@ def test_a_signature_of_something_else_never_passes(tmp_path, manifest):
 def test_a_signature_by_another_key_than_the_publishers_is_refused(tmp_path, manifest):
     other = tmp_path / "other.key"
     public = signing.make_key(other)
-    sign = signing._load_private(other).sign(signing.PREFIX + manifest.read_bytes())
+    sign = signing.load_private(other).sign(signing.PREFIX + manifest.read_bytes())
     body = {"format": 1, "key": signing.key_text(public), "signature": base64.b64encode(sign).decode()}
     signing.signature_path(manifest).write_text(json.dumps(body))
     with pytest.raises(ManifestError, match="signed by another key than its publisher's"):

@@ -11,7 +11,7 @@ def test_every_field_of_the_start_message_has_one_source():
     wanted = m.StartWorker(
         make_project(), make_index(), ("/ip4/1.2.3.4/tcp/9",), share=0.5, device="cuda:1", threads=3, port=4001
     )
-    facts = LaunchFacts(identity_path="/home/identity.key", position=70, listen_host="127.0.0.1")
+    facts = LaunchFacts(identity_path="/home/identity.key", position=70, listen_host="127.0.0.1", invitation="{}")
     assert complete(wanted, facts) == m.StartTraining(
         manifest="{}",
         index=make_index(),
@@ -23,4 +23,5 @@ def test_every_field_of_the_start_message_has_one_source():
         device="cuda:1",
         threads=3,
         position=70,
+        invitation="{}",
     )

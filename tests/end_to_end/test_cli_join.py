@@ -97,8 +97,10 @@ def test_the_life_of_a_manifest_from_key_to_catalogue(home, publisher, tmp_path)
 
 
 def test_a_key_is_never_overwritten(home, tmp_path):
-    assert skep(home, "key", "new").returncode == 0
-    assert_one_calm_sentence(skep(home, "key", "new"), 2)
+    assert skep(home, "key", "new", "--unencrypted-file").returncode == 0
+    assert_one_calm_sentence(skep(home, "key", "new", "--unencrypted-file"), 2)
+    assert skep(home, "key", "new", "--out", str(tmp_path / "my.key")).returncode == 0
+    assert_one_calm_sentence(skep(home, "key", "new", "--out", str(tmp_path / "my.key")), 2)
 
 
 def spoil_nothing(manifest):

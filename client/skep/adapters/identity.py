@@ -1,12 +1,10 @@
 """This computer's libp2p identity: an RSA key made once, in the file format hivemind's p2pd reads.
 
-The peer id is computed here, so that the front ends need no hivemind. Sources: the libp2p specification "Peer IDs and
-Keys" (protobuf messages PrivateKey and PublicKey, sha2-256 multihash, base58btc).
+It must not be sent or logged: the key never leaves this computer.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from pathlib import Path
@@ -17,11 +15,11 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from skep.adapters.atomic import atomic_create
 from skep.core.errors import StorageError
+from skep.core.peer_id import peer_id_of, protobuf_key
 
 RSA_BITS: Final = 2048
 KEY_LIMIT: Final = 16 * 1024
 OWNER_ONLY: Final = 0o600
-BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
 class FileIdentity:
@@ -41,7 +39,7 @@ class FileIdentity:
         """base58 libp2p peer id. Raises StorageError as `path` does."""
         public = self._key().public_key()
         der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-        return base58(multihash(protobuf_key(der)))
+        return peer_id_of(der)
 
     def _key(self) -> rsa.RSAPrivateKey:
         try:
@@ -85,11 +83,6 @@ def _load(raw: bytes, path: Path) -> rsa.RSAPrivateKey:
     return key
 
 
-def protobuf_key(der: bytes) -> bytes:
-    """A protobuf message {1: key type RSA (0), 2: data}."""
-    return b"\x08\x00\x12" + varint(len(der)) + der
-
-
 def key_of(raw: bytes) -> bytes:
     """The data of such a message. Raises ValueError."""
     if not raw.startswith(b"\x08\x00\x12"):
@@ -103,27 +96,3 @@ def key_of(raw: bytes) -> bytes:
     if len(data) != length:
         raise ValueError("a truncated key message")
     return data
-
-
-def varint(number: int) -> bytes:
-    """Protobuf's variable-length integer."""
-    parts = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
-        parts.append(number & 0x7F | 0x80)
-        number >>= 7
-    parts.append(number)
-    return bytes(parts)
-
-
-def multihash(data: bytes) -> bytes:
-    """sha2-256 as a multihash: code 0x12, length 32."""
-    return b"\x12\x20" + hashlib.sha256(data).digest()
-
-
-def base58(data: bytes) -> str:
-    """base58btc. A multihash never begins with a zero byte, so there is no padding to keep."""
-    number, digits = int.from_bytes(data, "big"), ""
-    while number:
-        number, rest = divmod(number, 58)
-        digits = BASE58[rest] + digits
-    return digits

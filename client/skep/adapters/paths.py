@@ -53,6 +53,10 @@ class Home:
         return self.root / "keys"
 
     @property
+    def secrets_folder(self) -> Path:
+        return self.root / "secrets"
+
+    @property
     def cache_folder(self) -> Path:
         return self.root / "cache"
 

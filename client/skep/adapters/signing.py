@@ -48,7 +48,7 @@ def make_key(path: Path) -> bytes:
         atomic_create(path, content, mode=0o600)
         if path.read_bytes() != content:
             raise BadInput(f"There is a key at {path} already.", "Keep it, or choose another place with --out.")
-        atomic_write(path.with_name(path.name + PUBLIC_SUFFIX), _public_text(public), mode=0o644)
+        atomic_write(path.with_name(path.name + PUBLIC_SUFFIX), public_text(public), mode=0o644)
     except OSError as error:
         raise StorageError(
             f"The key cannot be written to {path}: {error.strerror or error}.", "Choose another place with --out."
@@ -59,7 +59,7 @@ def make_key(path: Path) -> bytes:
 def ensure_key(path: Path) -> bytes:
     """The public key of the key file at `path`, made if it is missing."""
     there = os.path.exists(path)  # noqa: PTH110 - says no where Path.exists raises
-    return _load_private(path).public_key().public_bytes_raw() if there else make_key(path)
+    return load_private(path).public_key().public_bytes_raw() if there else make_key(path)
 
 
 def key_text(public: bytes) -> str:
@@ -67,7 +67,8 @@ def key_text(public: bytes) -> str:
     return KEY_PREFIX + base64.b64encode(public).decode()
 
 
-def _public_text(public: bytes) -> bytes:
+def public_text(public: bytes) -> bytes:
+    """What lies in the file beside a private key, for people."""
     return f"{key_text(public)}\nfingerprint {fingerprint(public)}\n".encode()
 
 
@@ -84,13 +85,25 @@ def signature_path(manifest: Path) -> Path:
 
 
 def sign_manifest(path: Path, key: Path) -> Path:
-    """Sign the manifest at `path`, which must parse and carry this key; returns the signature file. Raises BadInput."""
-    private = _load_private(key)
+    """Sign the manifest at `path` with the key file; as `sign_with`."""
+    return sign_with(path, load_private(key), str(key))
+
+
+def publisher_of(path: Path) -> bytes:
+    """The public key that the manifest at `path` names, its signature not looked at. Raises ManifestError."""
+    return parse(read_capped(path, MANIFEST_BYTES_LIMIT)).publisher.key
+
+
+def sign_with(path: Path, private: Ed25519PrivateKey, named: str) -> Path:
+    """Sign the manifest at `path`, which must parse and carry this key; returns the signature file.
+
+    `named` is what the key is called in sentences. Raises BadInput.
+    """
     public = private.public_key().public_bytes_raw()
     raw = read_capped(path, MANIFEST_BYTES_LIMIT)
     if parse(raw).publisher.key != public:
         raise ManifestError(
-            f"The manifest {path} names another publisher key than {key}.",
+            f"The manifest {path} names another publisher key than {named}.",
             f'Set its publisher.key to "{key_text(public)}".',
         )
     signature = base64.b64encode(private.sign(PREFIX + raw)).decode()
@@ -166,7 +179,8 @@ def _bad_signature_file(phrase: str) -> SkepError:
     )
 
 
-def _load_private(path: Path) -> Ed25519PrivateKey:
+def load_private(path: Path) -> Ed25519PrivateKey:
+    """The private key in a key file. Raises BadInput."""
     try:
         with path.open("rb") as file:
             raw = base64.b64decode(file.read(KEY_FILE_LIMIT).strip(), validate=True)

@@ -38,6 +38,7 @@ def _join(context: Context, arguments: argparse.Namespace) -> int:
     seeds = spelled.addresses(context.environ.get("SKEP_PEERS", ""))
     with bootstrap.hold(context.home):
         project = known(context, arguments.project)
+        bootstrap.check_invitation(context.home, project)
         remarks(context, project)
         join, ending = Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
         with bootstrap.build(context.home, join) as parts, Interrupts() as interrupts:

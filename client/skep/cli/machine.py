@@ -55,5 +55,7 @@ def _now(device: Device) -> str:
 
 def _identity(context: Context, _arguments: argparse.Namespace) -> int:
     identity = bootstrap.identity(context.home)
-    context.terminal.show({"peer_id": identity.peer_id, "path": str(identity.path)}, [identity.peer_id])
+    body = {"peer_id": identity.peer_id, "path": str(identity.path)}
+    context.terminal.note("A project's publisher invites this computer by it:")
+    context.terminal.show(body, [identity.peer_id])
     return 0

@@ -14,6 +14,7 @@ from skep.core.manifest import Manifest
 from skep.core.manifest_warnings import warnings
 
 _BADGE = {Verdict.FITS: "Fits.", Verdict.FITS_GENTLY: "Fits gently.", Verdict.TOO_BIG: ""}
+_MEMBERS = {"open": "everybody", "invited": "invited computers only; skep project accept keeps your invitation"}
 _TONES = {Verdict.FITS: Tone.LEAF, Verdict.FITS_GENTLY: Tone.HONEY, Verdict.TOO_BIG: Tone.EMBER}
 
 
@@ -52,6 +53,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     rows = [
         ("Published by", f"{manifest.publisher.name}, {manifest.fingerprint}"),
         ("Revision", f"{manifest.revision}, valid until {manifest.expires:%Y-%m-%d}"),
+        ("Open to", _MEMBERS[manifest.membership]),
         ("Licence", manifest.license),
         ("Homepage", manifest.homepage),
         ("Model", f"{manifest.recipe.model.type}, {words.number(parameters_of(manifest))} parameters"),

@@ -1,4 +1,4 @@
-"""The verbs about projects: `projects`, `project add`, `project show`, `project verify` and `project sign`."""
+"""The verbs about projects: `projects`, `project add`, `show`, `verify` and `sign`, and those about invitations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skep import bootstrap
-from skep.cli import permission
+from skep.cli import invitations, permission
 from skep.cli.join import is_source
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
@@ -31,7 +31,8 @@ def add(verbs: Verbs) -> None:
     verify.add_argument("project", metavar=_NAME, help="the path of a manifest, or a known project")
     sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
     sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
-    sign.add_argument("--key", metavar="FILE", type=Path, help="the key (the one that skep key new makes)")
+    sign.add_argument("--key", metavar="NAME|FILE", help="the key (the one that the manifest names)")
+    invitations.add_to(group)
 
 
 def _list(context: Context, _arguments: argparse.Namespace) -> int:
@@ -94,7 +95,6 @@ def _manifest(context: Context, name: str) -> Manifest:
 
 
 def _sign(context: Context, arguments: argparse.Namespace) -> int:
-    key = arguments.key or bootstrap.publisher_key(context.home)
-    signature = bootstrap.sign(arguments.file, key)
+    signature = bootstrap.sign(context.home, arguments.file, arguments.key)
     context.terminal.show({"signature": str(signature)}, [f"Signed: {signature}"])
     return 0

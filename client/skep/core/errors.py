@@ -7,11 +7,13 @@ It must not know where an error came from: adapters translate foreign exceptions
     SkepError                 something failed; exit code 1
     ├── BadInput              what the user or a project handed us is wrong; exit code 2
     │   ├── ManifestError     a manifest is missing, unsigned, tampered, expired or asks for the impossible
-    │   └── SettingsError     a setting or the settings file is wrong
+    │   ├── SettingsError     a setting or the settings file is wrong
+    │   └── InvitationError   an invitation is missing, expired, tampered, or somebody else's
     ├── DoesNotFit            this computer cannot carry the project
     ├── SwarmError            the swarm cannot be reached, or does not give us its state
     ├── DataError             training data cannot be fetched or is not what was promised
     ├── StorageError          the disk is full, or a file of ours cannot be read or written
+    ├── SecretsError          the system's keyring is locked, absent, or refuses
     ├── AlreadyRunning        another skep holds this home
     └── NotRunning            no skep is running in this home
 """
@@ -51,6 +53,10 @@ class SettingsError(BadInput):
     pass
 
 
+class InvitationError(BadInput):
+    pass
+
+
 class DoesNotFit(SkepError):
     pass
 
@@ -64,6 +70,10 @@ class DataError(SkepError):
 
 
 class StorageError(SkepError):
+    pass
+
+
+class SecretsError(SkepError):
     pass
 
 

@@ -11,12 +11,13 @@ from skep.core.messages import StartTraining, StartWorker
 class LaunchFacts:
     """What the session cannot know: where the identity lies, how far the data was read, which address to listen on.
 
-    `position` counts samples drawn before; `listen_host` is an IPv4 address.
+    `position` counts samples drawn before; `listen_host` is an IPv4 address; `invitation` is as in StartTraining.
     """
 
     identity_path: str
     position: int
     listen_host: str
+    invitation: str = ""
 
 
 def complete(wanted: StartWorker, facts: LaunchFacts) -> StartTraining:
@@ -32,4 +33,5 @@ def complete(wanted: StartWorker, facts: LaunchFacts) -> StartTraining:
         device=wanted.device,
         threads=wanted.threads,
         position=facts.position,
+        invitation=facts.invitation,
     )

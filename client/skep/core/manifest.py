@@ -140,7 +140,7 @@ MANIFEST: Final = Object(
         "homepage": WebAddress(empty=True),
         "license": Text(80),
         "expires": Moment(),
-        "membership": Choice(("open",), ("invited",)),
+        "membership": Choice(("open", "invited")),
         "peers": Several(PeerAddress(), 1, 64),
         "recipe": RECIPE,
         "optimizer": OPTIMIZER,

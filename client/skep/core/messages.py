@@ -250,7 +250,7 @@ class StartTraining:
 
     `share` 0..1; `threads` 0 means chosen by the worker; `device` "" means the best usable one;
     `listen` are multiaddresses to listen on; `run_folder` is private and short (unix sockets live there), made and
-    filled in by whoever starts the process.
+    filled in by whoever starts the process. `invitation` is the text of this peer's invitation, "" for an open project.
     """
 
     manifest: str
@@ -264,6 +264,7 @@ class StartTraining:
     threads: int = 0
     position: int = 0
     nice: int = 10
+    invitation: str = ""
 
 
 @dataclass(frozen=True)

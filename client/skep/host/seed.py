@@ -15,6 +15,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from skep.core.manifest import parse
 from skep.worker import processes
 
 
@@ -37,17 +38,27 @@ def main() -> None:
 
 
 def serve(arguments: argparse.Namespace) -> None:
-    """Start the DHT node, tell its addresses, and return when stdin ends."""
+    """Start the DHT node, tell its addresses, and return when stdin ends. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
     from hivemind.p2p import P2P  # noqa: PLC0415
 
+    from skep.worker.membership import Membership, guarded  # noqa: PLC0415
+
     P2P._UNIX_SOCKET_PREFIX = f"/unix{arguments.run_folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
-    dht = hivemind.DHT(
-        start=True,
-        host_maddrs=[f"/ip4/{arguments.host}/tcp/{arguments.port}"],
-        identity_path=str(arguments.identity),
-        startup_timeout=60.0,
-    )
+    membership = None
+    if arguments.invitation:
+        manifest = parse(arguments.manifest.read_bytes())
+        membership = Membership(manifest, arguments.invitation.read_text(), arguments.identity)
+    with guarded(membership) as guard:
+        dht = hivemind.DHT(
+            start=True,
+            host_maddrs=[f"/ip4/{arguments.host}/tcp/{arguments.port}"],
+            identity_path=str(arguments.identity),
+            startup_timeout=60.0,
+            **guard,
+        )
+    if membership:
+        membership.publish(dht)
     print(json.dumps({"addresses": [str(address) for address in dht.get_visible_maddrs()]}), flush=True)  # noqa: T201 - the protocol
     sys.stdin.read()
 
@@ -58,7 +69,12 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--run-folder", type=Path, required=True)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
-    return parser.parse_args()
+    parser.add_argument("--manifest", type=Path, help="of the project, when it is for invited peers")
+    parser.add_argument("--invitation", type=Path, help="this peer's, of the role seed; needs --manifest")
+    arguments = parser.parse_args()
+    if arguments.invitation and not arguments.manifest:
+        parser.error("--invitation needs --manifest")
+    return arguments
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils.asyncio import achain, as_aiter
 
 from skep.core.errors import SwarmError
+from skep.worker.members import MembersOnly
 from skep.worker.rounds import RoundFacts
 
 ROUNDING: Final = 1e-5
@@ -126,7 +127,7 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
     )
 
 
-class HonestGradientAverager(HonestRounds, GradientAverager):
+class HonestGradientAverager(MembersOnly, HonestRounds, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
@@ -158,7 +159,7 @@ class HonestGradientAverager(HonestRounds, GradientAverager):
             gradient.zero_()
 
 
-class CheckedStateAverager(HonestRounds, TrainingStateAverager):
+class CheckedStateAverager(MembersOnly, HonestRounds, TrainingStateAverager):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     def load_checked(self, within: float) -> int | None:

@@ -24,6 +24,7 @@ from skep.worker import device, network
 from skep.worker.data import Samples
 from skep.worker.link import Link
 from skep.worker.loop import HELD_OUT_SAMPLES, TrainingLoop, hear_data
+from skep.worker.membership import membership_of
 from skep.worker.optimizer import SwarmOptimizer
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
@@ -54,6 +55,7 @@ class Joining:
             chosen = device.pick(self._start.device, self._manifest.precision)
             self._pace.stopwatch = chosen.stopwatch
             device.set_threads(self._start.threads)
+            membership = membership_of(self._start, self._manifest)
             peer_id = PeerID.from_identity(Path(self._start.identity_path).read_bytes())
             samples = self._open_data(str(peer_id))
         with self._stage(Stage.DATA):
@@ -61,11 +63,13 @@ class Joining:
         with self._stage(Stage.PEERS):
             traffic = Traffic.fresh()
             watch_streams(traffic)
-            dht = network.reach(self._start, self._manifest.peers)
+            dht = network.reach(self._start, self._manifest.peers, membership)
         with self._stage(Stage.WARM_UP), within_memory(self._manifest.title, chosen.name):
             step_batch = step_batch_for(self._manifest.sync.target_batch_size)
             trainer = Trainer(self._manifest, chosen)
-            optimizer = SwarmOptimizer(self._manifest, dht, trainer.parameters, step_batch, self._rounds)
+            optimizer = SwarmOptimizer(
+                self._manifest, dht, trainer.parameters, step_batch, self._rounds, membership=membership
+            )
             self._introduce(optimizer.tracker.withdraw)
             os.nice(self._start.nice)  # after the network's processes were forked: they must stay quick
             micro_batch = trainer.fit_micro_batch(step_batch)

@@ -18,6 +18,7 @@ from hivemind.p2p import P2P
 
 from skep.core.errors import SwarmError
 from skep.core.messages import StartTraining
+from skep.worker.membership import Membership, guarded
 
 DIAL_SECONDS: Final = 5.0
 START_SECONDS: Final = 60.0
@@ -35,7 +36,7 @@ class Seed:
     failure: str = ""
 
 
-def reach(start: StartTraining, peers: Sequence[str]) -> hivemind.DHT:
+def reach(start: StartTraining, peers: Sequence[str], membership: Membership | None = None) -> hivemind.DHT:
     """Start the DHT and connect it to the swarm through any of `peers`.
 
     Raises SwarmError that names every seed that was tried and what happened.
@@ -52,17 +53,22 @@ def reach(start: StartTraining, peers: Sequence[str]) -> hivemind.DHT:
             "Another address can be given in SKEP_PEERS.",
         )
     try:
-        return hivemind.DHT(
-            initial_peers=alive,
-            start=True,
-            host_maddrs=list(start.listen),
-            identity_path=start.identity_path,
-            check_if_identity_free=False,  # one worker per home is ensured by the engine's lock; the check costs seconds
-            startup_timeout=START_SECONDS,
-            client_mode=False,
-        )
+        with guarded(membership) as guard:
+            dht = hivemind.DHT(
+                initial_peers=alive,
+                start=True,
+                host_maddrs=list(start.listen),
+                identity_path=start.identity_path,
+                check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
+                startup_timeout=START_SECONDS,
+                client_mode=False,
+                **guard,
+            )
     except (FutureTimeout, Exception) as error:
         raise _not_joined(error, alive) from error
+    if membership:
+        membership.publish(dht)
+    return dht
 
 
 def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:

@@ -26,6 +26,7 @@ from skep.worker import compression
 from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
 from skep.worker.guarded import optimizer_factory
 from skep.worker.low_rank import LowRankGradientAverager
+from skep.worker.membership import Membership
 from skep.worker.rounds import Round, Rounds
 from skep.worker.tracker import PoliteTracker, Presence
 
@@ -48,10 +49,17 @@ class SwarmOptimizer(hivemind.Optimizer):
     scheduled_state: StepControl | None
 
     def __init__(
-        self, manifest: Manifest, dht: hivemind.DHT, parameters: list[Any], step_batch: int, rounds: Rounds
+        self,
+        manifest: Manifest,
+        dht: hivemind.DHT,
+        parameters: list[Any],
+        step_batch: int,
+        rounds: Rounds,
+        *,
+        membership: Membership | None = None,
     ) -> None:
         sync = manifest.sync
-        self._rounds = rounds
+        self._rounds, self._membership = rounds, membership
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
         # what hivemind hands to the state averager alone, when it is asked to
         shared = {
@@ -82,7 +90,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             grad_compression=compression.of_round(sync.grad_compression, threshold),
             state_averaging_compression=compression.of_round(sync.state_compression, threshold),
             load_state_compression=compression.of_load(sync.load_compression, threshold),
-            grad_averager_factory=gradient_averager(sync.powersgd, shared),
+            grad_averager_factory=gradient_averager(sync.powersgd, shared | {"membership": membership}),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
@@ -112,6 +120,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             next_chunk_timeout=self.next_chunk_timeout,
             client_mode=self.client_mode,
             auxiliary=self.auxiliary,
+            membership=self._membership,
             start=True,
             **kwargs,
         )

@@ -14,8 +14,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Final, NoReturn
 
+from skep.core import invitation, manifest
 from skep.core.messages import (
     FinishTraining,
     SetShare,
@@ -59,12 +62,24 @@ class Volunteer:
 
     def run(self) -> None:
         """Join and train until told to stop or finish. Raises SkepError; the caller departs afterwards."""
+        self._leave_when_uninvited()
         # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
         from skep.worker.joining import Joining  # noqa: PLC0415
 
         loop = Joining(self._start, self._link, self._rounds, self._pace, self._introduce).run()
         self._trains = True
         loop.run(self._stop, self._finish)
+
+    def _leave_when_uninvited(self) -> None:
+        """Leave when the invitation expires: from then on no peer answers. Raises SkepError for a damaged one."""
+        if not self._start.invitation:
+            return
+        title = manifest.parse(self._start.manifest.encode()).title
+        left = invitation.end_of(self._start.invitation) - datetime.now(UTC)
+        over = partial(self.fail, invitation.over(title).problem, retry=False)
+        timer = threading.Timer(max(0.0, left / timedelta(seconds=1)), over)
+        timer.daemon = True
+        timer.start()
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread departs, or the calling one does in its place."""

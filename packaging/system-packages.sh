@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# The programs that skep's tests talk to and that no Python package brings. As root on Debian or Ubuntu they are
+# installed, elsewhere the line to run is printed; then the tests that need one say so.
+set -eu
+
+PACKAGES=(
+  dbus          # a private session bus
+  gnome-keyring # the Secret Service
+)
+
+missing=()
+for package in "${PACKAGES[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+test ${#missing[@]} -gt 0 || exit 0
+
+if test "$(id -u)" -eq 0 && command -v apt-get >/dev/null; then
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update -qq
+  exec apt-get install -y -qq --no-install-recommends "${missing[@]}"
+fi
+echo "Some tests need programs that are not installed. On Debian or Ubuntu:"
+echo "  sudo apt-get install --no-install-recommends ${missing[*]}"

@@ -1,0 +1,42 @@
+"""A project for invited peers, and the invitations to it: real keys, identities in files of the test's own."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from manifests import raw
+from skep.adapters.identity import FileIdentity
+from skep.core.invitation import Invitation
+from skep.core.manifest import parse
+
+
+class Project:
+    """A manifest with `membership: invited`, and its publisher's key."""
+
+    def __init__(self, **changes):
+        self.key = Ed25519PrivateKey.generate()
+        self.public = self.key.public_key().public_bytes_raw()
+        text = "ed25519:" + base64.b64encode(self.public).decode()
+        self.manifest = parse(raw(membership="invited", publisher__key=text, **changes))
+
+    def invite(self, peer, role="trainer", days=1.0, since=0.0, **changes):
+        """The text of an invitation from `since` days ago for `days` days."""
+        issued = (datetime.now(UTC) - timedelta(days=since)).replace(microsecond=0)
+        fields = {
+            "project": self.manifest.id,
+            "publisher": self.public,
+            "peer": peer,
+            "role": role,
+            "issued": issued,
+            "expires": issued + timedelta(days=days),
+        }
+        plain = Invitation(**fields | changes)
+        return Invitation(**vars(plain) | {"signature": self.key.sign(plain.signed_bytes)}).text
+
+
+def identity(folder, name):
+    """A new libp2p identity in a file."""
+    made = FileIdentity(folder / f"{name}.id")
+    assert made.peer_id
+    return made

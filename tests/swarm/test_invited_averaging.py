@@ -1,0 +1,231 @@
+"""What a stranger may ask of an averager directly, by its address: all of it in an open project, nothing in ours.
+
+The stranger is not in the DHT. It knows where the peer listens, the run id and how hivemind speaks.
+"""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import AsyncIterator  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+
+import hivemind
+import psutil
+import pytest
+import torch
+from hivemind.averaging import DecentralizedAverager
+from hivemind.averaging.allreduce import AllreduceException
+from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
+from hivemind.optim.grad_averager import GradientAverager
+from hivemind.p2p import P2P, P2PContext
+from hivemind.proto import averaging_pb2
+from hivemind.utils import MSGPackSerializer, get_dht_time
+
+from invitations import Project, identity
+from skep.worker.averagers import HonestGradientAverager
+from skep.worker.members import MembersOnly
+from skep.worker.membership import Membership, guarded
+
+PROJECT = Project()
+PREFIX = "invited"
+SIZE = 1000
+CLIENT = 1
+"""hivemind's AveragingMode for a peer that sends parts and reduces none."""
+PATIENCE = 60
+
+
+class Credulous(HonestGradientAverager):
+    """A leader that takes anybody into its group, as one among friends could be made to."""
+
+    async def rpc_join_group(
+        self, request: averaging_pb2.JoinRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        async for message in DecentralizedAverager.rpc_join_group(self, request, context):
+            yield message
+
+
+class DoorLeftOpen(Credulous):
+    """One that does not look at its group either; parts still come through our own door."""
+
+    async def _aggregate_with_group(self, group_info, min_vector_size, **kwargs):
+        return await super(MembersOnly, self)._aggregate_with_group(group_info, min_vector_size, **kwargs)
+
+
+Credulous.__name__ = DoorLeftOpen.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
+
+
+def invited(who, **options):
+    return Membership(PROJECT.manifest, PROJECT.invite(who.peer_id, **options), who.path)
+
+
+@pytest.fixture
+def enter(private_sockets, tmp_path):
+    """Starts an averager of the project, with its DHT; without membership the project is an open one."""
+    dhts, averagers = [], []
+
+    def start(name, value=0.0, kind=HonestGradientAverager, *, open_project=False, **invitation):
+        who = identity(tmp_path, name)
+        membership = None if open_project else invited(who, **invitation)
+        seeds = [str(address) for dht in dhts for address in dht.get_visible_maddrs()]
+        with guarded(membership) as guard:
+            dhts.append(hivemind.DHT(seeds, start=True, identity_path=str(who.path), startup_timeout=PATIENCE, **guard))
+        if membership:
+            membership.publish(dhts[-1])
+        parameter = torch.nn.Parameter(torch.zeros(SIZE))
+        parameter.grad = torch.full((SIZE,), value)
+        averager = kind(
+            [parameter],
+            dht=dhts[-1],
+            prefix=PREFIX,
+            start=True,
+            reuse_grad_buffers=True,
+            min_matchmaking_time=5.0,
+            request_timeout=3.0,
+            next_chunk_timeout=4.0,
+            allreduce_timeout=20,
+            **({} if kind is GradientAverager else {"membership": membership}),
+        )
+        averager.accumulate_grads_(1)
+        averagers.append(averager)
+        return averager
+
+    yield start
+    for averager in averagers:
+        averager.kill()
+        averager.join(10)
+    for process in psutil.Process().children(recursive=True):
+        process.kill()
+    for dht in dhts:
+        dht.join(10)
+
+
+def value_of(averager):
+    with averager.get_tensors() as tensors:
+        return float(tensors[0].mean())
+
+
+def run_round(*averagers):
+    with ThreadPoolExecutor(len(averagers)) as pool:
+        controls = [averager.step(wait=False, timeout=PATIENCE) for averager in averagers]
+        return list(pool.map(lambda control: control.result(PATIENCE), controls))
+
+
+class Stranger:
+    """A libp2p peer of its own that calls an averager's handlers."""
+
+    def __init__(self, who, averager):
+        self.who, self.averager = who, averager
+
+    def ask(self, question):
+        """What `question(self, stub)` returns."""
+        # in a thread: in ours, hivemind's futures have made an event loop that nobody would close
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, asyncio.wait_for(self._ask(question), PATIENCE)).result()
+
+    async def _ask(self, question):
+        addresses = [str(address) for address in self.averager.dht.get_visible_maddrs()]
+        async with connected(self.who, addresses) as p2p:
+            return await question(self, GradientAverager.get_stub(p2p, self.averager.peer_id, namespace=PREFIX))
+
+    async def state(self, stub):
+        """How many messages of the training state arrive."""
+        return len([message async for message in await stub.rpc_download_state(averaging_pb2.DownloadRequest())])
+
+    async def part(self, stub, group_id=b"no group"):
+        """The answer to a part for that group."""
+        tensor = serialize_torch_tensor(torch.full((SIZE,), 9.0))
+
+        async def parts():
+            yield averaging_pb2.AveragingData(
+                code=averaging_pb2.PART_FOR_AVERAGING, group_id=group_id, tensor_part=tensor, weight=1.0
+            )
+
+        return await anext(aiter(await stub.rpc_aggregate_part(parts())))
+
+    async def join(self, stub):
+        """Ask until the averager looks for a group; its stream of answers, the first one read."""
+        deadline = time.monotonic() + PATIENCE / 2
+        while True:
+            request = averaging_pb2.JoinRequest(
+                schema_hash=self.averager.schema_hash,
+                expiration=get_dht_time() + PATIENCE,
+                client_mode=True,
+                gather=MSGPackSerializer.dumps([1.0e8, CLIENT, MSGPackSerializer.dumps(None)]),
+                group_key=f"{PREFIX}.0b",
+            )
+            stream = aiter(await stub.rpc_join_group(request))
+            first = await anext(stream)
+            waiting = first.code in {averaging_pb2.NOT_LOOKING_FOR_GROUP, averaging_pb2.NOT_DECLARED}
+            if not waiting or time.monotonic() > deadline:
+                return first, stream
+            await asyncio.sleep(0.05)
+
+    async def accepted(self, stub):
+        first, _ = await self.join(stub)
+        return averaging_pb2.MessageCode.Name(first.code)
+
+    async def averaged(self, stub):
+        """The answer to a part, after a group was joined."""
+        first, stream = await self.join(stub)
+        assert first.code == averaging_pb2.ACCEPTED
+        begun = await anext(stream)
+        assert begun.code == averaging_pb2.BEGIN_ALLREDUCE
+        return await self.part(stub, begun.group_id)
+
+
+@asynccontextmanager
+async def connected(who, addresses):
+    p2p = await P2P.create(initial_peers=addresses, identity_path=str(who.path))
+    try:
+        yield p2p
+    finally:
+        await p2p.shutdown()
+
+
+@pytest.fixture
+def stranger(tmp_path):
+    return lambda averager: Stranger(identity(tmp_path, "stranger"), averager)
+
+
+def test_two_invited_peers_average(enter):
+    first, second = enter("first", 1.0), enter("second", 3.0)
+    results = run_round(first, second)
+    assert (value_of(first), value_of(second)) == (2.0, 2.0)
+    assert [result.facts.heard for result in results] == [(str(second.peer_id),), (str(first.peer_id),)]
+
+
+# the averager is told to look for a group, and finds nobody else
+
+
+@pytest.mark.parametrize(("open_project", "code"), [(True, "ACCEPTED"), (False, "PROTOCOL_VIOLATION")])
+def test_a_stranger_joins_a_group_of_an_open_project_only(enter, stranger, open_project, code):
+    averager = enter("first", open_project=open_project)
+    control = averager.step(wait=False, timeout=PATIENCE)
+    assert stranger(averager).ask(Stranger.accepted) == code
+    control.cancel()
+
+
+@pytest.mark.parametrize(("open_project", "code"), [(True, "AVERAGED_PART"), (False, "PROTOCOL_VIOLATION")])
+def test_a_stranger_gets_its_part_into_the_average_of_an_open_project_only(enter, stranger, open_project, code):
+    averager = enter("first", 1.0, DoorLeftOpen, open_project=open_project)
+    control = averager.step(wait=False, timeout=PATIENCE)
+    answer = stranger(averager).ask(Stranger.averaged)
+    assert averaging_pb2.MessageCode.Name(answer.code) == code
+    if open_project:
+        assert float(deserialize_torch_tensor(answer.tensor_part).mean()) == pytest.approx(-4.0)
+    control.result(PATIENCE)
+    assert value_of(averager) == (5.0 if open_project else 1.0)
+
+
+def test_nothing_is_sent_to_a_stranger_that_a_leader_took_into_the_group(enter, stranger):
+    averager = enter("first", 1.0, Credulous)
+    control = averager.step(wait=False, timeout=PATIENCE, allow_retries=False)
+    stranger(averager).ask(Stranger.averaged)
+    with pytest.raises(AllreduceException, match="is in the group and not invited"):
+        control.result(PATIENCE)
+    assert value_of(averager) == 1.0
+
+
+@pytest.mark.parametrize(("open_project", "messages"), [(True, 1), (False, 0)])
+def test_a_stranger_loads_the_state_of_an_open_project_only(enter, stranger, open_project, messages):
+    assert stranger(enter("first", open_project=open_project)).ask(Stranger.state) == messages

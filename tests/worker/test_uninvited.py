@@ -1,0 +1,48 @@
+"""What a worker does when its own invitation runs out."""
+
+import queue
+
+import pytest
+
+from fakes import make_index
+from invitations import Project, identity
+from manifests import raw
+from skep.core.messages import StartTraining
+from skep.worker.volunteer import Volunteer
+
+SOON = 20
+
+
+class Mute:
+    """A link nobody listens at."""
+
+    def send(self, message):
+        pass
+
+
+@pytest.fixture
+def leaving(monkeypatch):
+    """What the volunteer said when it left."""
+    said = queue.SimpleQueue()
+    monkeypatch.setattr(Volunteer, "fail", lambda _self, problem, *, retry: said.put((problem.title, retry)))
+    return said
+
+
+def volunteer(text, manifest):
+    return Volunteer(StartTraining(manifest, make_index(), "", "", (), (), 1.0, invitation=text), Mute())
+
+
+def test_a_worker_leaves_for_good_when_its_invitation_expires(tmp_path, leaving):
+    text = Project().invite(identity(tmp_path, "one").peer_id, since=1, days=1 + 2 / 86_400)
+    volunteer(text, raw(membership="invited").decode())._leave_when_uninvited()
+    title, retry = leaving.get(timeout=SOON)
+    assert title == "This computer's invitation to Tiny code model expired, so the swarm no longer answers it."
+    assert not retry
+
+
+@pytest.mark.parametrize("days", [None, 3])
+def test_otherwise_it_stays(tmp_path, leaving, days):
+    text = Project().invite(identity(tmp_path, "one").peer_id, days=days) if days else ""
+    volunteer(text, raw().decode())._leave_when_uninvited()
+    with pytest.raises(queue.Empty):
+        leaving.get(timeout=0.5)
