@@ -23,7 +23,7 @@ def add(verbs: Verbs) -> None:
     verbs.verb("projects", _list, "list the projects known here")
     group = verbs.group("project", "add, show, verify or sign a project's manifest")
     adding = group.verb("add", _add, "verify a manifest and keep it, with its publisher's key")
-    adding.add_argument("source", metavar="FILE|URL", help="the manifest; its signature lies beside it")
+    adding.add_argument("source", metavar="FILE|URL|LINK", help="the manifest; its signature lies beside it")
     adding.add_argument("--consent", action="store_true", help="also when a new revision asks for more than before")
     show = group.verb("show", _show, "show what a project downloads, sends and uses, and whether it fits")
     show.add_argument("project", metavar=_NAME, help="a known project, or the path of a manifest")
