@@ -1,4 +1,4 @@
-"""The verbs about projects: `projects`, `project add`, `project show`, `project verify` and `project sign`."""
+"""The verbs about projects: `projects`, and `project add`, `show`, `verify`, `sign` and `export`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from skep.cli.terminal import table
 from skep.core.manifest import Manifest
 from skep.core.manifest_warnings import warnings
 from skep.core.model import Project
+from skep.host.exporting import SUFFIX, export, newest_checkpoint
+from skep.host.host_folder import HostFolder
 
 _NONE = "No projects yet. Add one with skep project add FILE, or start a practice swarm with skep practice."
 _NAME = "NAME|MANIFEST"
@@ -32,6 +34,9 @@ def add(verbs: Verbs) -> None:
     sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
     sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
     sign.add_argument("--key", metavar="FILE", type=Path, help="the key (the one that skep key new makes)")
+    exporting = group.verb("export", _export, "write the newest checkpoint as a model that transformers loads")
+    exporting.add_argument("source", metavar="NAME|MANIFEST|CHECKPOINT", help="a project hosted here, or a checkpoint")
+    exporting.add_argument("folder", metavar="DIR", type=Path, help="the new folder")
 
 
 def _list(context: Context, _arguments: argparse.Namespace) -> int:
@@ -97,4 +102,16 @@ def _sign(context: Context, arguments: argparse.Namespace) -> int:
     key = arguments.key or bootstrap.publisher_key(context.home)
     signature = bootstrap.sign(arguments.file, key)
     context.terminal.show({"signature": str(signature)}, [f"Signed: {signature}"])
+    return 0
+
+
+def _export(context: Context, arguments: argparse.Namespace) -> int:
+    source, folder = arguments.source, HostFolder(context.home.root / "host")
+    if source.endswith(SUFFIX):
+        checkpoint = Path(source).expanduser().absolute()
+    else:
+        checkpoint = newest_checkpoint(folder, _manifest(context, source))
+    written = export(checkpoint, arguments.folder.expanduser().absolute())
+    sentence = f"The model of epoch {written['epoch']} is in {written['folder']}."
+    context.terminal.show(written, [sentence])
     return 0

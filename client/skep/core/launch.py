@@ -32,4 +32,5 @@ def complete(wanted: StartWorker, facts: LaunchFacts) -> StartTraining:
         device=wanted.device,
         threads=wanted.threads,
         position=facts.position,
+        client_mode=wanted.client_mode,
     )

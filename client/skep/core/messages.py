@@ -96,7 +96,10 @@ class WorkerStage:
 
 @dataclass(frozen=True)
 class WorkerJoined:
-    """The worker is in the swarm. `device` is what torch confirmed, `precision` what it computes in."""
+    """The worker is in the swarm. `device` is what torch confirmed, `precision` what it computes in.
+
+    In `client_mode` it makes connections and accepts none, as behind a router.
+    """
 
     peer_id: str
     device: str
@@ -105,6 +108,7 @@ class WorkerJoined:
     step_batch: int
     micro_batch: int
     addresses: tuple[str, ...] = ()
+    client_mode: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,7 @@ class StartTraining:
 
     `share` 0..1; `threads` 0 means chosen by the worker; `device` "" means the best usable one;
     `listen` are multiaddresses to listen on; `run_folder` is private and short (unix sockets live there), made and
-    filled in by whoever starts the process.
+    filled in by whoever starts the process. `client_mode` is automatic, on or off, as in the setting.
     """
 
     manifest: str
@@ -262,6 +266,7 @@ class StartTraining:
     threads: int = 0
     position: int = 0
     nice: int = 10
+    client_mode: str = "automatic"
 
 
 @dataclass(frozen=True)
@@ -300,6 +305,7 @@ class StartWorker:
     device: str = ""
     threads: int = 0
     port: int = 0
+    client_mode: str = "automatic"
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,8 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
     from hivemind.p2p import P2P  # noqa: PLC0415
 
+    from skep.worker import reachability  # noqa: PLC0415 - before the DHT's process is forked, which runs it
+
     P2P._UNIX_SOCKET_PREFIX = f"/unix{arguments.run_folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
     dht = hivemind.DHT(
         start=True,
@@ -61,6 +63,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
         identity_path=str(arguments.identity),
         startup_timeout=60.0,
     )
+    reachability.answer_others(dht)
     tell({"addresses": [str(address) for address in dht.get_visible_maddrs()]})
     return dht
 
