@@ -48,7 +48,9 @@ def is_a(kind):
     return lambda message: isinstance(message, kind)
 
 
-def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_two_public_ones(computers, data, tmp_path):  # noqa: F811
+def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_two_public_ones(
+    computers, data, tmp_path
+):  # noqa: F811
     folder, index = data
     first, second, third = computers.add(), computers.add(), computers.add(firewall=True)
     with seed(first, make_run_folder()) as address:

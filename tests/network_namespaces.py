@@ -56,7 +56,21 @@ class Computers:
         name, address = f"{self._bridge}-{number}", f"10.77.0.{number}"
         run("ip", "netns", "add", name)
         self._names.append(name)
-        run("ip", "link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", f"p{number}", "netns", self._bridge)
+        run(
+            "ip",
+            "link",
+            "add",
+            "eth0",
+            "netns",
+            name,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            f"p{number}",
+            "netns",
+            self._bridge,
+        )
         run(*inside(self._bridge, "ip", "link", "set", f"p{number}", "master", "hub", "up"))
         run(*inside(name, "ip", "link", "set", "lo", "up"))
         run(*inside(name, "ip", "address", "add", f"{address}/24", "dev", "eth0"))
