@@ -5,8 +5,6 @@ import secrets
 import shutil
 import subprocess
 
-import pytest
-
 FIREWALL = """
 table inet router {
   chain inbound {
@@ -88,12 +86,3 @@ class Computers:
 
 def run(*command, given=None):
     subprocess.run(command, input=given, text=True, check=True, capture_output=True)
-
-
-@pytest.fixture
-def computers():
-    if reason := why_not():
-        pytest.skip(reason)
-    made = Computers()
-    yield made
-    made.close()
