@@ -6,6 +6,7 @@ publishes no progress but the one described in `swarm_records`. As a donor it st
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict
@@ -26,6 +27,8 @@ from skep.worker.recipes import RECIPES
 from skep.worker.rounds import Rounds
 
 LOAD_SECONDS: Final = 300.0
+PAUSE_SECONDS: Final = 20.0
+"""Between two downloads at least, so that a state that cannot be used is not fetched for ever at the donors' cost."""
 BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
 
@@ -50,6 +53,7 @@ class StateKeeper:
         self._kept = 0
         """The epoch whose state is on offer; 0 while there is none."""
         self._seen: Swarm | None = None
+        self._not_before = 0.0
         self._trouble = ""
 
     def restore(self) -> None:
@@ -77,17 +81,21 @@ class StateKeeper:
             self._complain(SwarmError("The seed's network process does not answer.", "skep host tries again."))
 
     def _is_due(self, swarm: Swarm) -> bool:
-        return swarm.epoch > 0 and swarm.epoch >= self._kept + (self._every if self._kept else 1)
+        wanted = self._kept + (self._every if self._kept else 1)
+        return swarm.epoch >= wanted and time.monotonic() >= self._not_before
 
     def _shine(self, swarm: Swarm) -> None:
         """Tell newcomers of our epoch exactly while nobody who trains is there to tell them."""
-        if self._kept and swarm.epoch < self._kept - 1:
+        # a trainer may be one epoch behind the state that another has just handed us
+        carried = swarm.peers > 0 and swarm.epoch >= self._kept - 1
+        if self._kept and not carried:
             self._records.light(self._kept)
         else:
             self._records.douse()
 
     def _load(self) -> None:
         """Load the newest state from the swarm, write it down, offer it. Raises SkepError."""
+        self._not_before = time.monotonic() + PAUSE_SECONDS
         try:
             epoch = self._averager.load_checked(LOAD_SECONDS)
         except FutureTimeout:
