@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from skep.core.manifest import Manifest, check_expiry
 from skep.host.file_server import FileServer
 from skep.host.host_address import announced_addresses, check_named
 from skep.host.host_folder import HostAddress, HostFolder
-from skep.host.peer_process import PeerProcess, check_port
+from skep.host.peer_process import END_SECONDS, PeerProcess, check_port
 from skep.host.served_files import served_files
 
 RESTART_SECONDS: Final = 3.0
@@ -129,11 +130,12 @@ class KeptPeer:
         self._process.ask_to_end()
 
     def end(self) -> None:
-        """Return when nothing of it is left."""
-        self.ask_to_end()
+        """Return when nothing of it is left, of one that is just being started again either."""
+        deadline = time.monotonic() + END_SECONDS
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            self.ask_to_end()
+            self._thread.join(0.05)
         self._process.end()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _live(self) -> None:
         self._listen()
