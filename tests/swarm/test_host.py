@@ -114,7 +114,8 @@ def ask(web, *names):
 
 
 def alive(processes):
-    return psutil.wait_procs(processes, timeout=0)[1]
+    """Those that run; what is only waiting for its parent to look does not."""
+    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_host_serves_its_data_and_tells_of_peers_epochs_and_checkpoints(project, hosted):

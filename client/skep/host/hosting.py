@@ -30,6 +30,7 @@ from skep.host.peer_process import END_SECONDS, PeerProcess, check_port
 from skep.host.served_files import served_files
 
 RESTART_SECONDS: Final = 3.0
+ANOTHER_PORT: Final = "End that program, or choose another with --port and put it into the manifest's peers."
 
 Report = Callable[[dict[str, Any]], None]
 """Handed an event, from any thread."""
@@ -59,7 +60,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     host = listen_host(manifest.peers)
     with contextlib.ExitStack() as started:
         started.enter_context(InstanceLock(folder.lock_file))
-        check_port(host, asked.address.port)
+        check_port(host, asked.address.port, ANOTHER_PORT)
         text = folder.root / "manifest.json"
         atomic_write(text, raw)
         web = ""

@@ -21,19 +21,19 @@ from skep.core.errors import BadInput, SwarmError
 START_SECONDS: Final = 60.0
 """How long it may take until its addresses are there; importing torch on a busy computer is most of it."""
 END_SECONDS: Final = 2.0
+ANOTHER_PORT: Final = "Choose another with --port, or leave it out for a free one."
 
 
-def check_port(host: str, port: int) -> None:
+def check_port(host: str, port: int, hint: str = ANOTHER_PORT) -> None:
     """Raise BadInput when the TCP port on this computer's address `host` is taken, or may not be used."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
+        except PermissionError:
+            raise BadInput(f"Port {port} on this computer may not be used by you.", hint) from None
         except OSError:
-            raise BadInput(
-                f"Port {port} on this computer is in use by another program.",
-                "Choose another with --port, or leave it out for a free one.",
-            ) from None
+            raise BadInput(f"Port {port} on this computer is in use by another program.", hint) from None
 
 
 class PeerProcess:
