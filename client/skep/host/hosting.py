@@ -148,7 +148,6 @@ class KeptPeer:
                     "hint": "skep host starts it again; the log in the home's host folder has the details.",
                 }
             )
-            self._process.end()
             if not self._stopping.wait(RESTART_SECONDS):
                 self._start_again()
 

@@ -46,8 +46,12 @@ class PeerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> list[str]:
-        """Returns its addresses. Raises SwarmError when it does not start; it is gone then."""
-        self._run_folder = make_run_folder()
+        """Returns its addresses; may be called again after it ended by itself.
+
+        Raises SwarmError when it does not start; it is gone then.
+        """
+        self._stop()
+        self._run_folder = self._run_folder or make_run_folder()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self._command, "--run-folder", str(self._run_folder)],
@@ -79,6 +83,12 @@ class PeerProcess:
 
     def end(self) -> None:
         """Ask it to end, and kill it when that takes too long. Nothing of it is left."""
+        self._stop()
+        if self._run_folder is not None:
+            shutil.rmtree(self._run_folder, ignore_errors=True)
+            self._run_folder = None
+
+    def _stop(self) -> None:
         if self._process is None:
             return
         self.ask_to_end()
@@ -90,5 +100,3 @@ class PeerProcess:
         if self._process.stdout is not None:
             self._process.stdout.close()
         self._process = None
-        if self._run_folder is not None:
-            shutil.rmtree(self._run_folder, ignore_errors=True)
