@@ -6,6 +6,8 @@ set -eu
 PACKAGES=(
   dbus          # a private session bus
   gnome-keyring # the Secret Service
+  iproute2      # networks of a test's own
+  nftables      # and the firewalls between them
 )
 
 missing=()

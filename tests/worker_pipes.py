@@ -45,10 +45,10 @@ def cut_shards(folder):
 class PipedWorker:
     """One worker process, and what it says. `serve` False keeps its shards from it, `reads_log` False closes its stderr."""
 
-    def __init__(self, folder, index, *, serve=True, reads_log=True):
+    def __init__(self, folder, index, *, serve=True, reads_log=True, command=COMMAND):
         self.folder, self.index, self.serve = folder, index, serve
         self.run_folder = make_run_folder()
-        self.process = spawn(COMMAND, self.run_folder, 1)
+        self.process = spawn(command, self.run_folder, 1)
         self.said, self.errors = [], []
         self._family = set()
         self._news = threading.Condition()
@@ -60,7 +60,7 @@ class PipedWorker:
         for thread in self._threads:
             thread.start()
 
-    def start(self, peers=(), share=1.0, **changes):
+    def start(self, peers=(), share=1.0, listen=("/ip4/127.0.0.1/tcp/0",), client_mode="automatic", **changes):
         """The start message, for the example manifest with changes; in a run of its own unless `id` names one.
 
         A run that others were just in still lists them for a while, and a newcomer asks the dead for their state.
@@ -74,10 +74,11 @@ class PipedWorker:
                 identity_path=str(self._identity()),
                 run_folder=str(self.run_folder),
                 seeds=(),
-                listen=("/ip4/127.0.0.1/tcp/0",),
+                listen=listen,
                 share=share,
                 device="cpu",
                 threads=1,
+                client_mode=client_mode,
             )
         )
         return self

@@ -94,7 +94,7 @@ class Catalogue(Protocol):
     """The projects known in this home."""
 
     def add(self, source: str) -> Project:
-        """Verify the manifest at a path or URL and keep it. Raises ManifestError."""
+        """Verify the manifest at a path, URL or join link and keep it. Raises ManifestError, BadInput."""
 
     def find(self, name: str) -> Project:
         """By id or title. Raises BadInput with the known names."""

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from manifests import signed
 from skep.adapters import signing
 from skep.adapters.catalogue import FileCatalogue
+from skep.core import links
 from skep.core.errors import BadInput, ManifestError, StorageError
 from skep.core.revisions import NeedsConsent
 from web_of_faults import FaultyServer, endless, missing, status, whole
@@ -255,3 +256,24 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path, publisher):
     (tmp_path / "projects").write_text("a file")
     with pytest.raises(StorageError, match="cannot be kept"):
         FileCatalogue(tmp_path / "projects").add(str(signed(publisher)))
+
+
+def test_a_join_link_leads_to_its_manifest(catalogue, publisher, web):
+    path = signed(publisher)
+    address = serve(web, path)
+    added = catalogue.add(links.link_to(address, signing.ensure_key(publisher / "publisher.key")))
+    assert added.source == address
+    assert added.manifest == path.read_text()
+
+
+def test_a_manifest_by_another_than_the_links_publisher_is_not_kept(catalogue, publisher, web):
+    address = serve(web, signed(publisher))
+    with pytest.raises(ManifestError, match="not by whom the link names"):
+        catalogue.add(links.link_to(address, bytes(32)))
+    assert list(catalogue.projects()) == []
+
+
+def test_a_link_that_is_none_is_refused_before_anything_is_fetched(catalogue, web):
+    with pytest.raises(BadInput, match="The link"):
+        catalogue.add(f"skep://join?manifest={web.address}/tiny.json")
+    assert not web.asked

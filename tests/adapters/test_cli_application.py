@@ -53,7 +53,7 @@ def test_usage_errors_are_sentences_of_our_own(environ, capsys):
     for arguments, sentence in (
         (["dance"], "“dance” is not a skep verb."),
         ([], "A verb is missing."),
-        (["join"], "NAME|MANIFEST is missing."),
+        (["join"], "NAME|MANIFEST|LINK is missing."),
         (["join", "x", "--epochs"], "--epochs needs a value."),
         (["status", "--loud"], "“--loud” is not understood here."),
         (["join", "x", "--for", "1s", "--epochs", "1"], "--epochs and --for do not go together."),

@@ -31,7 +31,7 @@ def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     joined = m.WorkerJoined("Qm", "CPU", "float32", 3, 8, 4)
     assert events.of(joined, Snapshot())[0] | {"addresses": []} == {
         "event": "joined", "peer_id": "Qm", "device": "CPU", "precision": "float32", "epoch": 3,
-        "step_batch": 8, "micro_batch": 4, "addresses": [],
+        "step_batch": 8, "micro_batch": 4, "addresses": [], "client_mode": False,
     }  # fmt: skip
     (progress,) = events.of(m.WorkerProgress(PROGRESS), Snapshot())
     assert progress["event"] == "progress"

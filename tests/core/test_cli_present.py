@@ -41,6 +41,11 @@ def shown(snapshot: Snapshot, width: int = 80) -> str:
     return "\n".join(present.plain(line) for line in present.panel(snapshot, 1_000.0, width))
 
 
+def test_a_peer_behind_a_router_is_told_that_it_is() -> None:
+    assert present.CLIENT not in shown(TRAINING)
+    assert present.CLIENT in shown(replace(TRAINING, client_mode=True))
+
+
 def test_training_shows_the_project_the_sentence_and_every_figure() -> None:
     text = shown(TRAINING)
     for part in (

@@ -32,6 +32,7 @@ BUSY = Snapshot(
     stage=StageProgress(Stage.PEERS, 0.5, "1 of 2"),
     peer_id="Qm",
     device="CPU",
+    client_mode=True,
     progress=make_progress(),
     evaluations=(Evaluation(1, 5.0), Evaluation(2, 4.0)),
     totals=Totals(confirmed=Tally(2, 20)),

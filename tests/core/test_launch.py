@@ -9,7 +9,14 @@ from skep.core.launch import LaunchFacts, complete
 
 def test_every_field_of_the_start_message_has_one_source():
     wanted = m.StartWorker(
-        make_project(), make_index(), ("/ip4/1.2.3.4/tcp/9",), share=0.5, device="cuda:1", threads=3, port=4001
+        make_project(),
+        make_index(),
+        ("/ip4/1.2.3.4/tcp/9",),
+        share=0.5,
+        device="cuda:1",
+        threads=3,
+        port=4001,
+        client_mode="off",
     )
     facts = LaunchFacts(identity_path="/home/identity.key", position=70, listen_host="127.0.0.1", invitation="{}")
     assert complete(wanted, facts) == m.StartTraining(
@@ -24,4 +31,5 @@ def test_every_field_of_the_start_message_has_one_source():
         threads=3,
         position=70,
         invitation="{}",
+        client_mode="off",
     )

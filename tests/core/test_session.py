@@ -76,10 +76,13 @@ def test_join_fetches_the_index_first():
 
 def test_the_index_starts_the_worker_with_what_the_session_knows():
     settings = {"compute.share_away": 0.4, "compute.device": "cpu", "compute.threads": 2, "network.port": 4001}
+    settings["network.client_mode"] = "on"
     course = Course(initial(settings, None, NOW)).see(*JOINING)
     assert course.phase is Phase.JOINING
     assert course.effects == (
-        m.StartWorker(PROJECT, INDEX, ("/ip4/1.2.3.4/tcp/1",), share=0.4, device="cpu", threads=2, port=4001),
+        m.StartWorker(
+            PROJECT, INDEX, ("/ip4/1.2.3.4/tcp/1",), share=0.4, device="cpu", threads=2, port=4001, client_mode="on"
+        ),
     )
 
 

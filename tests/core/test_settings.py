@@ -24,6 +24,7 @@ NOW = {
     "compute.device",
     "compute.share_away",
     "compute.threads",
+    "network.client_mode",
     "network.port",
     "disk.cache_gb",
     "disk.keep_free_gb",

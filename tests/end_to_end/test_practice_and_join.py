@@ -19,9 +19,9 @@ EPOCHS_SECONDS = 240
 @pytest.fixture(scope="module")
 def practice(tmp_path_factory):
     running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "2")
-    manifest = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["manifest"]
+    link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
     wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
-    yield manifest
+    yield link
     family = running.family()
     running.finish()
     assert not psutil.wait_procs(family, 5)[1]

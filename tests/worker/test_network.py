@@ -1,5 +1,6 @@
 import socket
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,3 +107,66 @@ def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_
         "nowhere.invalid:1 is a name that could not be found."
     )
     assert "SKEP_PEERS" in raised.value.hint
+
+
+class Connections:
+    """Stands in for the network: which DHTs were started, and what a peer that was asked to dial back found."""
+
+    def __init__(self, monkeypatch, found=None):
+        self.modes, self.asked, self.ended, self.answering = [], 0, [], []
+        self._found = found
+        monkeypatch.setattr(network, "dial", lambda addresses: [Seed(each) for each in addresses])
+        monkeypatch.setattr(network, "_connect", self._connect)
+        monkeypatch.setattr(network.reachability, "find_out", self._find_out)
+        monkeypatch.setattr(network.reachability, "answer_others", self.answering.append)
+
+    def _connect(self, _start, _alive, *, client_mode):
+        self.modes.append(client_mode)
+        return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
+
+    def _find_out(self, _dht):
+        self.asked += 1
+        return self._found
+
+
+def start(tmp_path, mode, listen):
+    return StartTraining(
+        manifest="",
+        index=ShardIndex(1, ()),
+        identity_path=str(tmp_path / "id"),
+        run_folder=str(tmp_path),
+        seeds=(),
+        listen=(listen,),
+        share=1.0,
+        client_mode=mode,
+    )
+
+
+ANYWHERE = "/ip4/0.0.0.0/tcp/0"
+
+
+@pytest.mark.parametrize(
+    ("mode", "listen", "found", "modes", "asked"),
+    [
+        ("automatic", ANYWHERE, True, [False], 1),
+        ("automatic", ANYWHERE, False, [False, True], 1),
+        # nobody could tell: as a listener we are of more use
+        ("automatic", ANYWHERE, None, [False], 1),
+        ("on", ANYWHERE, True, [True], 0),
+        ("off", ANYWHERE, False, [False], 0),
+        # nobody outside need reach what lives on this computer: no time is spent on asking
+        ("automatic", "/ip4/127.0.0.1/tcp/0", False, [False], 0),
+        ("automatic", "/ip6/::1/tcp/0", False, [False], 0),
+        ("on", "/ip4/127.0.0.1/tcp/0", True, [True], 0),
+    ],
+)
+def test_client_mode_is_chosen_by_setting_or_by_whether_we_can_be_dialled(
+    monkeypatch, tmp_path, mode, listen, found, modes, asked
+):
+    connections = Connections(monkeypatch, found)
+    dht = network.reach(start(tmp_path, mode, listen), [address(1)])
+    assert connections.modes == modes
+    assert connections.asked == asked
+    assert dht.client_mode == modes[-1]
+    assert connections.ended == modes[:-1]
+    assert bool(connections.answering) == (listen == ANYWHERE and not modes[-1])

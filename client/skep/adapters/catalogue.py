@@ -17,6 +17,7 @@ from typing import Final
 from skep.adapters import signing
 from skep.adapters.atomic import atomic_write
 from skep.adapters.manifest_fetch import Fetch, Verified, fetch_over_web, verified
+from skep.core import links
 from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
 from skep.core.manifest import ID, check_expiry
 from skep.core.manifest_fields import plain
@@ -62,12 +63,20 @@ class FileCatalogue:
         self._folder, self._fetch, self._now = folder, fetch, now
 
     def add(self, source: str, *, consent: bool = False) -> Project:
-        """Verify the manifest at a path or web address and keep it.
+        """Verify the manifest at a path, a web address or a join link, and keep it.
 
+        A link names its publisher, and nothing signed by anybody else is looked at any further.
         A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
         with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
         """
+        link = links.parse(source) if links.is_link(source) else None
+        source = link.manifest if link else source
         new = verified(source, self._fetch)
+        if link and not link.names(new.manifest.publisher.key):
+            raise ManifestError(
+                f"The manifest at {source} is published by {new.manifest.fingerprint}, not by whom the link names.",
+                "Nothing of it was kept; ask whoever gave you the link.",
+            )
         check_expiry(new.manifest, self._now())
         old = self._kept(new.manifest.id)
         if old:

@@ -109,6 +109,8 @@ class PlainFace:
                 self._terminal.write(f"{present.STAGES[Stage(event['name'])]} …")
             case "joined":
                 self._terminal.write(f"Joined at epoch {event['epoch']} on {event['device']} as {event['peer_id']}.")
+                if event["client_mode"]:
+                    self._terminal.write(f"This computer is {present.CLIENT}.")
             case "paused":
                 self._terminal.write(present.reason(snapshot, wall))
             case "problem":

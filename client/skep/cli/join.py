@@ -24,7 +24,9 @@ _MORE = (
 def add(verbs: Verbs) -> None:
     parser = verbs.verb("join", _join, "join a project's swarm and train until Ctrl-C")
     parser.description = f"{parser.description} {_MORE}"
-    parser.add_argument("project", metavar="NAME|MANIFEST", help="a known project, or the path or URL of a manifest")
+    parser.add_argument(
+        "project", metavar="NAME|MANIFEST|LINK", help="a known project, a manifest's path or URL, or a join link"
+    )
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument(
         "--for", metavar="TIME", dest="span", type=spelled.seconds, help="leave after this, as 60s or 1h"

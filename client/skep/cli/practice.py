@@ -11,6 +11,7 @@ from pathlib import Path
 from skep.cli import arguments as spelled
 from skep.cli.interrupt import Interrupts
 from skep.cli.parser import Context, Verbs
+from skep.cli.share_link import show_link
 
 
 def add(verbs: Verbs) -> None:
@@ -28,9 +29,10 @@ def _practice(context: Context, arguments: argparse.Namespace) -> int:
 
     stop = threading.Event()
 
-    def announce(manifest: Path) -> None:
-        context.terminal.show({"event": "practice", "manifest": str(manifest)}, [str(manifest)])
+    def announce(manifest: Path, link: str) -> None:
+        context.terminal.show({"event": "practice", "manifest": str(manifest), "link": link}, [str(manifest)])
         context.terminal.note(f"The practice swarm runs. Join it with: skep join {manifest}")
+        show_link(context, link)
         context.terminal.note("Ctrl-C ends it.")
 
     context.home.create()

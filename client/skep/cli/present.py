@@ -15,6 +15,7 @@ NARROW: Final = 60
 _BAR: Final = 24
 _LABEL: Final = 14
 
+CLIENT: Final = "behind a router: makes connections, accepts none"
 STAGES: Final = {
     Stage.HARDWARE: "Check this computer",
     Stage.DATA: "Fetch training data",
@@ -144,6 +145,7 @@ def _tone(snapshot: Snapshot) -> Tone:
 
 
 def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Line]:
+    client = [_row("Network", CLIENT)] if snapshot.client_mode else []
     return [
         *_epoch(progress, width),
         _row("Loss", loss(snapshot)),
@@ -151,6 +153,7 @@ def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Li
         _row("Compute share", shares(progress)),
         _row("Contributions", tallies(snapshot.totals)),
         _row("Traffic", bytes_moved(progress)),
+        *client,
     ]
 
 

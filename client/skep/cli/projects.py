@@ -1,4 +1,4 @@
-"""The verbs about projects: `projects`, `project add`, `show`, `verify` and `sign`, and those about invitations."""
+"""The verbs about projects: `projects`; `project add`, `show`, `verify`, `sign`, `export`; and those about invitations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from skep.cli.terminal import table
 from skep.core.manifest import Manifest
 from skep.core.manifest_warnings import warnings
 from skep.core.model import Project
+from skep.host.exporting import SUFFIX, export, newest_checkpoint
+from skep.host.host_folder import HostFolder
 
 _NONE = "No projects yet. Add one with skep project add FILE, or start a practice swarm with skep practice."
 _NAME = "NAME|MANIFEST"
@@ -23,7 +25,7 @@ def add(verbs: Verbs) -> None:
     verbs.verb("projects", _list, "list the projects known here")
     group = verbs.group("project", "add, show, verify or sign a project's manifest")
     adding = group.verb("add", _add, "verify a manifest and keep it, with its publisher's key")
-    adding.add_argument("source", metavar="FILE|URL", help="the manifest; its signature lies beside it")
+    adding.add_argument("source", metavar="FILE|URL|LINK", help="the manifest; its signature lies beside it")
     adding.add_argument("--consent", action="store_true", help="also when a new revision asks for more than before")
     show = group.verb("show", _show, "show what a project downloads, sends and uses, and whether it fits")
     show.add_argument("project", metavar=_NAME, help="a known project, or the path of a manifest")
@@ -32,6 +34,9 @@ def add(verbs: Verbs) -> None:
     sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
     sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
     sign.add_argument("--key", metavar="NAME|FILE", help="the key (the one that the manifest names)")
+    exporting = group.verb("export", _export, "write the newest checkpoint as a model that transformers loads")
+    exporting.add_argument("source", metavar="NAME|MANIFEST|CHECKPOINT", help="a project hosted here, or a checkpoint")
+    exporting.add_argument("folder", metavar="DIR", type=Path, help="the new folder")
     invitations.add_to(group)
 
 
@@ -97,4 +102,16 @@ def _manifest(context: Context, name: str) -> Manifest:
 def _sign(context: Context, arguments: argparse.Namespace) -> int:
     signature = bootstrap.sign(context.home, arguments.file, arguments.key)
     context.terminal.show({"signature": str(signature)}, [f"Signed: {signature}"])
+    return 0
+
+
+def _export(context: Context, arguments: argparse.Namespace) -> int:
+    source, folder = arguments.source, HostFolder(context.home.root / "host")
+    if source.endswith(SUFFIX):
+        checkpoint = Path(source).expanduser().absolute()
+    else:
+        checkpoint = newest_checkpoint(folder, _manifest(context, source))
+    written = export(checkpoint, arguments.folder.expanduser().absolute())
+    sentence = f"The model of epoch {written['epoch']} is in {written['folder']}."
+    context.terminal.show(written, [sentence])
     return 0

@@ -34,4 +34,5 @@ def complete(wanted: StartWorker, facts: LaunchFacts) -> StartTraining:
         threads=wanted.threads,
         position=facts.position,
         invitation=facts.invitation,
+        client_mode=wanted.client_mode,
     )

@@ -98,7 +98,10 @@ class WorkerStage:
 
 @dataclass(frozen=True)
 class WorkerJoined:
-    """The worker is in the swarm. `device` is what torch confirmed, `precision` what it computes in."""
+    """The worker is in the swarm. `device` is what torch confirmed, `precision` what it computes in.
+
+    In `client_mode` it makes connections and accepts none, as behind a router.
+    """
 
     peer_id: str
     device: str
@@ -107,6 +110,7 @@ class WorkerJoined:
     step_batch: int
     micro_batch: int
     addresses: tuple[str, ...] = ()
+    client_mode: bool = False
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,8 @@ class StartTraining:
 
     `share` 0..1; `threads` 0 means chosen by the worker; `device` "" means the best usable one;
     `listen` are multiaddresses to listen on; `run_folder` is private and short (unix sockets live there), made and
-    filled in by whoever starts the process. `invitation` is the text of this peer's invitation, "" for an open project.
+    filled in by whoever starts the process. `invitation` is the text of this peer's invitation, "" for an open project;
+    `client_mode` is automatic, on or off, as in the setting.
     """
 
     manifest: str
@@ -265,6 +270,7 @@ class StartTraining:
     position: int = 0
     nice: int = 10
     invitation: str = ""
+    client_mode: str = "automatic"
 
 
 @dataclass(frozen=True)
@@ -311,6 +317,7 @@ class StartWorker:
     device: str = ""
     threads: int = 0
     port: int = 0
+    client_mode: str = "automatic"
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         joined=True,
         peer_id=message.peer_id,
         device=message.device,
+        client_mode=message.client_mode,
         worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
     )
 

@@ -244,10 +244,11 @@ _DECLARED: Final = (
     Setting(
         "network.client_mode",
         "Client mode",
-        "Only make connections and accept none, as behind some firewalls.",
+        "Only make connections and accept none; automatic finds out whether others can reach this computer.",
         Kind.CHOICE,
         "automatic",
         choices=("automatic", "on", "off"),
+        effective=True,
     ),
     Setting(
         "network.proxy",

@@ -53,6 +53,8 @@ class Snapshot:
     """Whether any worker of this stay was in the swarm: then failures are retried."""
     peer_id: str = ""
     device: str = ""
+    client_mode: bool = False
+    """Whether the worker makes connections and accepts none, as behind a router."""
     progress: SwarmProgress | None = None
     position: int = 0
     """Samples drawn from the data, as last reported in this stay."""

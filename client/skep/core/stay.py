@@ -37,6 +37,7 @@ def start_worker(snapshot: Snapshot) -> Step:
         device=str(settings.get("compute.device", "")),
         threads=int(settings.get("compute.threads", 0)),
         port=int(settings.get("network.port", 0)),
+        client_mode=str(settings.get("network.client_mode", "automatic")),
     )
     joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None)
     return joining, (starting,)

@@ -1,6 +1,7 @@
-"""A small web server on this computer's loopback that serves the files of one folder, and nothing else.
+"""A small web server for the files of one folder, or for a list of files, and nothing else.
 
-It is for practice and for tests; a public project uses a real web server. No listing, no folders below, no links.
+For practice it listens on loopback; a host may open it, and then it serves only what is on its list. No listing, no
+folders below, no links, no more than so many connections at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import socket
 import socketserver
 import stat
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -26,14 +28,22 @@ _NAME: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _IDLE_SECONDS: Final = 60
 _CHUNK: Final = 64 * 1024
+MOST_CONNECTIONS: Final = 128
+"""At a time; each has a thread. Further ones are closed at once, and downloads try again by themselves."""
+
+Place = Path | Mapping[str, Path]
+"""Where the served files are: a folder, or each file by the name it is asked for."""
 
 
 class FileServer:
-    """Serves `folder` in threads of its own between `start` and `close`. Port 0 takes any free one."""
+    """Serves `place` in threads of its own between `start` and `close`. Port 0 takes any free one.
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        self._folder = folder
-        self._port = port
+    `host` is the IPv4 address of this computer to listen on.
+    """
+
+    def __init__(self, place: Place, port: int = 0, host: str = HOST) -> None:
+        self._place = place
+        self._host, self._port = host, port
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -41,12 +51,12 @@ class FileServer:
     def address(self) -> str:
         """The folder's address, without a slash at its end. Known once started."""
         assert self._server is not None, "start first"
-        return f"http://{HOST}:{self._server.server_address[1]}"
+        return f"http://{self._host}:{self._server.server_address[1]}"
 
     def start(self) -> None:
         """Raises BadInput when the port is taken or not allowed."""
         try:
-            self._server = _Server(self._folder, self._port)
+            self._server = _Server(self._place, self._host, self._port)
         except (OSError, OverflowError) as error:
             raise _no_port(self._port, error) from None
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="files", daemon=True)
@@ -77,20 +87,25 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
+    def __init__(self, place: Place, host: str, port: int) -> None:
+        self.place = place
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
-        super().__init__((HOST, port), _Handler)
+        super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
         # http.server would look up the host's name, which can take seconds without a network
         socketserver.TCPServer.server_bind(self)
-        self.server_name, self.server_port = HOST, self.server_address[1]
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            self._connections.add(request)
+            full = len(self._connections) >= MOST_CONNECTIONS
+            if not full:
+                self._connections.add(request)
+        if full:
+            self.shutdown_request(request)
+            return
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
@@ -127,7 +142,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         try:
-            file = _open_file(self.server.folder, self.path)
+            file = _open_file(self.server.place, self.path)
         except OSError:
             self._send_head(HTTPStatus.NOT_FOUND, 0)
             return
@@ -164,13 +179,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             left -= len(chunk)
 
 
-def _open_file(folder: Path, target: str) -> BinaryIO:
-    """The regular file of this name right in `folder`. Raises OSError for anything else."""
+def _open_file(place: Place, target: str) -> BinaryIO:
+    """The regular file of this name in `place`. Raises OSError for anything else."""
     name = target.partition("?")[0].removeprefix("/")
     if not _NAME.fullmatch(name):
         raise FileNotFoundError(target)
+    path = place / name if isinstance(place, Path) else place.get(name)
+    if path is None:
+        raise FileNotFoundError(target)
     # O_NONBLOCK: opening a named pipe must not hang before it is seen to be none of ours
-    descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise FileNotFoundError(target)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -25,11 +23,13 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.logs import open_log
 from skep.adapters.paths import make_run_folder
 from skep.adapters.worker_process import WorkerProcess
-from skep.core.errors import BadInput, SkepError, SwarmError
+from skep.core import links
+from skep.core.errors import SkepError
 from skep.core.manifest import parse
 from skep.core.messages import Message, ShardArrived, ShardWanted, StartTraining, WorkerExited, WorkerFailed
 from skep.core.model import ShardIndex
 from skep.host.file_server import FileServer
+from skep.host.peer_process import PeerProcess, check_port
 from skep.host.practice_manifest import SEQUENCE_LENGTH, practice_manifest
 from skep.host.shard_builder import build_shards, library_sources
 
@@ -37,7 +37,6 @@ LOOPBACK: Final = "127.0.0.1"
 SAMPLES_PER_SHARD: Final = 1024
 SHARDS: Final = 24
 HELD_OUT_SAMPLES: Final = 256
-SEED_SECONDS: Final = 60.0
 RESTART_SECONDS: Final = 3.0
 
 
@@ -70,12 +69,13 @@ class PracticeFolder:
         return revision
 
 
-def run(home: Path, *, peers: int, port: int, announce: Callable[[Path], None], stop: threading.Event) -> None:
-    """Run the swarm until `stop` is set. `announce` is called with the path of the signed manifest that joins it.
+def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
+    """Run the swarm until `stop` is set. `announce` is called with the path of the signed manifest that joins it, and
+    the link that does.
 
     `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
     """
-    check_port(port)
+    check_port(LOOPBACK, port)
     folder = PracticeFolder(home / "practice")
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
@@ -89,23 +89,11 @@ def run(home: Path, *, peers: int, port: int, announce: Callable[[Path], None], 
         for trainer in trainers:
             started.callback(trainer.close)
             trainer.start()
-        announce(folder.manifest)
+        key = parse(manifest.encode()).publisher.key
+        announce(folder.manifest, links.link_to(f"{server.address}/{folder.manifest.name}", key))
         stop.wait()
         for trainer in trainers:
             trainer.stop()
-
-
-def check_port(port: int) -> None:
-    """Raise BadInput when the TCP port on loopback is taken."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOOPBACK, port))
-        except OSError:
-            raise BadInput(
-                f"Port {port} on this computer is in use by another program.",
-                "Choose another with --port, or leave it out for a free one.",
-            ) from None
 
 
 def prepare_data(folder: PracticeFolder) -> tuple[ShardIndex, str]:
@@ -125,45 +113,14 @@ def prepare_data(folder: PracticeFolder) -> tuple[ShardIndex, str]:
 @contextlib.contextmanager
 def seed(folder: PracticeFolder, port: int) -> Iterator[list[str]]:
     """A running seed peer process; its addresses."""
-    run_folder = make_run_folder()
-    command = [sys.executable, "-m", "skep.host.seed", "--host", LOOPBACK, "--port", str(port)]
-    command += ["--identity", str(folder.identity("seed").path), "--run-folder", str(run_folder)]
-    folder.identity("seed").peer_id  # noqa: B018 - makes the key at first use
-    with (folder.root / "seed.log").open("ab") as log:
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, start_new_session=True
-        )
+    identity = folder.identity("seed")
+    identity.peer_id  # noqa: B018 - makes the key at first use
+    arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(identity.path)]
+    process = PeerProcess("skep.host.seed", arguments, folder.root / "seed.log")
     try:
-        yield seed_addresses(process)
+        yield process.start()
     finally:
-        end_seed(process)
-        shutil.rmtree(run_folder, ignore_errors=True)
-
-
-def seed_addresses(process: subprocess.Popen[bytes]) -> list[str]:
-    assert process.stdout is not None
-    too_slow = threading.Timer(SEED_SECONDS, process.kill)
-    too_slow.start()
-    line = process.stdout.readline()
-    too_slow.cancel()
-    if not line:
-        raise SwarmError(
-            "The practice swarm's seed peer did not start.", "Its log is practice/seed.log in skep's home."
-        )
-    return [str(address) for address in json.loads(line)["addresses"]]
-
-
-def end_seed(process: subprocess.Popen[bytes]) -> None:
-    """Close its stdin, which ends it and its children; kill it when that takes too long."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
-    try:
-        process.wait(2.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
+        process.end()
 
 
 def publish(folder: PracticeFolder, addresses: list[str], index_address: str, sha256: str) -> str:

@@ -177,10 +177,11 @@ class CheckedStateAverager(MembersOnly, HonestRounds, TrainingStateAverager):
             raise SwarmError("A peer sent a training state without an epoch.", "skep tries another peer.")
         if epoch < self.local_epoch:
             return None
-        self._apply(epoch, tensors)
+        self.adopt(epoch, tensors)
         return epoch
 
-    def _apply(self, epoch: int, tensors: Sequence[torch.Tensor]) -> None:
+    def adopt(self, epoch: int, tensors: Sequence[torch.Tensor]) -> None:
+        """Make a state of `epoch` ours: parameters, then the optimizer's, in hivemind's order. Raises SwarmError."""
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         parameters += list(self.extra_tensors)
         own_metadata, own_tensors = dump_optimizer_state(self.optimizer)

@@ -84,7 +84,8 @@ class Joining:
                 epoch=optimizer.local_epoch,
                 step_batch=step_batch,
                 micro_batch=micro_batch,
-                addresses=addresses_of(dht),
+                addresses=() if dht.client_mode else addresses_of(dht),
+                client_mode=dht.client_mode,
             )
         )
         return TrainingLoop(

@@ -1,5 +1,8 @@
 """Reaching the swarm: the seeds tried one by one, then the DHT process with its p2pd, in a private folder.
 
+A peer that nobody can dial becomes a client, which makes connections and accepts none: as a listener it would slow down
+every round of the others.
+
 It must not build models or averagers; it comes first because the DHT has to be forked before torch is busy.
 """
 
@@ -11,13 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import hivemind
 from hivemind.p2p import P2P
 
 from skep.core.errors import SwarmError
 from skep.core.messages import StartTraining
+from skep.worker import reachability
 from skep.worker.membership import Membership, guarded
 
 DIAL_SECONDS: Final = 5.0
@@ -37,7 +41,9 @@ class Seed:
 
 
 def reach(start: StartTraining, peers: Sequence[str], membership: Membership | None = None) -> hivemind.DHT:
-    """Start the DHT and connect it to the swarm through any of `peers`.
+    """Start the DHT and connect it to the swarm through any of `peers`, as a client where nobody can dial us.
+
+    When no peer can tell whether we can be dialled, we listen.
 
     Raises SwarmError that names every seed that was tried and what happened.
     """
@@ -52,16 +58,32 @@ def reach(start: StartTraining, peers: Sequence[str], membership: Membership | N
             "Check this computer's internet connection or firewall, or try again later. "
             "Another address can be given in SKEP_PEERS.",
         )
+    dht = _connect(start, alive, membership, client_mode=start.client_mode == "on")
+    if all(map(is_local, start.listen)) or start.client_mode == "on":
+        return dht
+    if start.client_mode == "automatic" and reachability.find_out(dht) is False:
+        dht.shutdown()
+        return _connect(start, alive, membership, client_mode=True)
+    reachability.answer_others(dht)
+    return dht
+
+
+def _connect(
+    start: StartTraining, alive: Sequence[str], membership: Membership | None, *, client_mode: bool
+) -> hivemind.DHT:
+    """A peer in client mode listens nowhere. Raises SwarmError."""
+    # hivemind forwards what it does not know to p2pd's arguments
+    listening: dict[str, Any] = {"no_listen": True} if client_mode else {"host_maddrs": list(start.listen)}
     try:
         with guarded(membership) as guard:
             dht = hivemind.DHT(
-                initial_peers=alive,
+                initial_peers=list(alive),
                 start=True,
-                host_maddrs=list(start.listen),
                 identity_path=start.identity_path,
                 check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
                 startup_timeout=START_SECONDS,
-                client_mode=False,
+                client_mode=client_mode,
+                **listening,
                 **guard,
             )
     except (FutureTimeout, Exception) as error:
@@ -69,6 +91,11 @@ def reach(start: StartTraining, peers: Sequence[str], membership: Membership | N
     if membership:
         membership.publish(dht)
     return dht
+
+
+def is_local(address: str) -> bool:
+    """Whether a multiaddress to listen on is this computer's loopback, which nobody outside need reach."""
+    return address.startswith(("/ip4/127.", "/ip6/::1/"))
 
 
 def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:

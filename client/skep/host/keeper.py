@@ -1,0 +1,80 @@
+"""Entry of the host's peer process, `python -m skep.host.keeper`: the seed peer, and the keeper of one run's state.
+
+Both are one peer, so that a server needs one open port. A keeper that cannot work is told as a problem, and the seed
+goes on. It ends when its stdin closes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Final
+
+from skep.core.errors import SkepError
+from skep.core.manifest import parse
+from skep.host.seed import live, parser, start_dht, tell
+from skep.worker import processes
+
+LOOK_SECONDS: Final = 2.0
+UNEXPECTED: Final = "The state keeper met an error that skep does not know; the seed goes on without it."
+
+
+def main() -> None:
+    arguments = _arguments()
+    live(lambda: serve(arguments))
+
+
+def serve(arguments: argparse.Namespace) -> None:
+    """Seed and keep until stdin ends, which another thread waits for: a state download may take minutes."""
+    os.environ.setdefault("HIVEMIND_MEMORY_SHARING_STRATEGY", "file_descriptor")  # no torch_shm_manager
+    threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
+    dht = start_dht(arguments)
+    try:
+        _keep(arguments, dht)
+    except SkepError as error:
+        tell({"event": "problem", "title": error.title, "hint": error.hint})
+    except Exception:  # noqa: BLE001 - without a seed the swarm would lose its door; the log has the details
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+        tell({"event": "problem", "title": UNEXPECTED, "hint": "Its log has the details; start skep host again."})
+    threading.Event().wait()
+
+
+def _keep(arguments: argparse.Namespace, dht: Any) -> None:
+    from skep.host.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
+    from skep.host.state_keeper import StateKeeper  # noqa: PLC0415 - as above
+
+    text = arguments.manifest.read_text()
+    folder = CheckpointFolder(arguments.checkpoints, arguments.keep)
+    keeper = StateKeeper(parse(text.encode()), text, dht, folder, every=arguments.every, tell=tell)
+    keeper.restore()
+    tell({"event": "keeping"})
+    while True:
+        keeper.tend()
+        time.sleep(LOOK_SECONDS)
+
+
+def _end_with_stdin() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    processes.end_family()
+    os._exit(0)
+
+
+def _arguments() -> argparse.Namespace:
+    made = parser(__doc__)
+    made.add_argument("--manifest", type=Path, required=True)
+    made.add_argument("--checkpoints", type=Path, required=True)
+    made.add_argument("--every", type=int, required=True)
+    made.add_argument("--keep", type=int, required=True)
+    return made.parse_args()
+
+
+if __name__ == "__main__":
+    main()

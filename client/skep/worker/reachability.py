@@ -1,0 +1,147 @@
+"""Whether other peers can dial this one: a peer that it reached is asked to dial back, at the address it sees us at.
+
+Every skep peer that listens answers such questions; stock hivemind peers do not, and libp2p's own AutoNAT cannot be asked
+through p2pd. A peer dials nobody but the one who asks, at the address that one comes from, so that it cannot be used to
+knock at other people's doors. The coroutines run in the DHT's process, which has to be forked after this was imported.
+
+On the wire, in a stream of the libp2p protocol PROTOCOL: one byte with the number of ports, two bytes each (big endian);
+the answer is one byte, a Verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import enum
+import ipaddress
+from collections.abc import Iterable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Final
+
+import hivemind
+from hivemind.p2p import PeerID
+
+PROTOCOL: Final = "skep-dial-back-1"
+DIAL_SECONDS: Final = 3.0
+"""How long the dialled peer may take; whoever drops what comes in costs all of it, once per join."""
+ANSWER_SECONDS: Final = 6.0
+MOST_PORTS: Final = 4
+MOST_ASKED: Final = 8
+MOST_DIALS: Final = 8
+"""At a time, by one peer."""
+GREETING: Final = b"\x13/multistream/1.0.0\n"
+"""What libp2p says first on any connection (multistream-select specification)."""
+
+
+class Verdict(enum.IntFlag):
+    """What a peer found when it dialled back: whether we answered, and whether it sees us at a public address."""
+
+    ANSWERED = 1
+    FROM_OUTSIDE = 2
+
+
+def reachable(verdicts: Iterable[Verdict]) -> bool | None:
+    """Whether anybody could dial us; None when nobody could tell.
+
+    Peers that see us at a public address know better than those in our own network, who need no router to reach us.
+    """
+    found = list(verdicts)
+    telling = [verdict for verdict in found if Verdict.FROM_OUTSIDE in verdict] or found
+    return any(Verdict.ANSWERED in verdict for verdict in telling) if telling else None
+
+
+def find_out(dht: hivemind.DHT) -> bool | None:
+    """Ask the peers `dht` is connected to; as `reachable`. Takes at most ANSWER_SECONDS and a little."""
+    answer = dht.run_coroutine(_ask_all, return_future=True)
+    try:
+        return reachable(Verdict(number) for number in answer.result(ANSWER_SECONDS + DIAL_SECONDS))
+    except FutureTimeout:
+        answer.cancel()
+        return None
+
+
+def answer_others(dht: hivemind.DHT) -> None:
+    """From now on, dial back whoever asks."""
+    dht.run_coroutine(_serve)
+
+
+# --- asking
+
+
+async def _ask_all(dht: hivemind.DHT, node: Any) -> list[int]:
+    ports = _ports(await node.p2p.get_visible_maddrs(latest=True))
+    seeds = [PeerID.from_base58(str(address).rpartition("/p2p/")[2]) for address in dht.initial_peers or ()]
+    others = list(dict.fromkeys([*seeds, *node.protocol.routing_table.uid_to_peer_id.values()]))
+    answers = await asyncio.gather(*(_ask(node.p2p, peer, ports) for peer in others[:MOST_ASKED]))
+    return [answer for answer in answers if answer is not None]
+
+
+async def _ask(p2p: Any, peer: PeerID, ports: Sequence[int]) -> int | None:
+    """One peer's verdict; None when it cannot say."""
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            _, reader, writer = await p2p.call_binary_stream_handler(peer, PROTOCOL)
+            with contextlib.closing(writer):
+                writer.write(bytes([len(ports)]) + b"".join(port.to_bytes(2, "big") for port in ports))
+                await writer.drain()
+                return int((await reader.readexactly(1))[0])
+    except Exception:  # noqa: BLE001 - whatever p2pd says of a peer that does not know the protocol, or is gone
+        return None
+
+
+def _ports(addresses: Iterable[Any]) -> list[int]:
+    """The TCP ports we listen on, as others may see them."""
+    parts = [str(address).split("/") for address in addresses]
+    return list(dict.fromkeys(int(each[4]) for each in parts if each[3] == "tcp"))[:MOST_PORTS]
+
+
+# --- answering
+
+
+async def _serve(_dht: hivemind.DHT, node: Any) -> None:
+    slots = asyncio.Semaphore(MOST_DIALS)
+
+    async def answer(stream: Any, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.closing(writer), contextlib.suppress(OSError, EOFError, TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS), slots:
+                host = _seen_at(str(stream.addr))
+                ports = await _read_ports(reader)
+                if host is not None:
+                    writer.write(bytes([await _verdict(host, ports)]))
+                    await writer.drain()
+
+    await node.p2p.add_binary_stream_handler(PROTOCOL, answer)
+
+
+def _seen_at(address: str) -> str | None:
+    """The IP address whoever asks comes from; None through a relay, whose address is not theirs."""
+    match address.split("/"):
+        case ["", "ip4" | "ip6", host, *rest] if "p2p-circuit" not in rest:
+            return host
+        case _:
+            return None
+
+
+async def _read_ports(reader: asyncio.StreamReader) -> list[int]:
+    count = (await reader.readexactly(1))[0]
+    raw = await reader.readexactly(2 * min(count, MOST_PORTS))
+    return [int.from_bytes(raw[place : place + 2], "big") for place in range(0, len(raw), 2)]
+
+
+async def _verdict(host: str, ports: Sequence[int]) -> Verdict:
+    outside = Verdict.FROM_OUTSIDE if ipaddress.ip_address(host).is_global else Verdict(0)
+    dialled = await asyncio.gather(*(_answers(host, port) for port in ports))
+    return outside | (Verdict.ANSWERED if any(dialled) else Verdict(0))
+
+
+async def _answers(host: str, port: int) -> bool:
+    """Whether something that speaks libp2p answers at host and port."""
+    try:
+        async with asyncio.timeout(DIAL_SECONDS):
+            reader, writer = await asyncio.open_connection(host, port)
+            with contextlib.closing(writer):
+                writer.write(GREETING)
+                await writer.drain()
+                return await reader.readexactly(len(GREETING)) == GREETING
+    except (OSError, EOFError, TimeoutError):
+        return False

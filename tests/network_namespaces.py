@@ -1,0 +1,88 @@
+"""Several computers in one: network namespaces on one bridge, each with an address, some behind a drop-inbound firewall."""
+
+import contextlib
+import secrets
+import shutil
+import subprocess
+
+FIREWALL = """
+table inet router {
+  chain inbound {
+    type filter hook input priority 0; policy drop;
+    ct state established,related accept
+    iif lo accept
+  }
+}
+"""
+"""What a home router does to a computer behind it: answers come in, nothing else does, and nobody is told."""
+MISSING = "packaging/system-packages.sh names the Debian packages it takes."
+
+
+def why_not():
+    """Why no namespaces can be made here; empty when they can."""
+    for tool in ("ip", "nft"):
+        if shutil.which(tool) is None:
+            return f"there is no {tool}: {MISSING}"
+    name = f"skt{secrets.token_hex(3)}"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True, check=False)
+    if made.returncode:
+        return f"network namespaces cannot be made here ({made.stderr.strip()}): it takes root"
+    try:
+        ruled = subprocess.run(inside(name, "nft", "list", "ruleset"), capture_output=True, text=True, check=False)
+        return ruled.stderr.strip()
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+
+
+def inside(name, *command):
+    """The command line that runs `command` on the computer `name`."""
+    return ["ip", "netns", "exec", name, *command]
+
+
+class Computers:
+    """Made by name with `add`, which returns the computer's namespace and address."""
+
+    def __init__(self):
+        self._bridge = f"skt{secrets.token_hex(3)}"
+        self._names = [self._bridge]
+        run("ip", "netns", "add", self._bridge)
+        run(*inside(self._bridge, "ip", "link", "add", "hub", "type", "bridge"))
+        run(*inside(self._bridge, "ip", "link", "set", "hub", "up"))
+
+    def add(self, *, firewall=False):
+        number = len(self._names)
+        name, address = f"{self._bridge}-{number}", f"10.77.0.{number}"
+        run("ip", "netns", "add", name)
+        self._names.append(name)
+        run(
+            "ip",
+            "link",
+            "add",
+            "eth0",
+            "netns",
+            name,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            f"p{number}",
+            "netns",
+            self._bridge,
+        )
+        run(*inside(self._bridge, "ip", "link", "set", f"p{number}", "master", "hub", "up"))
+        run(*inside(name, "ip", "link", "set", "lo", "up"))
+        run(*inside(name, "ip", "address", "add", f"{address}/24", "dev", "eth0"))
+        run(*inside(name, "ip", "link", "set", "eth0", "up"))
+        run(*inside(name, "ip", "route", "add", "default", "dev", "eth0"))
+        if firewall:
+            run(*inside(name, "nft", "-f", "-"), given=FIREWALL)
+        return name, address
+
+    def close(self):
+        for name in self._names:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                run("ip", "netns", "delete", name)
+
+
+def run(*command, given=None):
+    subprocess.run(command, input=given, text=True, check=True, capture_output=True)

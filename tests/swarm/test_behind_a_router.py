@@ -1,0 +1,84 @@
+"""Three computers on one network, one of them behind a firewall that drops what comes in: real namespaces, real packets."""
+
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from network_namespaces import Computers, inside, why_not
+from skep.adapters.identity import FileIdentity
+from skep.adapters.paths import make_run_folder
+from skep.adapters.worker_launch import COMMAND
+from skep.core.messages import ContributionConfirmed, StopTraining, WorkerJoined
+from worker_pipes import PipedWorker, cut_shards
+
+ANYWHERE = ("/ip4/0.0.0.0/tcp/0",)
+UNHURRIED = {"sync__target_batch_size": 2048, "sync__matchmaking_seconds": 3}
+"""At a tenth of the share an epoch takes ten seconds at least, several times the search for a group."""
+ROUND_SECONDS = 150
+JOIN = 90
+
+
+@pytest.fixture
+def computers():
+    if reason := why_not():
+        pytest.skip(reason)
+    made = Computers()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shards")
+    return folder, cut_shards(folder)
+
+
+@contextmanager
+def seed(computer):
+    """A seed peer on that computer; its address."""
+    name, host = computer
+    folder = make_run_folder()
+    identity = FileIdentity(folder / "seed.id")
+    assert identity.peer_id
+    process = subprocess.Popen(
+        inside(name, sys.executable, "-m", "skep.host.seed", "--host", "0.0.0.0", "--port", "31337",
+               "--identity", str(identity.path), "--run-folder", str(folder)),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        addresses = json.loads(process.stdout.readline())["addresses"]
+        yield next(address for address in addresses if host in address)
+    finally:
+        process.stdin.close()
+        process.wait(10)
+        process.stdout.close()
+        shutil.rmtree(folder)
+
+
+def is_a(kind):
+    return lambda message: isinstance(message, kind)
+
+
+def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_two_public_ones(computers, data):
+    folder, index = data
+    first, second, third = computers.add(), computers.add(), computers.add(firewall=True)
+    with seed(first) as address:
+        workers = [PipedWorker(folder, index, command=inside(name, *COMMAND)) for name, _ in (first, second, third)]
+        try:
+            for worker in workers:
+                worker.start([address], id="behind-a-router", listen=ANYWHERE, share=0.1, **UNHURRIED)
+            joined = [worker.wait_for(is_a(WorkerJoined), JOIN) for worker in workers]
+            assert [each.client_mode for each in joined] == [False, False, True]
+            assert joined[0].addresses
+            assert not joined[2].addresses
+            for worker in workers:
+                worker.wait_for(lambda m: isinstance(m, ContributionConfirmed) and m.peers == 2, ROUND_SECONDS)
+        finally:
+            for worker in workers:
+                worker.tell(StopTraining())
+            for worker in workers:
+                worker.wait_gone()
