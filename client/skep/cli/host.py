@@ -42,6 +42,9 @@ def add(verbs: Verbs) -> None:
         "--web", metavar="[IP:]PORT", type=_web, default="8080", help="where to serve it (127.0.0.1:8080)"
     )
     parser.add_argument("--url", metavar="URL", default="", help="the manifest's public address, for the join link")
+    parser.add_argument(
+        "--invitation", metavar="FILE", type=Path, help="the seed's own, for a project of invited peers"
+    )
     parser.add_argument("--every", metavar="N", type=spelled.count, default=10, help="epochs between checkpoints (10)")
     parser.add_argument("--keep", metavar="K", type=spelled.count, default=5, help="checkpoints that stay (5)")
 
@@ -78,6 +81,7 @@ def _host(context: Context, arguments: argparse.Namespace) -> int:
         url=arguments.url,
         every=arguments.every,
         keep=arguments.keep,
+        invitation=arguments.invitation,
     )
     stop = threading.Event()
     with Interrupts(stop.set):

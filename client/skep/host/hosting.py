@@ -26,6 +26,7 @@ from skep.core.manifest import Manifest, check_expiry
 from skep.host.file_server import FileServer
 from skep.host.host_address import announced_addresses, check_named
 from skep.host.host_folder import HostAddress, HostFolder
+from skep.host.host_invitation import check_invited
 from skep.host.peer_process import END_SECONDS, PeerProcess, check_port
 from skep.host.served_files import served_files
 
@@ -50,6 +51,8 @@ class Hosting:
     url: str = ""
     every: int = 10
     keep: int = 5
+    invitation: Path | None = None
+    """This peer's, of the role seed, where the project is for the invited."""
 
 
 def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
@@ -57,6 +60,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     raw, signature, manifest = signing.load_verified(asked.manifest)
     check_expiry(manifest, datetime.now(UTC))
     check_named(manifest.peers, asked.address, folder.identity.peer_id)
+    check_invited(manifest, asked.invitation, folder.identity.peer_id)
     host = listen_host(manifest.peers)
     with contextlib.ExitStack() as started:
         started.enter_context(InstanceLock(folder.lock_file))
@@ -107,6 +111,8 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
     arguments = ["--host", host, "--port", str(asked.address.port), "--identity", str(folder.identity.path)]
     arguments += ["--manifest", str(text), "--checkpoints", str(folder.checkpoints(manifest.run_id))]
     arguments += ["--every", str(asked.every), "--keep", str(asked.keep)]
+    if asked.invitation is not None:
+        arguments += ["--invitation", str(asked.invitation)]
     for address in announced_addresses(asked.address):
         arguments += ["--announce", address]
     return PeerProcess("skep.host.keeper", arguments, folder.log_file)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from skep.core.errors import SkepError
 from skep.core.manifest import parse
-from skep.host.seed import live, parser, start_dht, tell
+from skep.host.seed import live, membership_of, parser, start_dht, tell
 from skep.worker import processes
 
 LOOK_SECONDS: Final = 2.0
@@ -52,7 +52,10 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
 
     text = arguments.manifest.read_text()
     folder = CheckpointFolder(arguments.checkpoints, arguments.keep)
-    keeper = StateKeeper(parse(text.encode()), text, dht, folder, every=arguments.every, tell=tell)
+    membership = membership_of(arguments)
+    keeper = StateKeeper(
+        parse(text.encode()), text, dht, folder, every=arguments.every, tell=tell, membership=membership
+    )
     keeper.restore()
     tell({"event": "keeping"})
     while True:
@@ -68,8 +71,7 @@ def _end_with_stdin() -> None:
 
 
 def _arguments() -> argparse.Namespace:
-    made = parser(__doc__)
-    made.add_argument("--manifest", type=Path, required=True)
+    made = parser(__doc__, of_a_project=True)
     made.add_argument("--checkpoints", type=Path, required=True)
     made.add_argument("--every", type=int, required=True)
     made.add_argument("--keep", type=int, required=True)

@@ -90,15 +90,15 @@ def tell(line: dict[str, Any]) -> None:
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """The arguments every seed takes."""
+def parser(description: str | None, *, of_a_project: bool = False) -> argparse.ArgumentParser:
+    """The arguments every seed takes; one that is `of_a_project` must be told its manifest."""
     made = argparse.ArgumentParser(description=description)
     made.add_argument("--identity", type=Path, required=True)
     made.add_argument("--run-folder", type=Path, required=True)
     made.add_argument("--host", default="127.0.0.1")
     made.add_argument("--port", type=int, default=0)
     made.add_argument("--announce", action="append", default=[], help="a multiaddress, as others reach us")
-    made.add_argument("--manifest", type=Path, help="the project's")
+    made.add_argument("--manifest", type=Path, required=of_a_project, help="the project's")
     made.add_argument("--invitation", type=Path, help="this peer's, of the role seed; needs --manifest")
     return made
 

@@ -21,8 +21,11 @@ from skep.core.errors import SkepError, StorageError, SwarmError
 from skep.core.manifest import Manifest
 from skep.host.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.host.swarm_records import Swarm, SwarmRecords
+from skep.worker import compression
 from skep.worker.averagers import CheckedStateAverager
-from skep.worker.optimizer import COMPRESSIONS, GuardedAdamW, scheduler
+from skep.worker.guarded import optimizer_factory
+from skep.worker.membership import Membership
+from skep.worker.optimizer import scheduler
 from skep.worker.recipes import RECIPES
 from skep.worker.rounds import Rounds
 
@@ -42,13 +45,21 @@ class StateKeeper:
     """
 
     def __init__(
-        self, manifest: Manifest, text: str, dht: hivemind.DHT, folder: CheckpointFolder, *, every: int, tell: Tell
+        self,
+        manifest: Manifest,
+        text: str,
+        dht: hivemind.DHT,
+        folder: CheckpointFolder,
+        *,
+        every: int,
+        tell: Tell,
+        membership: Membership | None = None,
     ) -> None:
         self._manifest, self._text, self._folder, self._every, self._tell = manifest, text, folder, every, tell
         model = RECIPES[manifest.recipe.name].build(manifest.recipe)
         named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
         self._names = [name for name, _ in named]
-        self._averager = _averager(manifest, dht, [tensor for _, tensor in named])
+        self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)
         self._records = SwarmRecords(dht, manifest.run_id)
         self._kept = 0
         """The epoch whose state is on offer; 0 while there is none."""
@@ -147,7 +158,9 @@ class StateKeeper:
             self._tell({"event": "problem", "title": error.title, "hint": error.hint})
 
 
-def _averager(manifest: Manifest, dht: hivemind.DHT, parameters: list[torch.nn.Parameter]) -> CheckedStateAverager:
+def _averager(
+    manifest: Manifest, dht: hivemind.DHT, parameters: list[torch.nn.Parameter], membership: Membership | None
+) -> CheckedStateAverager:
     """A state averager of the run, whose tensors are as every trainer's, and which never asks for a round."""
     sync = manifest.sync
     silent = Rounds("keeper", lambda _: None)
@@ -155,13 +168,14 @@ def _averager(manifest: Manifest, dht: hivemind.DHT, parameters: list[torch.nn.P
         dht=dht,
         prefix=f"{manifest.run_id}_state_averager",
         params=parameters,
-        optimizer=partial(GuardedAdamW, spec=manifest.optimizer, rounds=silent),
+        optimizer=optimizer_factory(manifest.optimizer, silent),
         scheduler=partial(scheduler, schedule=manifest.schedule),
         reuse_tensors=True,
-        state_compression=COMPRESSIONS[sync.load_compression](),
+        state_compression=compression.of_load(sync.load_compression, sync.size_adaptive_threshold),
         min_matchmaking_time=sync.matchmaking_seconds,
         request_timeout=min(3.0, sync.matchmaking_seconds / 3),
         next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
         allow_state_sharing=False,
+        membership=membership,
         start=True,
     )
