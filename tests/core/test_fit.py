@@ -1,8 +1,6 @@
-import pytest
-
-from manifests import raw
-from skep.core.fit import GB, Verdict, check, expected_parameters, llama_intermediate, parameters_of, traffic_per_epoch
-from skep.core.manifest import ModelShape, parse
+from manifests import lora, raw
+from skep.core.fit import GB, Verdict, check, parameters_of, traffic_per_epoch
+from skep.core.manifest import parse
 from skep.core.model import Device, DeviceKind
 
 BIG = {"recipe__model": {"type": "gpt2", "layers": 24, "heads": 16, "width": 2048, "vocabulary": 256}}
@@ -79,17 +77,16 @@ def test_a_gpu_of_unknown_memory_is_not_guessed_at():
     assert judged({"needs__vram_gb": 20}, devices=[unknown]).verdict is Verdict.FITS
 
 
-def test_parameters_are_counted_exactly():
-    """By hand: embeddings, then each layer, then the last norm; tests/worker compares with the models themselves."""
-    gpt2 = ModelShape("gpt2", layers=1, heads=1, width=2, vocabulary=3)
-    assert expected_parameters(gpt2, 4) == (3 + 4) * 2 + (4 * 4 + 4 * 2) + (8 * 4 + 5 * 2) + 4 * 2 + 2 * 2
-    llama = ModelShape("llama", layers=1, heads=1, width=2, vocabulary=3)
-    assert expected_parameters(llama, 4) == 3 * 2 + (4 * 4 + 3 * 2 * 64 + 2 * 2) + 2
-
-
-@pytest.mark.parametrize(("width", "inner"), [(96, 256), (128, 384), (192, 512), (256, 704)])
-def test_the_feed_forward_width_of_llama(width, inner):
-    assert llama_intermediate(width) == inner
+def test_a_frozen_base_takes_memory_and_disk_but_no_traffic():
+    changes = {"recipe": lora(layers=32, heads=32, width=4096, vocabulary=32000, feed_forward=11008)}
+    base = 6_738_415_616 - 32000 * 4096
+    fit = judged(changes, devices=[gpu(24)], memory=64)
+    assert fit.verdict is Verdict.TOO_BIG
+    adapters = 32 * 8 * 2 * (4096 + 4096)
+    needed = (4 * base + 8 * adapters) / GB
+    assert fit.reasons == (f"Too big: needs {needed:.0f} GB of memory on Example 4090, you have 24 GB.",)
+    assert traffic_per_epoch(parse(raw(**changes))).up == 2 * (2 + 2) * adapters
+    assert judged(changes, memory=64, disk=12).reasons == ("Too big: needs 13 GB of disk space, you have 12 GB.",)
 
 
 def test_compression_halves_the_traffic():

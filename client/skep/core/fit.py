@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from skep.core.manifest_types import Manifest, ModelShape
+from skep.core.manifest_types import Manifest
 from skep.core.model import Device, DeviceKind
+from skep.core.parameters import expected_parameters
 
 GB: Final = 1_000_000_000
 DEVICE_BYTES: Final = 8
@@ -19,6 +20,8 @@ PEAK: Final = 2.0
 """Loading or serving a state holds a second copy for a while."""
 CPU_PEAK_BYTES: Final = 44
 """Per parameter at that peak where the model itself lies in the host's memory too; measured 43.5."""
+FROZEN_BYTES: Final = 4
+"""Per parameter that is not trained: fp32 weights."""
 BASE_BYTES: Final = 700_000_000
 """What a training process takes before the model: the training stack and its helper processes."""
 GENTLE: Final = 0.7
@@ -55,29 +58,19 @@ class _Want:
     there: float | None
 
 
-def llama_intermediate(width: int) -> int:
-    """Width of the feed-forward layer: 8/3 of the width, rounded up to a multiple of 64."""
-    return -(-8 * width // (3 * 64)) * 64
-
-
-def expected_parameters(shape: ModelShape, sequence_length: int) -> int:
-    """Exact number of trainable parameters of the model the recipe builds; input and output embeddings are one."""
-    return _llama(shape) if shape.type == "llama" else _gpt2(shape, sequence_length)
-
-
-def _gpt2(shape: ModelShape, positions: int) -> int:
-    w = shape.width
-    attention, feed_forward, norms = 4 * w * w + 4 * w, 8 * w * w + 5 * w, 4 * w
-    return (shape.vocabulary + positions) * w + shape.layers * (attention + feed_forward + norms) + 2 * w
-
-
-def _llama(shape: ModelShape) -> int:
-    w, inner = shape.width, llama_intermediate(shape.width)
-    return shape.vocabulary * w + shape.layers * (4 * w * w + 3 * w * inner + 2 * w) + w
-
-
 def parameters_of(manifest: Manifest) -> int:
-    return expected_parameters(manifest.recipe.model, manifest.recipe.sequence_length)
+    """How many parameters are trained and averaged."""
+    return expected_parameters(manifest.recipe).trained
+
+
+def frozen_bytes(manifest: Manifest) -> int:
+    """What a frozen base takes, in fp32, on the device and in memory while it is loaded."""
+    return expected_parameters(manifest.recipe).frozen * FROZEN_BYTES
+
+
+def files_bytes(manifest: Manifest) -> int:
+    """What the recipe's own files take on the disk, as far as it is known."""
+    return sum(file.bytes for file in manifest.recipe.files)
 
 
 def traffic_per_epoch(manifest: Manifest) -> Traffic:
@@ -91,12 +84,12 @@ def traffic_per_epoch(manifest: Manifest) -> Traffic:
 def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
     gpu = _best_gpu(devices)
-    count, needs = parameters_of(manifest), manifest.needs
-    on_device = max(needs.vram_gb * GB, count * DEVICE_BYTES)
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * HOST_BYTES * PEAK)
-    wants = [_Want("of disk space", needs.disk_gb * GB, disk_free)]
+    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
+    on_device = max(needs.vram_gb * GB, count * DEVICE_BYTES + frozen)
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * HOST_BYTES * PEAK + frozen)
+    wants = [_Want("of disk space", max(needs.disk_gb * GB, files_bytes(manifest)), disk_free)]
     if gpu is None:
-        together = max(needs.memory_gb * GB, BASE_BYTES + count * CPU_PEAK_BYTES)
+        together = max(needs.memory_gb * GB, BASE_BYTES + count * CPU_PEAK_BYTES + frozen)
         wants.append(_Want("of memory", together, memory))
     else:
         wants.append(_Want("of memory", in_memory, memory))

@@ -6,19 +6,19 @@ The combinations were measured on hivemind 1.1.12; the swarm tests train every l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from skep.core.manifest_fields import FieldError, Later
-from skep.core.manifest_types import Recipe, Schedule, Sync
-
-BYTE_VOCABULARY: Final = 256
+from skep.core.manifest_recipe import check_recipe
+from skep.core.manifest_types import Schedule, Sync
+from skep.core.recipe_types import Recipe
 
 
 def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
     """Raise FieldError for what cannot work, Later for what does not work yet."""
     check_flags(vars(sync))
     _check_times(sync)
-    _check_shape(recipe)
+    check_recipe(recipe)
     _check_schedule(schedule)
     _check_not_yet(sync)
 
@@ -36,16 +36,6 @@ def check_flags(sync: Mapping[str, Any]) -> None:
 def _check_times(sync: Sync) -> None:
     if sync.averaging_timeout_seconds <= sync.matchmaking_seconds:
         raise FieldError("sync.averaging_timeout_seconds", "must be longer than matchmaking_seconds")
-
-
-def _check_shape(recipe: Recipe) -> None:
-    shape = recipe.model
-    if shape.width % shape.heads:
-        raise FieldError("recipe.model.width", "must be a multiple of heads")
-    if shape.type == "llama" and shape.width // shape.heads % 2:
-        raise FieldError("recipe.model.width", "must be an even multiple of heads for llama")
-    if recipe.tokenizer == "bytes" and shape.vocabulary != BYTE_VOCABULARY:
-        raise FieldError("recipe.model.vocabulary", f"must be {BYTE_VOCABULARY} with the tokenizer bytes")
 
 
 def _check_schedule(schedule: Schedule) -> None:
