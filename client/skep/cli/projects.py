@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skep import bootstrap
-from skep.cli import permission
+from skep.cli import permission, shards
 from skep.cli.join import is_source
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
@@ -21,7 +21,7 @@ _NAME = "NAME|MANIFEST"
 
 def add(verbs: Verbs) -> None:
     verbs.verb("projects", _list, "list the projects known here")
-    group = verbs.group("project", "add, show, verify or sign a project's manifest")
+    group = verbs.group("project", "add, show, verify or sign a project's manifest, prepare its data")
     adding = group.verb("add", _add, "verify a manifest and keep it, with its publisher's key")
     adding.add_argument("source", metavar="FILE|URL", help="the manifest; its signature lies beside it")
     adding.add_argument("--consent", action="store_true", help="also when a new revision asks for more than before")
@@ -32,6 +32,7 @@ def add(verbs: Verbs) -> None:
     sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
     sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
     sign.add_argument("--key", metavar="FILE", type=Path, help="the key (the one that skep key new makes)")
+    shards.add(group)
 
 
 def _list(context: Context, _arguments: argparse.Namespace) -> int:

@@ -18,8 +18,13 @@ _SECOND: Final = -0x6B2FB644ECCEEE15
 def numbers(draws: torch.Tensor, count: int, stream: int) -> torch.Tensor:
     """`count` numbers from 0 to 2**31 - 1 for each draw, int64 [draws, count]; other ones for another `stream`."""
     places = torch.arange(count, device=draws.device)
-    mixed = _mix(_mix(draws + stream * _STEP)[:, None] + places * _STEP)
+    mixed = _mix(_mix(draws + _signed((stream + 1) * _STEP))[:, None] + places * _STEP)
     return _shifted(mixed, 33)
+
+
+def _signed(number: int) -> int:
+    """Modulo 2**64, as int64 has it."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _mix(values: torch.Tensor) -> torch.Tensor:
