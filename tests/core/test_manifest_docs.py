@@ -1,13 +1,29 @@
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from skep.core.manifest import MANIFEST
+from manifests import raw
+from skep.core.manifest import MANIFEST, parse
 from skep.core.manifest_fields import Choice, LaterObject, Nullable, Number, Object, Several, Text, Variant, Whole
 
 TEXT = (Path(__file__).parents[2] / "docs" / "manifest.md").read_text()
 ROWS = dict(re.findall(r"^\| `([a-z_.0-9]+)` \| (.*) \|", TEXT, flags=re.MULTILINE))
+
+
+AUTHORS = (Path(__file__).parents[2] / "docs" / "for-project-authors.md").read_text()
+EXAMPLES = re.findall(r'^    ("recipe": \{.*?\})$\n\n', AUTHORS, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_example_of_a_recipe_is_one(text):
+    whole = text.replace("https://…", "https://example.org").replace("…", "c" * 64)
+    assert parse(raw(recipe=json.loads(f"{{{whole}}}")["recipe"]))
+
+
+def test_every_recipe_that_has_fields_of_its_own_has_an_example():
+    assert len(EXAMPLES) == 3
 
 
 def declared(fields, inside=""):
