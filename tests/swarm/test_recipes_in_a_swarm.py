@@ -48,7 +48,7 @@ def assert_learns(workers):
     for worker in workers:
         worker.wait_for(confirmed, PATIENCE)
         first = worker.wait_for(evaluated(), PATIENCE).evaluation.loss
-        worker.wait_for(evaluated(below=first - 0.1), PATIENCE)
+        worker.wait_for(evaluated(below=first - 0.05), PATIENCE)
 
 
 def end(workers):
@@ -74,7 +74,7 @@ def test_of_a_base_with_adapters_only_the_adapters_travel(pair, tmp_path):
     content = weights(published(seed=3, width=64))
     targets = ["q_proj", "k_proj", "v_proj", "o_proj"]
     recipe, _ = lora_recipe(tmp_path, content=content, targets=targets, width=64, feed_forward=192)
-    recipe["adapters"] |= {"rank": 1}
+    recipe["adapters"] |= {"rank": 2}
     workers = pair("adapters", text_index(tmp_path), recipe)
     assert_learns(workers)
     for worker in workers:
@@ -82,5 +82,5 @@ def test_of_a_base_with_adapters_only_the_adapters_travel(pair, tmp_path):
         seen = [message for message in worker.said[end_of_round:] if isinstance(message, WorkerProgress)]
         wire = seen[0].progress.bytes_sent + seen[0].progress.bytes_received
         # a round and what came before it, both ways: far less than one copy of the base in half precision
-        assert 0 < wire < len(content) / 8
+        assert 0 < wire < len(content) / 4
     end(workers)
