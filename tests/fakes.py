@@ -23,6 +23,7 @@ from skep.core.model import (
     ShardRef,
     SwarmProgress,
     Tally,
+    TextLayout,
     Totals,
 )
 from skep.core.settings import DEFAULTS
@@ -48,7 +49,7 @@ def make_project(id: str = "tiny", title: str = "Tiny model") -> Project:  # noq
 
 def make_index(shards: int = 2) -> ShardIndex:
     refs = tuple(ShardRef(f"{number:064x}", bytes=1000, samples=10) for number in range(1, shards + 1))
-    return ShardIndex(sequence_length=128, shards=refs, held_out=(ShardRef("f" * 64, bytes=500, samples=5),))
+    return ShardIndex(TextLayout(128, 256), shards=refs, held_out=(ShardRef("f" * 64, bytes=500, samples=5),))
 
 
 def make_progress(epoch: int = 3, peers: int = 2, loss: float | None = 4.0) -> SwarmProgress:

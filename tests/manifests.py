@@ -61,6 +61,56 @@ EXAMPLE = {
 REMOVED = object()
 
 
+def masked(kind="bert", **shape):
+    """A recipe masked-lm, small and over bytes, with changes to its model."""
+    sizes = {"layers": 2, "heads": 2, "width": 16, "vocabulary": 257}
+    own = {"embedding_width": 8} if kind == "albert" else {}
+    return {
+        "name": "masked-lm",
+        "model": {"type": kind} | sizes | own | shape,
+        "sequence_length": 32,
+        "tokenizer": "bytes",
+        "seed": 0,
+    }
+
+
+def images(**shape):
+    """A recipe image-classifier, small, with changes to its model."""
+    sizes = {"layers": 2, "heads": 2, "width": 16, "image_size": 8, "patch_size": 4, "channels": 3, "classes": 4}
+    return {"name": "image-classifier", "model": {"type": "vit"} | sizes | shape, "seed": 0}
+
+
+_PUBLISHED = {
+    "llama": {
+        "key_value_heads": 2,
+        "feed_forward": 48,
+        "rope_base": 10000,
+        "norm_epsilon": 1e-5,
+        "tied_embeddings": True,
+    },
+    "gpt2": {"positions": 64},
+}
+
+
+def lora(kind="llama", targets=("q_proj", "v_proj"), **shape):
+    """A recipe lora, small and over bytes, with changes to its model. A wide base has as many key heads as heads."""
+    sizes = {"layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
+    own = dict(_PUBLISHED[kind])
+    if "heads" in shape and kind == "llama":
+        own["key_value_heads"] = shape["heads"]
+    vocabulary = (sizes | shape)["vocabulary"]
+    file = {"url": "https://example.org/tokenizer.json", "sha256": "c" * 64}
+    return {
+        "name": "lora",
+        "model": {"type": kind} | sizes | own | shape,
+        "sequence_length": 32,
+        "tokenizer": "bytes" if vocabulary == 256 else file,
+        "seed": 0,
+        "base": {"url": "https://example.org/base.safetensors", "sha256": "b" * 64, "bytes": 13_000_000_000},
+        "adapters": {"rank": 8, "alpha": 16, "targets": list(targets)},
+    }
+
+
 def example(**changes):
     """The example with changes, as `changed` takes them."""
     return changed(EXAMPLE, **changes)

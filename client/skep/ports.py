@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skep.core import messages
-from skep.core.model import Contribution, Device, Evaluation, Problem, Project, ShardRef, Totals
+from skep.core.model import Contribution, Device, Evaluation, FileRef, Problem, Project, ShardRef, Totals
 
 Post = Callable[[messages.Message], None]
 """Hands a message to the engine's queue; may be called from any thread."""
@@ -75,7 +75,7 @@ class Shards(Protocol):
     def fetch_index(self, project: Project, post: Post) -> None:
         """Posts IndexArrived or IndexFailed."""
 
-    def fetch(self, shard: ShardRef, post: Post) -> None:
+    def fetch(self, shard: ShardRef | FileRef, post: Post) -> None:
         """Posts ShardProgress now and then, at last ShardArrived or ShardFailed."""
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from downloads import LENGTH, QUICK, ROOMY, make_index, make_shard
 from skep.adapters.shards_http import HttpShards
+from skep.core.model import TextLayout
 from web_of_faults import FaultyServer, whole
 
 
@@ -29,7 +30,9 @@ def make_shards(server, cache):
             stack.callback(shards.close)
             raw = make_index(make_shard()[1])
             server.scripts["index.json"] = [whole(raw)]
-            shards._fetch_index(f"{server.address}/index.json", hashlib.sha256(raw).hexdigest(), LENGTH, 256)
+            shards._fetch_index(
+                f"{server.address}/index.json", hashlib.sha256(raw).hexdigest(), TextLayout(LENGTH, 256)
+            )
             server.asked.clear()
             return shards
 

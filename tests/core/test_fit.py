@@ -2,22 +2,20 @@ from dataclasses import replace
 
 import pytest
 
-from manifests import raw
+from manifests import example, images, lora, masked, raw
 from skep.core.fit import (
     GB,
     Verdict,
     check,
     device_bytes,
-    expected_parameters,
     host_bytes,
-    llama_intermediate,
-    matrices_of,
     optimizer_bytes,
     parameters_of,
     tensors_of,
     traffic_per_epoch,
 )
-from skep.core.manifest import ModelShape, PowerSGD, parse
+from skep.core.manifest import PowerSGD, parse
+from skep.core.matrices import trained_matrices
 from skep.core.model import Device, DeviceKind
 from skep.core.traffic import gradient_bytes
 
@@ -95,17 +93,16 @@ def test_a_gpu_of_unknown_memory_is_not_guessed_at():
     assert judged({"needs__vram_gb": 20}, devices=[unknown]).verdict is Verdict.FITS
 
 
-def test_parameters_are_counted_exactly():
-    """By hand: embeddings, then each layer, then the last norm; tests/worker compares with the models themselves."""
-    gpt2 = ModelShape("gpt2", layers=1, heads=1, width=2, vocabulary=3)
-    assert expected_parameters(gpt2, 4) == (3 + 4) * 2 + (4 * 4 + 4 * 2) + (8 * 4 + 5 * 2) + 4 * 2 + 2 * 2
-    llama = ModelShape("llama", layers=1, heads=1, width=2, vocabulary=3)
-    assert expected_parameters(llama, 4) == 3 * 2 + (4 * 4 + 3 * 2 * 64 + 2 * 2) + 2
-
-
-@pytest.mark.parametrize(("width", "inner"), [(96, 256), (128, 384), (192, 512), (256, 704)])
-def test_the_feed_forward_width_of_llama(width, inner):
-    assert llama_intermediate(width) == inner
+def test_a_frozen_base_takes_memory_and_disk_but_no_traffic():
+    changes = {"recipe": lora(layers=32, heads=32, width=4096, vocabulary=32000, feed_forward=11008)}
+    base = 6_738_415_616 - 32000 * 4096
+    fit = judged(changes, devices=[gpu(24)], memory=64)
+    assert fit.verdict is Verdict.TOO_BIG
+    adapters = 32 * 8 * 2 * (4096 + 4096)
+    needed = (4 * base + 8 * adapters) / GB
+    assert fit.reasons == (f"Too big: needs {needed:.0f} GB of memory on Example 4090, you have 24 GB.",)
+    assert traffic_per_epoch(parse(raw(**changes))).up == 2 * (2 + 2) * adapters
+    assert judged(changes, memory=64, disk=12).reasons == ("Too big: needs 13 GB of disk space, you have 12 GB.",)
 
 
 @pytest.mark.parametrize(
@@ -159,13 +156,28 @@ def test_powersgd_sends_two_thin_matrices_for_each_that_saves_enough():
     assert gradient_bytes(stricter, [shape]) == 2 * 100 * 300 * 2
 
 
-def test_the_matrices_of_llama():
-    llama = ModelShape("llama", layers=2, heads=1, width=96, vocabulary=300)
-    assert matrices_of(llama, 8) == (((300, 96), 1), ((96, 96), 8), ((256, 96), 6))
+LLAMA = {"type": "llama", "layers": 2, "heads": 1, "width": 96, "vocabulary": 256}
 
 
-def test_of_an_unknown_family_only_the_number_of_parameters_counts():
-    assert matrices_of(ModelShape("mamba", 1, 1, 8, 8), 8) == ()
+@pytest.mark.parametrize(
+    ("recipe", "matrices"),
+    [
+        (example()["recipe"] | {"model": LLAMA}, [((256, 96), 1), ((96, 96), 8), ((256, 96), 6)]),
+        (masked("bert"), None),
+        (masked("albert"), None),
+        (images(), None),
+        (lora(), None),
+        (lora("gpt2", ["c_attn", "c_proj"]), None),
+    ],
+)
+def test_matrices_are_all_but_a_small_part_of_what_is_trained(recipe, matrices):
+    """tests/worker compares with the models themselves."""
+    manifest = parse(raw(recipe=recipe))
+    known = trained_matrices(manifest.recipe)
+    if matrices is not None:
+        assert list(known) == matrices
+    values = sum(times * rows * columns for (rows, columns), times in known)
+    assert 0.8 * parameters_of(manifest) <= values <= parameters_of(manifest)
 
 
 def test_compression_halves_the_traffic():

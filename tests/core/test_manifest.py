@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manifests import EXAMPLE, PEER, REMOVED, example, raw
+from manifests import EXAMPLE, PEER, REMOVED, example, images, lora, masked, raw
 from skep.core.errors import ManifestError
 from skep.core.manifest import Manifest, check_expiry, fingerprint, parse
 from skep.core.manifest_fields import plain
+from skep.core.model import FileRef, ImageLayout, TextLayout
 
 
 def refusal(data):
@@ -102,7 +103,7 @@ REFUSED = [
         )
     ),
     # recipe
-    ({"recipe__name": "poem"}, at("recipe.name", 'must be "causal-lm"')),
+    ({"recipe__name": "poem"}, at("recipe.name", 'must be "causal-lm", "masked-lm", "image-classifier" or "lora"')),
     ({"recipe__model__type": "mamba"}, at("recipe.model.type", 'must be "gpt2" or "llama"')),
     ({"recipe__model__layers": 0}, at("recipe.model.layers", WHOLE.format(1, 128))),
     ({"recipe__model__heads": "4"}, at("recipe.model.heads", WHOLE.format(1, 256))),
@@ -118,10 +119,30 @@ REFUSED = [
     ({"recipe__tokenizer": "gpt2"}, at("recipe.tokenizer", 'must be "bytes", or an object with url and sha256')),
     ({"recipe__tokenizer": {"url": "https://example.org"}}, at("recipe.tokenizer.sha256", "is missing")),
     ({"recipe__seed": -1}, at("recipe.seed", WHOLE.format(0, 2**32 - 1))),
+    ({"recipe": []}, at("recipe", "must be an object")),
+    ({"recipe__base": None}, at("recipe.base", "does not belong to causal-lm")),
+    ({"recipe__model__patch_size": 4}, at("recipe.model.patch_size", "is not a known field")),
+    ({"recipe": masked("bert", embedding_width=8)}, at("recipe.model.embedding_width", "does not belong to bert")),
+    ({"recipe": masked("gpt2")}, at("recipe.model.type", 'must be "albert" or "bert"')),
+    ({"recipe": masked(vocabulary=256)}, at("recipe.model.vocabulary", "must be 257 with the tokenizer bytes")),
+    ({"recipe": images() | {"tokenizer": "bytes"}}, at("recipe.tokenizer", "does not belong to image-classifier")),
+    ({"recipe": images(vocabulary=256)}, at("recipe.model.vocabulary", "is not a known field")),
+    ({"recipe": images(patch_size=3)}, at("recipe.model.image_size", "must be a multiple of patch_size")),
+    ({"recipe": images(heads=3)}, at("recipe.model.width", "must be a multiple of heads")),
+    ({"recipe": lora("gpt2", ["q_proj"])}, at("recipe.adapters.targets", 'has "q_proj", which gpt2 has not')),
+    ({"recipe": lora(targets=["q_proj"] * 2)}, at("recipe.adapters.targets", "names a target twice")),
+    ({"recipe": lora(targets=[])}, at("recipe.adapters.targets", "must be a list of 1 to 7 values")),
+    ({"recipe": lora(positions=64)}, at("recipe.model.positions", "does not belong to llama")),
     (
-        {"recipe__base": {"url": "ftp://x", "sha256": "0" * 64, "bytes": 1}},
+        {"recipe": lora("gpt2", ["c_attn"], positions=16)},
+        at("recipe.sequence_length", "must not be above the base's positions"),
+    ),
+    ({"recipe": lora(key_value_heads=4)}, at("recipe.model.key_value_heads", "must divide heads")),
+    (
+        {"recipe": lora() | {"base": {"url": "ftp://x", "sha256": "0" * 64, "bytes": 1}}},
         at("recipe.base.url", "must be an https address (http only on this computer itself)"),
     ),
+    ({"recipe": {name: each for name, each in lora().items() if name != "base"}}, at("recipe.base", "is missing")),
     # optimizer and schedule
     ({"optimizer__name": "adam"}, at("optimizer.name", 'must be "adamw", "sgd" or "lamb"')),
     ({"optimizer__learning_rate": 0}, at("optimizer.learning_rate", "must be a number above 0 and up to 10")),
@@ -194,19 +215,6 @@ REFUSED = [
 ]
 
 LATER = [
-    ({"recipe__name": "masked-lm"}, "recipe.name", '"masked-lm"'),
-    ({"recipe__name": "lora"}, "recipe.name", '"lora"'),
-    ({"recipe__name": "image-classifier"}, "recipe.name", '"image-classifier"'),
-    (
-        {"recipe__tokenizer": {"url": "https://example.org/t", "sha256": "0" * 64}},
-        "recipe.tokenizer",
-        "in a file of its own",
-    ),
-    (
-        {"recipe__base": {"url": "https://example.org/b", "sha256": "0" * 64, "bytes": 5}},
-        "recipe.base",
-        "other than null",
-    ),
     ({"sync__mode": "local"}, "sync.mode", '"local"'),
 ]
 
@@ -264,6 +272,35 @@ def test_every_field_is_needed(name):
 def test_every_inner_field_is_needed(inner):
     for name in EXAMPLE[inner]:
         assert refusal(raw(**{f"{inner}__{name}": REMOVED})) == at(f"{inner}.{name}", "is missing")
+
+
+TOKENIZER = {"url": "https://example.org/tokenizer.json", "sha256": "c" * 64}
+
+
+def test_every_recipe_says_what_its_shards_hold_and_which_files_it_needs():
+    plain = parse(raw()).recipe
+    assert (plain.layout, plain.files) == (TextLayout(256, 256), ())
+    assert parse(raw(recipe__tokenizer=TOKENIZER, recipe__model__vocabulary=5000)).recipe.files == ()
+    hiding = parse(raw(recipe=masked("albert"))).recipe
+    assert (hiding.layout, hiding.files) == (TextLayout(32, 257), ())
+    words = parse(raw(recipe=masked(vocabulary=5000) | {"tokenizer": TOKENIZER})).recipe
+    assert words.files == (FileRef("tokenizer", "c" * 64, 0, TOKENIZER["url"]),)
+    pictures = parse(raw(recipe=images())).recipe
+    assert (pictures.layout, pictures.files) == (ImageLayout(3, 8, 4), ())
+    adapting = parse(raw(recipe=lora("gpt2", ["c_attn"]))).recipe
+    assert adapting.layout == TextLayout(32, 256)
+    assert adapting.files == (
+        FileRef("base weights", "b" * 64, 13_000_000_000, "https://example.org/base.safetensors"),
+    )
+
+
+def test_files_count_for_the_run_by_their_hash_alone():
+    def run_id(**file):
+        recipe = lora()
+        return parse(raw(recipe=recipe | {"base": recipe["base"] | file})).run_id
+
+    assert run_id() == run_id(url="https://mirror.example.org/base.safetensors")
+    assert run_id() != run_id(sha256="d" * 64)
 
 
 def test_hidden_characters_never_reach_the_screen():

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skep.core.errors import DataError
-from skep.core.model import ShardIndex, ShardRef
+from skep.core.model import ImageLayout, ShardIndex, ShardRef, TextLayout
 from skep.core.shards import (
     INDEX_BYTES_LIMIT,
     PeerOrder,
@@ -18,6 +18,7 @@ from skep.core.shards import (
 )
 
 LENGTH = 16
+LAYOUT = TextLayout(LENGTH, 256)
 SHARD = {"sha256": "a" * 64, "bytes": 10 * LENGTH + 80, "samples": 10}
 OTHER = SHARD | {"sha256": "b" * 64}
 
@@ -28,7 +29,7 @@ def body(**changes):
 
 def parse(value):
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
-    return parse_index(raw, LENGTH, 256)
+    return parse_index(raw, LAYOUT)
 
 
 def make_index(*samples, held_out=()):
@@ -37,7 +38,7 @@ def make_index(*samples, held_out=()):
             ShardRef(f"{letter}{number:063x}", count * LENGTH + 80, count) for number, count in enumerate(counts)
         )
 
-    return ShardIndex(LENGTH, refs(samples, "a"), refs(held_out, "b"))
+    return ShardIndex(LAYOUT, refs(samples, "a"), refs(held_out, "b"))
 
 
 def drawn(order, start, count):
@@ -51,8 +52,44 @@ def drawn(order, start, count):
 
 
 def test_a_good_index_is_read_with_and_without_held_out_shards():
-    assert parse(body()) == ShardIndex(LENGTH, (ShardRef("a" * 64, 240, 10),))
+    assert parse(body()) == ShardIndex(LAYOUT, (ShardRef("a" * 64, 240, 10),))
     assert parse(body(held_out=[OTHER])).held_out == (ShardRef("b" * 64, 240, 10),)
+
+
+def test_fewer_tokens_than_the_model_has_are_what_the_shards_are_held_to():
+    assert parse(body(vocabulary=200)).layout == TextLayout(LENGTH, 200)
+
+
+IMAGES = ImageLayout(3, 8, 10)
+PICTURES = {"sha256": "a" * 64, "bytes": 5 * (3 * 8 * 8 + 4) + 150, "samples": 5}
+
+
+def images(**changes):
+    return json.dumps({"format": 1, "channels": 3, "size": 8, "classes": 10, "shards": [PICTURES]} | changes).encode()
+
+
+def test_an_index_of_images_is_read_back():
+    index = ShardIndex(IMAGES, (ShardRef("a" * 64, PICTURES["bytes"], 5),))
+    assert parse_index(images(), IMAGES) == index
+    assert parse_index(format_index(index), IMAGES) == index
+    assert parse_index(images(classes=7), IMAGES).layout == ImageLayout(3, 8, 7)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (images(channels=1), "channels is 1 where 3 is expected"),
+        (images(size=16), "size is 16 where 8 is expected"),
+        (images(classes=11), "classes is 11 where the model has 10"),
+        (images(sequence_length=8), "sequence_length is not a known field"),
+        (images(shards=[PICTURES | {"bytes": 5 * 3 * 8 * 8}]), "shards[0].bytes does not fit its samples"),
+        (json.dumps(body()).encode(), "channels is missing"),
+    ],
+)
+def test_an_index_of_images_that_does_not_fit_the_model_is_refused(raw, said):
+    with pytest.raises(DataError) as caught:
+        parse_index(raw, IMAGES)
+    assert said in caught.value.title
 
 
 def test_int32_tokens_fit_too():
@@ -65,7 +102,7 @@ def test_int32_tokens_fit_too():
 )
 def test_what_was_written_is_read_back(samples, held_out):
     index = make_index(*samples, held_out=held_out)
-    assert parse(format_index(index, 256)) == index
+    assert parse(format_index(index)) == index
 
 
 @pytest.mark.parametrize(
@@ -84,8 +121,9 @@ def test_what_was_written_is_read_back(samples, held_out):
         (body(format=True), "format is not a whole number"),
         (body(format=10**400), "far too large"),
         (body(sequence_length=17), "sequence_length is 17 where 16"),
-        (body(vocabulary=257.0), "vocabulary is not a whole number"),
-        (body(vocabulary=257), "vocabulary is 257 where 256"),
+        (body(vocabulary=257.0), "vocabulary is not a whole number above 0"),
+        (body(vocabulary=0), "vocabulary is not a whole number above 0"),
+        (body(vocabulary=257), "vocabulary is 257 where the model has 256"),
         (body(color="red"), "color is not a known field"),
         (body(**{"\x1b[31m\u202e": 1}), "??31m? is not a known field"),
         ({"format": 1, "sequence_length": LENGTH, "vocabulary": 256}, "shards is missing"),
@@ -121,7 +159,7 @@ def test_a_bad_index_is_refused_in_one_sentence_that_names_the_field(raw, said):
 @given(st.binary(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_any_bytes_give_an_index_or_a_data_error(raw):
     with pytest.raises(DataError):
-        parse_index(raw if isinstance(raw, bytes) else raw.encode(), LENGTH, 256)
+        parse_index(raw if isinstance(raw, bytes) else raw.encode(), LAYOUT)
 
 
 @pytest.mark.parametrize(

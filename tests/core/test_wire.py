@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from fakes import make_index, make_joined
 from skep.core import messages as m
 from skep.core import wire
-from skep.core.model import Evaluation, Problem, ShardIndex, ShardRef, Stage, SwarmProgress
+from skep.core.model import (
+    Evaluation,
+    FileRef,
+    ImageLayout,
+    Problem,
+    ShardIndex,
+    ShardRef,
+    Stage,
+    SwarmProgress,
+    TextLayout,
+)
 from skep.core.wire import LINE_LIMIT, WireError, decode_from_worker, decode_to_worker, encode
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -22,6 +32,8 @@ texts = st.text(max_size=20)
 lists = st.lists(texts, max_size=3).map(tuple)
 problems = st.builds(Problem, texts, texts)
 shards = st.builds(ShardRef, texts, counts, counts)
+layouts = st.builds(TextLayout, counts, counts) | st.builds(ImageLayout, counts, counts, counts)
+files = st.lists(st.builds(FileRef, texts, texts, counts, texts), max_size=2).map(tuple)
 shard_lists = st.lists(shards, max_size=3).map(tuple)
 progresses = st.builds(
     SwarmProgress,
@@ -35,7 +47,7 @@ to_worker = st.one_of(
     st.builds(
         m.StartTraining,
         manifest=texts,
-        index=st.builds(ShardIndex, counts, shard_lists, shard_lists),
+        index=st.builds(ShardIndex, layouts, shard_lists, shard_lists, files),
         identity_path=texts,
         run_folder=texts,
         seeds=lists,

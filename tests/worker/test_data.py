@@ -5,11 +5,13 @@ import torch
 from safetensors.torch import save
 
 from skep.core.errors import DataError
-from skep.core.model import Problem, ShardIndex, ShardRef
-from skep.worker.data import Samples, open_shard
+from skep.core.model import Problem, ShardIndex, ShardRef, TextLayout
+from skep.worker.data import Samples
+from skep.worker.shard_files import open_shard
 
 LENGTH = 8
 VOCABULARY = 100
+LAYOUT = TextLayout(LENGTH, VOCABULARY)
 GONE = Problem("The server is down.", "Try again later.")
 
 
@@ -37,10 +39,10 @@ class Store:
             rows = torch.tensor([next(numbers) for _ in range(count)], dtype=torch.uint8)
             return self.add(rows[:, None].expand(-1, LENGTH).contiguous())
 
-        return ShardIndex(LENGTH, tuple(map(shard, counts)), tuple(map(shard, held_out)))
+        return ShardIndex(LAYOUT, tuple(map(shard, counts)), tuple(map(shard, held_out)))
 
     def open(self, index, position=0, peer="peer"):
-        return Samples(index, peer, "run", position, self.asked.append, vocabulary=VOCABULARY)
+        return Samples(index, peer, "run", position, self.asked.append)
 
     def answer(self, data):
         """Hand over everything asked for so far."""
@@ -60,7 +62,7 @@ def draw(store, data, batches):
     for size in batches:
         while not data.ready(size):
             assert store.answer(data)
-        batch = data.next_batch(size)
+        batch = data.next_batch(size).inputs
         assert batch.shape == (size, LENGTH)
         assert batch.dtype == torch.int64
         seen += batch[:, 0].tolist()
@@ -182,14 +184,14 @@ def test_held_out_samples_are_always_the_same_and_never_trained_on(store):
     store.answer(data)
     assert data.held_out(6) is None
     store.answer(data)
-    held_out = data.held_out(6)
+    held_out = data.held_out(6).inputs
     assert held_out.dtype == torch.int64
     assert held_out[:, 0].tolist() == [20, 21, 22, 23, 24, 25]
     assert not set(draw(store, data, [20])) & set(range(20, 28))
     for path in store.folder.iterdir():
         path.unlink()
-    assert torch.equal(data.held_out(6), held_out)
-    assert data.held_out(2)[:, 0].tolist() == [20, 21]
+    assert torch.equal(data.held_out(6).inputs, held_out)
+    assert data.held_out(2).inputs[:, 0].tolist() == [20, 21]
 
 
 def test_more_held_out_samples_than_there_are_gives_all_of_them(store):
@@ -197,11 +199,13 @@ def test_more_held_out_samples_than_there_are_gives_all_of_them(store):
     assert data.held_out(1) is None
     store.answer(data)
     assert len(data.held_out(1)) == 1
-    assert data.held_out(100)[:, 0].tolist() == [5, 6, 7]
+    assert data.held_out(100).inputs[:, 0].tolist() == [5, 6, 7]
 
 
-def test_a_project_without_held_out_shards_gives_none_of_the_right_shape(store):
-    assert store.open(store.make_index(5)).held_out(4).shape == (0, LENGTH)
+def test_a_project_without_held_out_shards_gives_none(store):
+    data = store.open(store.make_index(5))
+    assert data.held_out(4) is None
+    assert not store.asked
 
 
 # --- shard files
@@ -210,7 +214,7 @@ def test_a_project_without_held_out_shards_gives_none_of_the_right_shape(store):
 def test_int32_tokens_are_read(store):
     tokens = torch.arange(16, dtype=torch.int32).reshape(2, LENGTH)
     shard = store.add(tokens)
-    assert torch.equal(open_shard(store.path(shard.sha256), shard, LENGTH, VOCABULARY), tokens)
+    assert torch.equal(open_shard(store.path(shard.sha256), shard, LAYOUT).inputs, tokens)
 
 
 def rows(count=2, length=LENGTH, dtype=torch.uint8, value=1):
@@ -241,7 +245,7 @@ def test_a_file_that_is_not_what_was_promised_is_refused_in_words(tmp_path, raw,
     path = tmp_path / "shard"
     path.write_bytes(raw)
     with pytest.raises(DataError) as caught:
-        open_shard(path, ShardRef("a" * 64, len(raw), 2), LENGTH, VOCABULARY)
+        open_shard(path, ShardRef("a" * 64, len(raw), 2), LAYOUT)
     assert said in caught.value.title
     assert "aaaaaaaaaaaa…" in caught.value.title
 
@@ -251,7 +255,7 @@ def test_a_file_of_another_size_is_refused(store):
     with store.path(shard.sha256).open("ab") as file:
         file.write(b"x")
     with pytest.raises(DataError, match="size the index promises"):
-        open_shard(store.path(shard.sha256), shard, LENGTH, VOCABULARY)
+        open_shard(store.path(shard.sha256), shard, LAYOUT)
 
 
 def test_a_path_that_cannot_be_read_is_refused_in_words(store):

@@ -7,7 +7,7 @@ import pytest
 from manifests import PEER
 from skep.core.errors import SwarmError
 from skep.core.messages import StartTraining
-from skep.core.model import ShardIndex
+from skep.core.model import ShardIndex, TextLayout
 from skep.worker import network
 from skep.worker.network import Seed, dial, dial_one, endpoint, first_line
 
@@ -93,7 +93,7 @@ def test_words_for_an_address_and_for_an_error():
 def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_path):
     start = StartTraining(
         manifest="",
-        index=ShardIndex(1, ()),
+        index=ShardIndex(TextLayout(1, 2), ()),
         identity_path=str(tmp_path / "id"),
         run_folder=str(tmp_path),
         seeds=(address(1, "nowhere.invalid", "dns4"),),

@@ -8,6 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from skep.core.errors import BadInput, DataError, StorageError
+from skep.core.model import TextLayout
 from skep.core.shards import parse_index, shard_name
 from skep.host.shard_builder import build_shards, library_sources
 
@@ -37,7 +38,7 @@ def test_the_shards_are_what_the_index_says(sources, tmp_path):
     path, sha256, index = build_shards(sources, folder, **SIZES)
     raw = path.read_bytes()
     assert hashlib.sha256(raw).hexdigest() == sha256
-    assert parse_index(raw, 16, 256) == index
+    assert parse_index(raw, TextLayout(16, 256)) == index
     assert [shard.samples for shard in index.shards] == [20, 20, 20]
     assert [shard.samples for shard in index.held_out] == [12]
     for shard in index.shards + index.held_out:

@@ -6,6 +6,7 @@ from skep.core.errors import DoesNotFit
 from skep.core.fit import parameters_of
 from skep.core.manifest import parse
 from skep.worker import trainer as trainer_module
+from skep.worker.batches import text_batch
 from skep.worker.device import pick
 from skep.worker.trainer import Trainer, step_batch_for, within_memory
 
@@ -37,23 +38,23 @@ def gradients(made):
 
 
 def test_micro_batches_add_up_to_the_step_batch_exactly():
-    tokens = torch.randint(256, (8, 16))
+    batch = text_batch(torch.randint(256, (8, 16)))
     whole, parts = make()[0], make()[0]
-    whole.add_gradients(tokens, 1.0)
+    whole.add_gradients(batch, 1.0)
     for start, size in ((0, 4), (4, 2), (6, 1), (7, 1)):
-        parts.add_gradients(tokens[start : start + size], size / 8)
+        parts.add_gradients(text_batch(batch.inputs[start : start + size]), size / 8)
     assert torch.allclose(gradients(whole), gradients(parts), atol=1e-7)
 
 
 def test_a_loss_that_is_not_finite_adds_nothing():
     made, _ = make()
-    tokens = torch.randint(256, (2, 16))
-    made.add_gradients(tokens, 1.0)
+    batch = text_batch(torch.randint(256, (2, 16)))
+    made.add_gradients(batch, 1.0)
     before = gradients(made).clone()
     weights = [p.detach().clone() for p in made.parameters]
     with torch.no_grad():
         made.parameters[0].fill_(float("nan"))
-    assert not torch.isfinite(torch.tensor(made.add_gradients(tokens, 1.0)))
+    assert not torch.isfinite(torch.tensor(made.add_gradients(batch, 1.0)))
     assert torch.equal(gradients(made), before)
     assert made.gradients_finite()
     with torch.no_grad():
@@ -62,7 +63,7 @@ def test_a_loss_that_is_not_finite_adds_nothing():
 
 def test_gradients_that_are_not_finite_are_noticed():
     made, _ = make()
-    made.add_gradients(torch.randint(256, (2, 16)), 1.0)
+    made.add_gradients(text_batch(torch.randint(256, (2, 16))), 1.0)
     assert made.gradients_finite()
     made.parameters[-1].grad[0] = float("inf")
     assert not made.gradients_finite()
@@ -81,9 +82,9 @@ class Scarce:
         self.fitting = fitting
         monkeypatch.setattr(made, "add_gradients", self)
 
-    def __call__(self, tokens, scale):
-        self.tried.append(len(tokens))
-        if len(tokens) > self.fitting:
+    def __call__(self, batch, scale):
+        self.tried.append(len(batch))
+        if len(batch) > self.fitting:
             raise torch.OutOfMemoryError
         return 1.0
 
@@ -146,17 +147,17 @@ def test_other_errors_are_not_called_a_lack_of_memory(error):
 
 @pytest.mark.parametrize("model", [GPT2, LLAMA])
 def test_recomputing_changes_memory_and_not_gradients(model):
-    tokens = torch.randint(256, (4, 16))
+    batch = text_batch(torch.randint(256, (4, 16)))
     plain, saving = make(model, activation_checkpointing="off")[0], make(model, activation_checkpointing="on")[0]
     assert saving.checkpointing
     assert saving.model.is_activation_checkpointing
-    plain.add_gradients(tokens, 1.0)
-    saving.add_gradients(tokens, 1.0)
+    plain.add_gradients(batch, 1.0)
+    saving.add_gradients(batch, 1.0)
     assert torch.allclose(gradients(plain), gradients(saving), atol=1e-6)
 
 
 def test_held_out_loss_makes_no_gradients():
     made, _ = make()
-    loss = made.loss(torch.randint(256, (4, 16)))
+    loss = made.loss(text_batch(torch.randint(256, (4, 16))))
     assert 4.0 < loss < 7.0
     assert all(p.grad is None for p in made.parameters)

@@ -158,7 +158,7 @@ def test_it_ends_though_nobody_reads_its_log_any_more(worker):
 DEPARTURE = """
 import os, subprocess, sys, time
 from skep.core.messages import StartTraining
-from skep.core.model import ShardIndex
+from skep.core.model import ShardIndex, TextLayout
 from skep.worker import processes
 from skep.worker.link import Link
 from skep.worker.volunteer import Volunteer
@@ -176,7 +176,7 @@ def fail(within):
 
 link = Link.over_stdio()
 processes.keep_family_together()
-start = StartTraining("", ShardIndex(1, ()), "", sys.argv[1], (), (), 1.0)
+start = StartTraining("", ShardIndex(TextLayout(1, 2), ()), "", sys.argv[1], (), (), 1.0)
 volunteer = Volunteer(start, link)
 volunteer._rounds.grow(0, 8)
 child = subprocess.Popen(["sleep", "600"])

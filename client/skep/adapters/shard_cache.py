@@ -14,13 +14,13 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from skep.core.errors import DataError, SkepError, StorageError
-from skep.core.model import ShardRef
+from skep.core.model import FileRef, ShardRef
 from skep.core.shards import shard_name
 
 KEPT_FOR_THE_WORKER: Final = 3
@@ -29,6 +29,9 @@ KEPT_FOR_THE_WORKER: Final = 3
 _OURS: Final = re.compile(r"([0-9a-f]{64})\.safetensors(\.part)?")
 _CHUNK: Final = 1024 * 1024
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+Wanted = ShardRef | FileRef
 
 
 def free_bytes(folder: Path) -> int:
@@ -128,8 +131,9 @@ class ShardCache:
         self._verified: set[str] = set()
         self._expected: dict[str, int] = {}
         self._handed_out: list[str] = []
+        self._pinned: set[str] = set()
 
-    def find(self, shard: ShardRef) -> Path | None:
+    def find(self, shard: Wanted) -> Path | None:
         """The whole, verified file for the worker to open, or None; a damaged file is thrown away.
 
         Hashes a file at its first use only.
@@ -147,11 +151,23 @@ class ShardCache:
             path.unlink()
         return None
 
-    def part(self, shard: ShardRef) -> Path:
+    def find_any_size(self, file: FileRef) -> Path | None:
+        """As `find`, for a file whose size nobody has said: the hash alone decides."""
+        path = self._folder / shard_name(file.sha256)
+        with disk_errors(self._folder):
+            size = path.stat().st_size if path.is_file() else 0
+        return self.find(replace(file, bytes=size)) if size else None
+
+    def pin(self, sha256: str) -> None:
+        """Never evict this file: a project that needs it needs it at every start."""
+        with self._lock:
+            self._pinned.add(sha256)
+
+    def part(self, shard: Wanted) -> Path:
         return self._folder / (shard_name(shard.sha256) + ".part")
 
     @contextlib.contextmanager
-    def room(self, shard: ShardRef) -> Iterator[None]:
+    def room(self, shard: Wanted) -> Iterator[None]:
         """Room for a download of this shard, held while it is under way. Raises StorageError."""
         with self._lock, disk_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,7 +180,7 @@ class ShardCache:
                 del self._expected[shard.sha256]
                 self._drop_if_empty(self.part(shard))
 
-    def keep(self, shard: ShardRef) -> Path:
+    def keep(self, shard: Wanted) -> Path:
         """The part file is whole and its hash was right: it becomes the shard, for the worker to open."""
         path = self._folder / shard_name(shard.sha256)
         with self._lock, disk_errors(self._folder):
@@ -173,7 +189,7 @@ class ShardCache:
             self._keep_for_the_worker(shard)
         return path
 
-    def throw_away(self, shard: ShardRef) -> None:
+    def throw_away(self, shard: Wanted) -> None:
         with disk_errors(self._folder):
             self.part(shard).unlink(missing_ok=True)
 
@@ -182,7 +198,7 @@ class ShardCache:
         if part.is_file() and part.stat().st_size == 0:
             part.unlink()
 
-    def _keep_for_the_worker(self, shard: ShardRef) -> None:
+    def _keep_for_the_worker(self, shard: Wanted) -> None:
         others = [sha256 for sha256 in self._handed_out if sha256 != shard.sha256]
         self._handed_out = [*others, shard.sha256][-KEPT_FOR_THE_WORKER:]
 
@@ -206,11 +222,12 @@ class ShardCache:
                 entries.append(_Entry(Path(item.path), match[1], facts.st_size, facts.st_mtime))
         return sorted(entries, key=lambda entry: entry.used_at)
 
-    def _victims(self, shard: ShardRef) -> list[_Entry]:
+    def _victims(self, shard: Wanted) -> list[_Entry]:
         """What must go for this shard to come, least recently used first. Raises StorageError if that is not enough."""
         expected = {**self._expected, shard.sha256: shard.bytes}
         entries = self._entries()
-        stays = [entry for entry in entries if entry.sha256 in expected or entry.sha256 in self._handed_out]
+        wanted = {*expected, *self._handed_out, *self._pinned}
+        stays = [entry for entry in entries if entry.sha256 in wanted]
         others = [entry for entry in entries if entry not in stays]
         present = sum(entry.size for entry in stays if entry.sha256 in expected)
         to_come = max(0, sum(expected.values()) - present)

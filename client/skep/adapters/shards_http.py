@@ -11,6 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +20,7 @@ from skep.adapters.web import Answer, Patience, RangeRefused, Stop, Stopped, Try
 from skep.core import manifest
 from skep.core.errors import DataError, SkepError
 from skep.core.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
-from skep.core.model import Problem, Project, ShardIndex, ShardRef
+from skep.core.model import FileRef, Layout, Problem, Project, ShardIndex, ShardRef
 from skep.core.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
 from skep.ports import Post
 
@@ -27,6 +28,11 @@ _THREADS: Final = 2
 _PROGRESS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 0.5
 _PUBLISHER: Final = "Tell the project's publisher."
+
+UNSIZED_LIMIT: Final = 64 * 1024 * 1024
+"""The largest file of a size that nobody has said: a tokenizer takes a few MB."""
+
+Wanted = ShardRef | FileRef
 
 log = logging.getLogger(__name__)
 
@@ -60,14 +66,12 @@ class HttpShards:
 
         def job() -> None:
             plan = manifest.parse(project.manifest.encode())
-            index = self._fetch_index(
-                plan.data.index, plan.data.sha256, plan.recipe.sequence_length, plan.recipe.model.vocabulary
-            )
-            post(IndexArrived(index))
+            index = self._fetch_index(plan.data.index, plan.data.sha256, plan.recipe.layout)
+            post(IndexArrived(replace(index, files=plan.recipe.files)))
 
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 
-    def fetch(self, shard: ShardRef, post: Post) -> None:
+    def fetch(self, shard: Wanted, post: Post) -> None:
         """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it."""
         with self._lock:
             if waiting := self._waiting.get(shard.sha256):
@@ -116,52 +120,78 @@ class HttpShards:
             log.exception("a download failed in an unforeseen way")
             fail(Problem("Training data could not be fetched.", "The log says more. Try again later."))
 
-    # --- the index
+    # --- small files, held in memory until their hash is known
 
-    def _fetch_index(self, address: str, sha256: str, sequence_length: int, vocabulary: int) -> ShardIndex:
-        raw = self._web.persist(lambda: self._download_index(address))
-        if hashlib.sha256(raw).hexdigest() != sha256:
-            raise DataError("The project's shard index does not match its hash and was thrown away.", _PUBLISHER)
-        index = parse_index(raw, sequence_length, vocabulary)
+    def _fetch_index(self, address: str, sha256: str, layout: Layout) -> ShardIndex:
+        raw = self._small_file("project's shard index", address, sha256, INDEX_BYTES_LIMIT)
+        index = parse_index(raw, layout)
         self._index_address = address
         return index
 
-    def _download_index(self, address: str) -> bytes:
+    def _small_file(self, what: str, address: str, sha256: str, limit: int) -> bytes:
+        raw = self._web.persist(lambda: self._read(what, address, limit))
+        if hashlib.sha256(raw).hexdigest() != sha256:
+            raise DataError(f"The {what} does not match its hash and was thrown away.", _PUBLISHER)
+        return raw
+
+    def _read(self, what: str, address: str, limit: int) -> bytes:
         raw = bytearray()
-        with self._web.get(address, "the project's shard index") as answer:
+        with self._web.get(address, f"the {what}") as answer:
             for chunk in answer.chunks():
                 raw += chunk
-                if len(raw) > INDEX_BYTES_LIMIT:
-                    raise DataError(
-                        f"The project's shard index is larger than {INDEX_BYTES_LIMIT // 1024} KiB.", _PUBLISHER
-                    )
+                if len(raw) > limit:
+                    raise DataError(f"The {what} is larger than {limit // 1024} KiB.", _PUBLISHER)
         return bytes(raw)
 
-    # --- shards
+    def _fetch_unsized(self, file: FileRef) -> Path:
+        """A file whose size nobody has said; it is small, and comes whole or not at all."""
+        kept = self._cache.find_any_size(file)
+        if kept:
+            return kept
+        raw = self._small_file(f"project's {file.name}", file.address, file.sha256, UNSIZED_LIMIT)
+        sized = replace(file, bytes=len(raw))
+        with self._cache.room(sized):
+            with PartFile(self._cache.part(sized), sized.bytes) as part:
+                part.restart()
+                part.write(raw)
+            return self._cache.keep(sized)
 
-    def _fetch(self, shard: ShardRef) -> None:
-        path = self._cache.find(shard) or self._download(shard)
+    # --- shards, and other files of a known size
+
+    def _fetch(self, shard: Wanted) -> None:
+        if isinstance(shard, FileRef):
+            self._cache.pin(shard.sha256)
+        if shard.bytes:
+            path = self._cache.find(shard) or self._download(shard)
+        else:
+            assert isinstance(shard, FileRef)
+            path = self._fetch_unsized(shard)
         for post in self._done(shard):
             post(ShardArrived(shard.sha256, str(path)))
 
-    def _fail(self, shard: ShardRef, problem: Problem) -> None:
+    def _fail(self, shard: Wanted, problem: Problem) -> None:
         for post in self._done(shard):
             post(ShardFailed(shard.sha256, problem))
 
-    def _done(self, shard: ShardRef) -> list[Post]:
+    def _done(self, shard: Wanted) -> list[Post]:
         with self._lock:
             return self._waiting.pop(shard.sha256)
 
-    def _download(self, shard: ShardRef) -> Path:
-        if not self._index_address:
-            raise DataError("Training data was asked for before the project's shard index.", "Join the project again.")
-        address = shard_address(self._index_address, shard.sha256)
+    def _download(self, shard: Wanted) -> Path:
+        address = self._address(shard)
         with self._cache.room(shard):
             self._web.persist(lambda: self._attempt(shard, address))
             self._stop.check()
             return self._cache.keep(shard)
 
-    def _attempt(self, shard: ShardRef, address: str) -> None:
+    def _address(self, shard: Wanted) -> str:
+        if isinstance(shard, FileRef):
+            return shard.address
+        if not self._index_address:
+            raise DataError("Training data was asked for before the project's shard index.", "Join the project again.")
+        return shard_address(self._index_address, shard.sha256)
+
+    def _attempt(self, shard: Wanted, address: str) -> None:
         """One try to make the part file whole and right. Raises DataError, TryAgain, StorageError, Stopped."""
         with PartFile(self._cache.part(shard), shard.bytes) as file:
             resumed = file.have > 0
@@ -172,12 +202,12 @@ class HttpShards:
         self._cache.throw_away(shard)
         # what lay here from before may be to blame: a fresh download decides
         kind = TryAgain if resumed else DataError
-        raise kind(f"{_named(shard)} does not match its hash and was thrown away.", _PUBLISHER)
+        raise kind(f"The {_named(shard)} does not match its hash and was thrown away.", _PUBLISHER)
 
-    def _receive(self, shard: ShardRef, address: str, file: PartFile) -> bool:
+    def _receive(self, shard: Wanted, address: str, file: PartFile) -> bool:
         """Writes what comes. Returns whether bytes from before are part of the result."""
         try:
-            with self._web.get(address, f"the shard {shard.sha256[:12]}…", file.have) as answer:
+            with self._web.get(address, f"the {_named(shard)}", file.have) as answer:
                 if answer.start == 0:
                     file.restart()
                 resumed = answer.start > 0
@@ -189,7 +219,7 @@ class HttpShards:
             raise TryAgain(f"The connection to the data server {answer.host} broke off.", "Try again later.")
         return resumed
 
-    def _write(self, shard: ShardRef, answer: Answer, file: PartFile) -> None:
+    def _write(self, shard: Wanted, answer: Answer, file: PartFile) -> None:
         if answer.length is not None and answer.start + answer.length != shard.bytes:
             file.restart()
             raise _wrong_size(shard, answer)
@@ -203,19 +233,19 @@ class HttpShards:
                 last_said = time.monotonic()
                 self._say_progress(shard, file.have)
 
-    def _say_progress(self, shard: ShardRef, have: int) -> None:
+    def _say_progress(self, shard: Wanted, have: int) -> None:
         with self._lock:
             waiting = tuple(self._waiting[shard.sha256])
         for post in waiting:
             post(ShardProgress(shard.sha256, have, shard.bytes))
 
 
-def _named(shard: ShardRef) -> str:
-    return f"The shard {shard.sha256[:12]}…"
+def _named(shard: Wanted) -> str:
+    return f"project's {shard.name}" if isinstance(shard, FileRef) else f"shard {shard.sha256[:12]}…"
 
 
-def _wrong_size(shard: ShardRef, answer: Answer) -> DataError:
+def _wrong_size(shard: Wanted, answer: Answer) -> DataError:
     return DataError(
-        f"{_named(shard)} on the data server {answer.host} has not the {shard.bytes} bytes the index promises.",
+        f"The {_named(shard)} on the data server {answer.host} has not the {shard.bytes} bytes that are promised.",
         _PUBLISHER,
     )

@@ -57,7 +57,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
         ("Licence", manifest.license),
         ("Homepage", manifest.homepage),
         ("Model", f"{manifest.recipe.model.type}, {words.number(parameters_of(manifest))} parameters"),
-        ("Downloads", f"training data listed at {manifest.data.index}, and the swarm's model"),
+        ("Downloads", _downloads(manifest)),
         ("Sends", f"what training found, not your files: up to {words.size(traffic.up)} each epoch, to other peers"),
         ("Uses at most", f"{_gb(needs.memory_gb)} of memory, {_gb(needs.disk_gb)} of disk"),
         ("", f"and on a GPU {_gb(needs.vram_gb)} of its memory; {needs.upload_mbit:g}{words.THIN}Mbit/s upload"),
@@ -71,6 +71,14 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
 def verdict(fit: Fit) -> list[str]:
     """The fit in sentences."""
     return [sentence for sentence in (_BADGE[fit.verdict], *fit.reasons) if sentence]
+
+
+def _downloads(manifest: Manifest) -> str:
+    files = (
+        f"{file.name}{f' of {words.size(file.bytes)}' if file.bytes else ''} from {file.address}"
+        for file in manifest.recipe.files
+    )
+    return ", ".join((f"training data listed at {manifest.data.index}", *files, "and the swarm's model"))
 
 
 def _gb(count: float) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skep import bootstrap
-from skep.cli import invitations, permission
+from skep.cli import invitations, permission, shards
 from skep.cli.join import is_source
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
@@ -23,7 +23,7 @@ _NAME = "NAME|MANIFEST"
 
 def add(verbs: Verbs) -> None:
     verbs.verb("projects", _list, "list the projects known here")
-    group = verbs.group("project", "add, show, verify or sign a project's manifest")
+    group = verbs.group("project", "add, show, verify or sign a project's manifest, prepare its data")
     adding = group.verb("add", _add, "verify a manifest and keep it, with its publisher's key")
     adding.add_argument("source", metavar="FILE|URL|LINK", help="the manifest; its signature lies beside it")
     adding.add_argument("--consent", action="store_true", help="also when a new revision asks for more than before")
@@ -34,9 +34,11 @@ def add(verbs: Verbs) -> None:
     sign = group.verb("sign", _sign, "sign a manifest with a publisher's key")
     sign.add_argument("file", metavar="FILE", type=Path, help="the manifest")
     sign.add_argument("--key", metavar="NAME|FILE", help="the key (the one that the manifest names)")
+    shards.add(group)
     exporting = group.verb("export", _export, "write the newest checkpoint as a model that transformers loads")
     exporting.add_argument("source", metavar="NAME|MANIFEST|CHECKPOINT", help="a project hosted here, or a checkpoint")
     exporting.add_argument("folder", metavar="DIR", type=Path, help="the new folder")
+    exporting.add_argument("--files", metavar="FOLDER", type=Path, help="where the base weights lie, for adapters")
     invitations.add_to(group)
 
 
@@ -111,7 +113,7 @@ def _export(context: Context, arguments: argparse.Namespace) -> int:
         checkpoint = Path(source).expanduser().absolute()
     else:
         checkpoint = newest_checkpoint(folder, _manifest(context, source))
-    written = export(checkpoint, arguments.folder.expanduser().absolute())
+    written = export(checkpoint, arguments.folder.expanduser().absolute(), arguments.files)
     sentence = f"The model of epoch {written['epoch']} is in {written['folder']}."
     context.terminal.show(written, [sentence])
     return 0

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from skep.core.manifest_types import Manifest, ModelShape, OptimizerSpec
+from skep.core.manifest_types import Manifest, OptimizerSpec
+from skep.core.matrices import trained_matrices
 from skep.core.model import Device, DeviceKind
+from skep.core.parameters import expected_parameters
 from skep.core.traffic import Tensors, gradient_bytes, state_bytes
 
 GB: Final = 1_000_000_000
@@ -54,29 +56,19 @@ class _Want:
     there: float | None
 
 
-def llama_intermediate(width: int) -> int:
-    """Width of the feed-forward layer: 8/3 of the width, rounded up to a multiple of 64."""
-    return -(-8 * width // (3 * 64)) * 64
-
-
-def expected_parameters(shape: ModelShape, sequence_length: int) -> int:
-    """Exact number of trainable parameters of the model the recipe builds; input and output embeddings are one."""
-    return _llama(shape) if shape.type == "llama" else _gpt2(shape, sequence_length)
-
-
-def _gpt2(shape: ModelShape, positions: int) -> int:
-    w = shape.width
-    attention, feed_forward, norms = 4 * w * w + 4 * w, 8 * w * w + 5 * w, 4 * w
-    return (shape.vocabulary + positions) * w + shape.layers * (attention + feed_forward + norms) + 2 * w
-
-
-def _llama(shape: ModelShape) -> int:
-    w, inner = shape.width, llama_intermediate(shape.width)
-    return shape.vocabulary * w + shape.layers * (4 * w * w + 3 * w * inner + 2 * w) + w
-
-
 def parameters_of(manifest: Manifest) -> int:
-    return expected_parameters(manifest.recipe.model, manifest.recipe.sequence_length)
+    """How many parameters are trained and averaged."""
+    return expected_parameters(manifest.recipe).trained
+
+
+def frozen_bytes(manifest: Manifest) -> int:
+    """What a frozen base takes, in fp32, on the device and in memory while it is loaded."""
+    return expected_parameters(manifest.recipe).frozen * FLOAT
+
+
+def files_bytes(manifest: Manifest) -> int:
+    """What the recipe's own files take on the disk, as far as it is known."""
+    return sum(file.bytes for file in manifest.recipe.files)
 
 
 def traffic_per_epoch(manifest: Manifest) -> Traffic:
@@ -88,24 +80,10 @@ def traffic_per_epoch(manifest: Manifest) -> Traffic:
 
 
 def tensors_of(manifest: Manifest) -> tuple[Tensors, ...]:
-    """The model's matrices as far as its family's are known, and single values for all the rest."""
-    matrices = matrices_of(manifest.recipe.model, manifest.recipe.sequence_length)
+    """What is averaged: the trained matrices, and single values for all the rest."""
+    matrices = trained_matrices(manifest.recipe)
     rest = parameters_of(manifest) - sum(times * rows * columns for (rows, columns), times in matrices)
     return (*matrices, ((1, 1), rest))
-
-
-def matrices_of(shape: ModelShape, positions: int) -> tuple[Tensors, ...]:
-    """The matrices of the model the recipe builds; none of a family that is not known here."""
-    w, layers = shape.width, shape.layers
-    match shape.type:
-        case "gpt2":
-            layer = ((w, 3 * w), layers), ((w, w), layers), ((w, 4 * w), 2 * layers)
-            return ((shape.vocabulary, w), 1), ((positions, w), 1), *layer
-        case "llama":
-            inner = llama_intermediate(w)
-            return ((shape.vocabulary, w), 1), ((w, w), 4 * layers), ((inner, w), 3 * layers)
-        case _:
-            return ()
 
 
 def optimizer_bytes(spec: OptimizerSpec) -> int:
@@ -130,13 +108,13 @@ def host_bytes(manifest: Manifest) -> int:
 def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
     gpu = _best_gpu(devices)
-    count, needs = parameters_of(manifest), manifest.needs
-    on_device = max(needs.vram_gb * GB, count * device_bytes(manifest))
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK)
-    wants = [_Want("of disk space", needs.disk_gb * GB, disk_free)]
+    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
+    on_device = max(needs.vram_gb * GB, count * device_bytes(manifest) + frozen)
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
+    wants = [_Want("of disk space", max(needs.disk_gb * GB, files_bytes(manifest)), disk_free)]
     if gpu is None:
         peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
-        together = max(needs.memory_gb * GB, BASE_BYTES + count * peak)
+        together = max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen)
         wants.append(_Want("of memory", together, memory))
     else:
         wants.append(_Want("of memory", in_memory, memory))

@@ -16,7 +16,6 @@ from skep.core.manifest_fields import (
     FieldError,
     Flag,
     Later,
-    LaterObject,
     Moment,
     Nullable,
     Number,
@@ -26,30 +25,33 @@ from skep.core.manifest_fields import (
     PublicKey,
     Several,
     Text,
-    Tokenizer,
     WebAddress,
     Whole,
 )
+from skep.core.manifest_recipe import RECIPE
 from skep.core.manifest_rules import check_flags, check_rules
 from skep.core.manifest_types import (
     MANIFEST_BYTES_LIMIT,
     DataSource,
     Manifest,
-    ModelShape,
     Needs,
     OptimizerSpec,
     PowerSGD,
     Publisher,
-    Recipe,
     Schedule,
     Sync,
     fingerprint,
 )
+from skep.core.recipe_types import CausalRecipe, ImageRecipe, LoraRecipe, MaskedRecipe, ModelShape, Recipe
 from skep.core.strict_json import read_object
 
 __all__ = [
+    "CausalRecipe",
     "DataSource",
+    "ImageRecipe",
+    "LoraRecipe",
     "Manifest",
+    "MaskedRecipe",
     "ModelShape",
     "Needs",
     "OptimizerSpec",
@@ -67,27 +69,6 @@ __all__ = [
 ID: Final = Pattern("[a-z0-9-]{3,40}", "3 to 40 lower-case letters, digits and dashes")
 COMPRESSION: Final = Choice(("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"))
 
-MODEL: Final = Object(
-    ModelShape,
-    {
-        "type": Choice(("gpt2", "llama"), ("albert", "bert", "vit")),
-        "layers": Whole(1, 128),
-        "heads": Whole(1, 256),
-        "width": Whole(8, 16384),
-        "vocabulary": Whole(2, 1_000_000),
-    },
-)
-RECIPE: Final = Object(
-    lambda base=None, **fields: Recipe(**fields),  # noqa: ARG005 - a base is refused until later
-    {
-        "name": Choice(("causal-lm",), ("masked-lm", "image-classifier", "lora")),
-        "model": MODEL,
-        "sequence_length": Whole(8, 32768),
-        "tokenizer": Tokenizer(),
-        "seed": Whole(0, 2**32 - 1),
-    },
-    optional={"base": LaterObject({"url": WebAddress(), "sha256": HASH, "bytes": Whole(1, 2**40)})},
-)
 OPTIMIZER: Final = Object(
     OptimizerSpec,
     {

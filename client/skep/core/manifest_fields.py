@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import functools
 import math
 import re
 import unicodedata
@@ -166,14 +167,16 @@ class LaterObject:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Bytes as tokens now; a tokenizer file by hash later."""
+    """Bytes as tokens, or a tokenizer file by hash: an object with these fields, handed to `make`."""
 
-    def read(self, value: Any, path: str) -> str:
+    fields: Mapping[str, Field]
+    make: Callable[..., Any]
+
+    def read(self, value: Any, path: str) -> Any:
         if value == "bytes":
             return "bytes"
         if isinstance(value, dict):
-            Object(dict, {"url": WebAddress(), "sha256": HASH}).read(value, path)
-            raise Later(path, "in a file of its own comes with a later version of skep")
+            return Object(self.make, self.fields).read(value, path)
         raise FieldError(path, 'must be "bytes", or an object with url and sha256')
 
 
@@ -268,6 +271,28 @@ class Object:
         if late:
             raise late[0]
         return self.make(**read)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """An object whose field `tag` names its kind; each kind has fields of its own, and those of others are refused."""
+
+    tag: str
+    kinds: Mapping[str, Object]
+
+    def read(self, value: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            raise FieldError(path, "must be an object")
+        if self.tag not in value:
+            raise FieldError(f"{path}.{self.tag}", "is missing")
+        kind: str = Choice(tuple(self.kinds)).read(value[self.tag], f"{path}.{self.tag}")
+        own = self.kinds[kind]
+        elsewhere = {name for other in self.kinds.values() for name in other.fields} - own.fields.keys()
+        for name in value:
+            if name in elsewhere:
+                raise FieldError(f"{path}.{name}", f"does not belong to {kind}")
+        rest = {name: given for name, given in value.items() if name != self.tag}
+        return Object(functools.partial(own.make, **{self.tag: kind}), own.fields).read(rest, path)
 
 
 HASH: Final = Pattern(_HASH.pattern, "a SHA-256 in 64 lower-case hex digits")

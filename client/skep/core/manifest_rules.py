@@ -6,21 +6,21 @@ The combinations were measured on hivemind 1.1.12; the swarm tests train every l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from skep.core.fit import matrices_of
 from skep.core.manifest_fields import FieldError
-from skep.core.manifest_types import Recipe, Schedule, Sync
+from skep.core.manifest_recipe import check_recipe
+from skep.core.manifest_types import Schedule, Sync
+from skep.core.matrices import trained_matrices
+from skep.core.recipe_types import Recipe
 from skep.core.traffic import low_rank
-
-BYTE_VOCABULARY: Final = 256
 
 
 def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
     """Raise FieldError for what cannot work."""
     check_flags(vars(sync))
     _check_times(sync)
-    _check_shape(recipe)
+    check_recipe(recipe)
     _check_schedule(schedule)
     _check_powersgd(sync, recipe)
 
@@ -40,24 +40,14 @@ def _check_times(sync: Sync) -> None:
         raise FieldError("sync.averaging_timeout_seconds", "must be longer than matchmaking_seconds")
 
 
-def _check_shape(recipe: Recipe) -> None:
-    shape = recipe.model
-    if shape.width % shape.heads:
-        raise FieldError("recipe.model.width", "must be a multiple of heads")
-    if shape.type == "llama" and shape.width // shape.heads % 2:
-        raise FieldError("recipe.model.width", "must be an even multiple of heads for llama")
-    if recipe.tokenizer == "bytes" and shape.vocabulary != BYTE_VOCABULARY:
-        raise FieldError("recipe.model.vocabulary", f"must be {BYTE_VOCABULARY} with the tokenizer bytes")
-
-
 def _check_schedule(schedule: Schedule) -> None:
     if schedule.warmup_epochs >= schedule.total_epochs:
         raise FieldError("schedule.warmup_epochs", "must be below total_epochs")
 
 
 def _check_powersgd(sync: Sync, recipe: Recipe) -> None:
-    matrices, powersgd = matrices_of(recipe.model, recipe.sequence_length), sync.powersgd
-    if powersgd and matrices and not any(low_rank(shape, powersgd) for shape, _ in matrices):
+    matrices, powersgd = trained_matrices(recipe), sync.powersgd
+    if powersgd and not any(low_rank(shape, powersgd) for shape, _ in matrices):
         raise FieldError(
             "sync.powersgd.rank",
             f"is too high: no matrix of this model is sent with {powersgd.min_compression_ratio:.0%} less",

@@ -6,7 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+
+from skep.core.recipe_types import Recipe
 
 MANIFEST_BYTES_LIMIT: Final = 64 * 1024
 
@@ -16,26 +18,6 @@ class Publisher:
     name: str
     key: bytes
     """Raw Ed25519 public key, 32 bytes."""
-
-
-@dataclass(frozen=True)
-class ModelShape:
-    """Our own whitelisted fields of a transformer."""
-
-    type: str
-    layers: int
-    heads: int
-    width: int
-    vocabulary: int
-
-
-@dataclass(frozen=True)
-class Recipe:
-    name: str
-    model: ModelShape
-    sequence_length: int
-    tokenizer: str
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -131,7 +113,7 @@ class Manifest:
         optimizer, sync = self.optimizer, self.sync
         must_agree = {
             "publisher": self.publisher.key.hex(),
-            "recipe": asdict(self.recipe),
+            "recipe": _without_addresses(asdict(self.recipe)),
             "optimizer": optimizer.name,
             # SGD keeps no state at all without momentum, and a state of other tensors cannot be loaded
             "momentum": optimizer.name == "sgd" and optimizer.betas[0] > 0,
@@ -146,6 +128,15 @@ class Manifest:
     @property
     def fingerprint(self) -> str:
         return fingerprint(self.publisher.key)
+
+
+def _without_addresses(body: dict[str, Any]) -> dict[str, Any]:
+    """A file is what its hash says, wherever it lies."""
+    return {
+        name: _without_addresses(value) if isinstance(value, dict) else value
+        for name, value in body.items()
+        if name != "url"
+    }
 
 
 def fingerprint(key: bytes) -> str:

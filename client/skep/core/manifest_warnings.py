@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from skep.core.fit import parameters_of
 from skep.core.manifest_types import Manifest
+from skep.core.parameters import expected_parameters, patches
+from skep.core.recipe_types import ImageRecipe
 
 SHORT: Final = 3
 """Epochs up to this many times matchmaking are short: newcomers were seen never to catch up with such swarms."""
@@ -16,6 +17,7 @@ PROCESSOR_FLOPS: Final = 50e9
 """Floating point operations a second that training reached on a processor with two cores."""
 FLOPS_PER_PARAMETER: Final = 6
 """For each token: two in the forward pass, four in the backward pass."""
+FLOPS_PER_FROZEN: Final = 4
 
 
 def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tuple[str, ...]:
@@ -39,8 +41,12 @@ def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tup
 
 def lone_processor_rate(manifest: Manifest) -> float:
     """Samples a second that one computer without a GPU is expected to process."""
-    tokens = manifest.recipe.sequence_length
-    return PROCESSOR_FLOPS / (FLOPS_PER_PARAMETER * parameters_of(manifest) * tokens)
+    recipe = manifest.recipe
+    counts = expected_parameters(recipe)
+    # a frozen parameter needs no gradient of its own, only what passes through it
+    flops = FLOPS_PER_PARAMETER * counts.trained + FLOPS_PER_FROZEN * counts.frozen
+    positions = patches(recipe.model) if isinstance(recipe, ImageRecipe) else recipe.sequence_length
+    return PROCESSOR_FLOPS / (flops * positions)
 
 
 def _seconds(seconds: float) -> str:

@@ -12,6 +12,7 @@ from skep.core.model import (
     Allowance,
     Contribution,
     Evaluation,
+    FileRef,
     Problem,
     Project,
     ShardIndex,
@@ -337,7 +338,9 @@ class SetAllowance:
 
 @dataclass(frozen=True)
 class FetchShard:
-    shard: ShardRef
+    """Fetch a shard, or a file that the recipe needs beside them."""
+
+    shard: ShardRef | FileRef
 
 
 @dataclass(frozen=True)

@@ -174,12 +174,49 @@ class ShardRef:
 
 
 @dataclass(frozen=True)
-class ShardIndex:
-    """The shards of a project. `held_out` is never trained on; it may be empty."""
+class FileRef:
+    """A file a recipe needs beside its samples, known by its hash.
+
+    `name` is what it is called on screen; `bytes` 0 means that its size is not known before it is here.
+    """
+
+    name: str
+    sha256: str
+    bytes: int
+    address: str
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """Shards of token ids below `vocabulary`, `sequence_length` to a sample."""
 
     sequence_length: int
+    vocabulary: int
+
+
+@dataclass(frozen=True)
+class ImageLayout:
+    """Shards of square images of `size` x `size` pixels, each with a label below `classes`."""
+
+    channels: int
+    size: int
+    classes: int
+
+
+Layout = TextLayout | ImageLayout
+
+
+@dataclass(frozen=True)
+class ShardIndex:
+    """The shards of a project. `held_out` is never trained on; it may be empty.
+
+    `files` are what its recipe needs beside them; the manifest names those, not the index on the web.
+    """
+
+    layout: Layout
     shards: tuple[ShardRef, ...]
     held_out: tuple[ShardRef, ...] = ()
+    files: tuple[FileRef, ...] = ()
 
 
 @dataclass(frozen=True)

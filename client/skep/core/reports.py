@@ -14,6 +14,7 @@ from skep.core.model import (
     Contribution,
     ContributionState,
     Evaluation,
+    FileRef,
     Phase,
     Problem,
     ShardIndex,
@@ -183,8 +184,9 @@ def _wanted(snapshot: Snapshot, worker: WorkerRun, sha256: str) -> Step:
     return replace(snapshot, worker=waiting), (m.FetchShard(shard),)
 
 
-def _find(index: ShardIndex, sha256: str) -> ShardRef | None:
-    return next((shard for shard in (*index.shards, *index.held_out) if shard.sha256 == sha256), None)
+def _find(index: ShardIndex, sha256: str) -> ShardRef | FileRef | None:
+    known: tuple[ShardRef | FileRef, ...] = (*index.shards, *index.held_out, *index.files)
+    return next((file for file in known if file.sha256 == sha256), None)
 
 
 def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArrived | m.ShardFailed) -> Step:

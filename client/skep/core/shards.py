@@ -2,12 +2,14 @@
 
 Everything here is computed from bytes and names alone; fetching and opening shards is for the adapters and the worker.
 
-A shard index is JSON::
+A shard index is JSON, and says what its shards hold::
 
     {"format": 1, "sequence_length": 128, "vocabulary": 256,
      "shards": [{"sha256": "…", "bytes": 524384, "samples": 4096}], "held_out": []}
 
-Each shard is a safetensors file with the one tensor `tokens`, uint8 or int32, of shape [samples, sequence_length].
+A shard is a safetensors file. With `sequence_length` and `vocabulary` it has one tensor: `tokens`, uint8 or int32, of
+shape [samples, sequence_length]. With `channels`, `size` and `classes` instead it has two: `pixels`, uint8, of shape
+[samples, channels, size, size], and `labels`, int32, of shape [samples].
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ import json
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from skep.core.errors import DataError
-from skep.core.model import ShardIndex, ShardRef
+from skep.core.model import ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
 from skep.core.strict_json import read_object, shown
 
 INDEX_BYTES_LIMIT: Final = 2 * 1024 * 1024
@@ -35,37 +37,57 @@ SHARD_SAMPLES_LIMIT: Final = 262_144
 
 _HEADER_BYTES_LIMIT: Final = 64 * 1024
 _TOKEN_BYTES: Final = (1, 4)
+LABEL_BYTES: Final = 4
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 # --- reading the index
 
 
-def parse_index(raw: bytes, expected_sequence_length: int, vocabulary: int) -> ShardIndex:
-    """The index in `raw`. It must agree with what the manifest says. Raises DataError that names the field."""
+def parse_index(raw: bytes, expected: Layout) -> ShardIndex:
+    """The index in `raw`, for a model that expects such samples. Raises DataError that names the field.
+
+    Its tokens or classes may be fewer than the model has; in all else the two must agree.
+    """
     body = read_object(raw, INDEX_BYTES_LIMIT, _invalid)
-    _check_keys(body, {"format", "sequence_length", "vocabulary", "shards"}, {"held_out"}, "")
+    _check_keys(body, {"format", "shards"} | vars(expected).keys(), {"held_out"}, "")
     _check_equal(body, "format", 1)
-    _check_equal(body, "sequence_length", expected_sequence_length)
-    _check_equal(body, "vocabulary", vocabulary)
-    shards = _parse_shards(body["shards"], "shards", expected_sequence_length)
-    held_out = _parse_shards(body.get("held_out", []), "held_out", expected_sequence_length)
+    layout = _parse_layout(body, expected)
+    shards = _parse_shards(body["shards"], "shards", layout)
+    held_out = _parse_shards(body.get("held_out", []), "held_out", layout)
     if not shards:
         raise _invalid("shards is empty")
     _check_distinct(shards + held_out)
-    return ShardIndex(expected_sequence_length, shards, held_out)
+    return ShardIndex(layout, shards, held_out)
 
 
-def format_index(index: ShardIndex, vocabulary: int) -> bytes:
+def format_index(index: ShardIndex) -> bytes:
     """The JSON that `parse_index` reads back; the same index always gives the same bytes."""
     body = {
         "format": 1,
-        "sequence_length": index.sequence_length,
-        "vocabulary": vocabulary,
+        **vars(index.layout),
         "shards": [_shard_body(shard) for shard in index.shards],
         "held_out": [_shard_body(shard) for shard in index.held_out],
     }
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
+
+
+def _parse_layout(body: dict[str, Any], expected: Layout) -> Layout:
+    if isinstance(expected, TextLayout):
+        _check_equal(body, "sequence_length", expected.sequence_length)
+        return replace(expected, vocabulary=_at_most(body, "vocabulary", expected.vocabulary))
+    _check_equal(body, "channels", expected.channels)
+    _check_equal(body, "size", expected.size)
+    return replace(expected, classes=_at_most(body, "classes", expected.classes))
+
+
+def _at_most(body: dict[str, Any], name: str, most: int) -> int:
+    found = body[name]
+    if type(found) is not int or found < 1:
+        raise _invalid(f"{name} is not a whole number above 0")
+    if found > most:
+        raise _invalid(f"{name} is {found} where the model has {most}")
+    return found
 
 
 def _shard_body(shard: ShardRef) -> dict[str, str | int]:
@@ -94,13 +116,13 @@ def _check_equal(body: dict[str, Any], name: str, expected: int) -> None:
         raise _invalid(f"{name} is {found} where {expected} is expected")
 
 
-def _parse_shards(value: Any, name: str, sequence_length: int) -> tuple[ShardRef, ...]:
+def _parse_shards(value: Any, name: str, layout: Layout) -> tuple[ShardRef, ...]:
     if not isinstance(value, list):
         raise _invalid(f"{name} is not a list")
-    return tuple(_parse_shard(item, f"{name}[{number}]", sequence_length) for number, item in enumerate(value))
+    return tuple(_parse_shard(item, f"{name}[{number}]", layout) for number, item in enumerate(value))
 
 
-def _parse_shard(value: Any, where: str, sequence_length: int) -> ShardRef:
+def _parse_shard(value: Any, where: str, layout: Layout) -> ShardRef:
     if not isinstance(value, dict):
         raise _invalid(f"{where} is not an object")
     _check_keys(value, {"sha256", "bytes", "samples"}, set(), f"{where}.")
@@ -109,7 +131,7 @@ def _parse_shard(value: Any, where: str, sequence_length: int) -> ShardRef:
         raise _invalid(f"{where}.sha256 is not 64 lower-case hex digits")
     size = _whole_number(value["bytes"], f"{where}.bytes", SHARD_BYTES_LIMIT)
     samples = _whole_number(value["samples"], f"{where}.samples", SHARD_SAMPLES_LIMIT)
-    _check_size(size, samples * sequence_length, where)
+    _check_size(size, samples, layout, where)
     return ShardRef(sha256, size, samples)
 
 
@@ -121,9 +143,16 @@ def _whole_number(value: Any, where: str, limit: int) -> int:
     return value
 
 
-def _check_size(size: int, tokens: int, where: str) -> None:
-    if not any(0 <= size - tokens * width <= _HEADER_BYTES_LIMIT for width in _TOKEN_BYTES):
+def _check_size(size: int, samples: int, layout: Layout, where: str) -> None:
+    if not any(0 <= size - samples * each <= _HEADER_BYTES_LIMIT for each in sample_bytes(layout)):
         raise _invalid(f"{where}.bytes does not fit its samples")
+
+
+def sample_bytes(layout: Layout) -> tuple[int, ...]:
+    """The bytes that a sample may take in a shard."""
+    if isinstance(layout, ImageLayout):
+        return (layout.channels * layout.size**2 + LABEL_BYTES,)
+    return tuple(layout.sequence_length * width for width in _TOKEN_BYTES)
 
 
 def _check_distinct(shards: tuple[ShardRef, ...]) -> None:
@@ -138,7 +167,7 @@ def _check_distinct(shards: tuple[ShardRef, ...]) -> None:
 
 
 def shard_name(sha256: str) -> str:
-    """The file name of a shard, here and on the server."""
+    """The file name of a shard, here and on the server; here, of any file kept under its hash."""
     return f"{sha256}.safetensors"
 
 

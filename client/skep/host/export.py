@@ -17,15 +17,18 @@ from typing import Any
 
 from skep.core.errors import SkepError, StorageError
 from skep.core.manifest import parse
+from skep.core.recipe_types import LoraRecipe
+from skep.host.recipe_files import find_files
 
 
 def main() -> None:
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("checkpoint", type=Path)
     made.add_argument("folder", type=Path)
+    made.add_argument("--files", type=Path)
     arguments = made.parse_args()
     try:
-        said = export(arguments.checkpoint, arguments.folder)
+        said = export(arguments.checkpoint, arguments.folder, arguments.files)
     except SkepError as error:
         said = {"title": error.title, "hint": error.hint}
     except Exception as error:  # noqa: BLE001 - the last resort; whoever started us shows the sentence
@@ -35,13 +38,16 @@ def main() -> None:
     sys.exit(1 if "title" in said else 0)
 
 
-def export(source: Path, folder: Path) -> dict[str, Any]:
-    """Write the model of a checkpoint into `folder`, which must not be there yet or be empty. Raises SkepError."""
+def export(source: Path, folder: Path, files: Path | None = None) -> dict[str, Any]:
+    """Write the model of a checkpoint into `folder`, which must not be there yet or be empty.
+
+    `files` is the folder of what its recipe needs beside samples. Raises SkepError.
+    """
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     from skep.host.checkpoints import read  # noqa: PLC0415 - torch takes seconds
 
     checkpoint = read(source)
-    model = _model(checkpoint)
+    model = _model(checkpoint, files)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
@@ -55,14 +61,14 @@ def export(source: Path, folder: Path) -> dict[str, Any]:
     return {"folder": str(folder), "epoch": checkpoint.epoch, "run_id": checkpoint.run_id}
 
 
-def _model(checkpoint: Any) -> Any:
-    """The recipe's model with the checkpoint's parameters."""
+def _model(checkpoint: Any, files: Path | None) -> Any:
+    """The recipe's model with the checkpoint's parameters; adapters are merged into their base."""
     import torch  # noqa: PLC0415 - as above
 
-    from skep.worker.recipes import RECIPES  # noqa: PLC0415 - as above
+    from skep.worker.recipes import open_recipe  # noqa: PLC0415 - as above
 
     recipe = parse(checkpoint.manifest.encode()).recipe
-    model = RECIPES[recipe.name].build(recipe)
+    model = open_recipe(recipe, find_files(recipe, files)).build()
     trained = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
     if {name: tensor.shape for name, tensor in trained.items()} != {
         name: tensor.shape for name, tensor in checkpoint.parameters.items()
@@ -71,6 +77,10 @@ def _model(checkpoint: Any) -> Any:
     with torch.no_grad():
         for name, tensor in trained.items():
             tensor.copy_(checkpoint.parameters[name])
+    if isinstance(recipe, LoraRecipe):
+        from skep.worker.recipes.lora import merged  # noqa: PLC0415 - as above, and peft
+
+        return merged(model)
     return model
 
 

@@ -33,12 +33,16 @@ def newest_checkpoint(folder: HostFolder, manifest: Manifest) -> Path:
     return newest
 
 
-def export(checkpoint: Path, folder: Path) -> dict[str, Any]:
-    """Write the model into `folder`; where, which epoch and of which run. Raises SkepError."""
+def export(checkpoint: Path, folder: Path, files: Path | None) -> dict[str, Any]:
+    """Write the model into `folder`; where, which epoch and of which run.
+
+    `files` is the folder of what the recipe needs beside samples. Raises SkepError.
+    """
     if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder} is there already and not empty.", "Choose a new folder.")
+    needed = ["--files", str(files)] if files else []
     done = subprocess.run(
-        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(folder)],
+        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(folder), *needed],
         capture_output=True,
         timeout=SECONDS,
         check=False,

@@ -28,6 +28,7 @@ from skep.host.host_address import announced_addresses, check_named
 from skep.host.host_folder import HostAddress, HostFolder
 from skep.host.host_invitation import check_invited
 from skep.host.peer_process import END_SECONDS, PeerProcess, check_port
+from skep.host.recipe_files import find_files
 from skep.host.served_files import served_files
 
 RESTART_SECONDS: Final = 3.0
@@ -61,6 +62,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     check_expiry(manifest, datetime.now(UTC))
     check_named(manifest.peers, asked.address, folder.identity.peer_id)
     check_invited(manifest, asked.invitation, folder.identity.peer_id)
+    find_files(manifest.recipe, asked.data)
     host = listen_host(manifest.peers)
     with contextlib.ExitStack() as started:
         started.enter_context(InstanceLock(folder.lock_file))
@@ -111,6 +113,8 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
     arguments = ["--host", host, "--port", str(asked.address.port), "--identity", str(folder.identity.path)]
     arguments += ["--manifest", str(text), "--checkpoints", str(folder.checkpoints(manifest.run_id))]
     arguments += ["--every", str(asked.every), "--keep", str(asked.keep)]
+    if asked.data is not None:
+        arguments += ["--files", str(asked.data.absolute())]
     if asked.invitation is not None:
         arguments += ["--invitation", str(asked.invitation)]
     for address in announced_addresses(asked.address):

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from skep.core.errors import SkepError
 from skep.core.manifest import parse
+from skep.host.recipe_files import find_files
 from skep.host.seed import live, membership_of, parser, start_dht, tell
 from skep.worker import processes
 
@@ -52,9 +53,16 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
 
     text = arguments.manifest.read_text()
     folder = CheckpointFolder(arguments.checkpoints, arguments.keep)
-    membership = membership_of(arguments)
+    manifest = parse(text.encode())
     keeper = StateKeeper(
-        parse(text.encode()), text, dht, folder, every=arguments.every, tell=tell, membership=membership
+        manifest,
+        text,
+        dht,
+        folder,
+        every=arguments.every,
+        tell=tell,
+        membership=membership_of(arguments),
+        files=find_files(manifest.recipe, arguments.files),
     )
     keeper.restore()
     tell({"event": "keeping"})
@@ -72,6 +80,7 @@ def _end_with_stdin() -> None:
 
 def _arguments() -> argparse.Namespace:
     made = parser(__doc__, of_a_project=True)
+    made.add_argument("--files", type=Path, help="the folder of what the recipe needs beside samples")
     made.add_argument("--checkpoints", type=Path, required=True)
     made.add_argument("--every", type=int, required=True)
     made.add_argument("--keep", type=int, required=True)

@@ -51,6 +51,6 @@ def _index(manifest: Manifest, path: Path) -> ShardIndex:
             "Put the index's SHA-256 into data.sha256 of the manifest and sign it again, or give the right folder.",
         )
     try:
-        return parse_index(raw, manifest.recipe.sequence_length, manifest.recipe.model.vocabulary)
+        return parse_index(raw, manifest.recipe.layout)
     except DataError as error:
         raise BadInput(error.title, "Make the folder of shards again.") from None

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from safetensors.numpy import save
 
 from skep.core.errors import BadInput, DataError, StorageError
-from skep.core.model import ShardIndex, ShardRef
+from skep.core.model import ShardIndex, ShardRef, TextLayout
+from skep.core.recipe_types import BYTE_VOCABULARY
 from skep.core.shards import SHARD_BYTES_LIMIT, SHARD_SAMPLES_LIMIT, format_index, permutation, shard_name
 
-BYTE_VOCABULARY: Final = 256
 INDEX_NAME: Final = "index.json"
 
 _LEFT_OUT: Final = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
@@ -70,7 +70,7 @@ def build_shards(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         index = ShardIndex(
-            sequence_length,
+            TextLayout(sequence_length, BYTE_VOCABULARY),
             tuple(_write_shards(training, samples_per_shard, folder)),
             tuple(_write_shards(held_out, samples_per_shard, folder)),
         )
@@ -148,7 +148,7 @@ def _write_shards(samples: Samples, samples_per_shard: int, folder: Path) -> Ite
 
 
 def _write_index(index: ShardIndex, folder: Path) -> tuple[Path, str, ShardIndex]:
-    raw = format_index(index, BYTE_VOCABULARY)
+    raw = format_index(index)
     _write(folder / INDEX_NAME, raw)
     return folder / INDEX_NAME, hashlib.sha256(raw).hexdigest(), index
 

@@ -26,7 +26,7 @@ from skep.worker.averagers import CheckedStateAverager
 from skep.worker.guarded import optimizer_factory
 from skep.worker.membership import Membership
 from skep.worker.optimizer import scheduler
-from skep.worker.recipes import RECIPES
+from skep.worker.recipes import NO_FILES, Files, open_recipe
 from skep.worker.rounds import Rounds
 
 LOAD_SECONDS: Final = 300.0
@@ -54,9 +54,10 @@ class StateKeeper:
         every: int,
         tell: Tell,
         membership: Membership | None = None,
+        files: Files = NO_FILES,
     ) -> None:
         self._manifest, self._text, self._folder, self._every, self._tell = manifest, text, folder, every, tell
-        model = RECIPES[manifest.recipe.name].build(manifest.recipe)
+        model = open_recipe(manifest.recipe, files).build()
         named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
         self._names = [name for name, _ in named]
         self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)

@@ -8,57 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from skep.core.errors import DataError
-from skep.core.model import Problem, ShardIndex, ShardRef
+from skep.core.model import FileRef, Problem, ShardIndex, ShardRef
 from skep.core.shards import PeerOrder, Span
+from skep.worker.batches import Batch, Rows, batch_of
+from skep.worker.shard_files import open_shard
 
-_TENSOR: Final = "tokens"
-_KINDS: Final = ("U8", "I32")
 _TRIES: Final = 2
 """How often a shard is asked for before its failure ends training."""
-
-
-def open_shard(path: Path, shard: ShardRef, sequence_length: int, vocabulary: int) -> torch.Tensor:
-    """The tokens of a shard, [samples, sequence_length], uint8 or int32, memory-mapped and all below `vocabulary`.
-
-    Raises FileNotFoundError, and DataError when the file is not what the index promised.
-    """
-    if path.stat().st_size != shard.bytes:
-        raise _unusable(shard, "it has not the size the index promises")
-    tokens = _read_tokens(path, shard, (shard.samples, sequence_length))
-    least, most = (int(value) for value in torch.aminmax(tokens))
-    if least < 0 or most >= vocabulary:
-        raise _unusable(shard, f"it has tokens outside 0 to {vocabulary - 1}")
-    return tokens
-
-
-def _read_tokens(path: Path, shard: ShardRef, shape: tuple[int, int]) -> torch.Tensor:
-    try:
-        with safe_open(path, framework="pt") as file:
-            _check_layout(file, shard, shape)
-            tokens: torch.Tensor = file.get_tensor(_TENSOR)
-    except SafetensorError:
-        raise _unusable(shard, "it is not a safetensors file") from None
-    return tokens
-
-
-def _check_layout(file: Any, shard: ShardRef, shape: tuple[int, int]) -> None:
-    if list(file.keys()) != [_TENSOR]:
-        raise _unusable(shard, f'it does not hold exactly one tensor "{_TENSOR}"')
-    part = file.get_slice(_TENSOR)
-    if part.get_dtype() not in _KINDS:
-        raise _unusable(shard, "its tokens are neither uint8 nor int32")
-    if tuple(part.get_shape()) != shape:
-        raise _unusable(shard, f"it does not hold {shape[0]} samples of {shape[1]} tokens")
-
-
-def _unusable(shard: ShardRef, why: str) -> DataError:
-    return DataError(f"The shard {shard.sha256[:12]}… cannot be used: {why}.", "Tell the project's publisher.")
 
 
 class _Requests:
@@ -84,7 +45,7 @@ class _Requests:
         if shard.sha256 not in self._failures:
             self._ask_for(shard.sha256)
 
-    def path_of(self, shard: ShardRef) -> Path | None:
+    def path_of(self, shard: ShardRef | FileRef) -> Path | None:
         """Where the shard lies; None when it was asked for and has not come. Raises DataError when it cannot be had."""
         failures = self._failures.get(shard.sha256, [])
         if len(failures) >= _TRIES:
@@ -104,11 +65,16 @@ class _Requests:
 
 @dataclass
 class _Open:
-    """An open shard with its rows in this peer's order of one pass."""
+    """An open shard with the order of its rows in this peer's pass."""
 
-    tokens: torch.Tensor
+    samples: Rows
     pass_number: int
-    rows: torch.Tensor
+    order: torch.Tensor
+
+    def rows(self, span: Span) -> Rows:
+        chosen = self.order[span.offset : span.offset + span.count]
+        labels = self.samples.labels
+        return Rows(self.samples.inputs[chosen], None if labels is None else labels[chosen])
 
 
 class Samples:
@@ -124,16 +90,13 @@ class Samples:
         run_id: str,
         position: int,
         ask: Callable[[str], None],
-        *,
-        vocabulary: int,
     ) -> None:
         self._index = index
         self._order = PeerOrder(index, peer_id, run_id)
         self._position = position
-        self._vocabulary = vocabulary
         self._requests = _Requests(ask)
         self._open: dict[str, _Open] = {}
-        self._held_out: dict[str, torch.Tensor] = {}
+        self._held_out: dict[str, Rows] = {}
 
     @property
     def position(self) -> int:
@@ -148,6 +111,10 @@ class Samples:
         """The shard cannot be had now. It is asked for once more when it is needed."""
         self._requests.failed(sha256, problem)
 
+    def file(self, file: FileRef) -> Path | None:
+        """Where a file of the recipe lies; asks for it, and None while it is on its way. Raises DataError."""
+        return self._requests.path_of(file)
+
     def ready(self, count: int) -> bool:
         """Whether `next_batch(count)` can be served now; asks for what is missing and for one shard more.
 
@@ -159,62 +126,62 @@ class Samples:
         self._requests.ask_ahead(self._after(spans[-1], self._position + count))
         return all(served)
 
-    def next_batch(self, count: int) -> torch.Tensor:
-        """The next `count` samples as int64, [count, sequence_length]. Call it after `ready(count)` said yes."""
+    def next_batch(self, count: int) -> Batch:
+        """The next `count` samples. Call it after `ready(count)` said yes."""
         if not self.ready(count):
             raise DataError("Training data was taken before it had arrived.", "Report this as a mistake in skep.")
         parts = []
         for span in self._order.spans(self._position, count):
             shard = self._open_span(span)
             assert shard is not None
-            parts.append(shard.tokens[shard.rows[span.offset : span.offset + span.count]].long())
+            parts.append(shard.rows(span))
+        batch = batch_of(parts, self._position)
         self._position += count
-        return torch.cat(parts)
+        return batch
 
-    def held_out(self, count: int) -> torch.Tensor | None:
-        """The first `count` held-out samples (fewer if there are not so many), int64, always the same ones.
+    def held_out(self, count: int) -> Batch | None:
+        """The first `count` held-out samples (fewer if there are not so many), always the same ones.
 
-        None while a shard is on its way; [0, sequence_length] when the project holds nothing out. Raises DataError.
+        None while a shard is on its way, and when the project holds nothing out. Raises DataError.
         """
-        parts = [torch.empty(0, self._index.sequence_length, dtype=torch.int64)]
+        parts = []
         missing = count
         for shard in self._index.held_out:
             if missing <= 0:
                 break
-            tokens = self._held_out_tokens(shard, missing)
-            if tokens is None:
+            rows = self._held_out_rows(shard, missing)
+            if rows is None:
                 return None
-            parts.append(tokens[:missing].long())
+            parts.append(rows.first(missing))
             missing -= len(parts[-1])
-        return torch.cat(parts)
+        return batch_of(parts, 0) if parts else None
 
-    def _held_out_tokens(self, shard: ShardRef, count: int) -> torch.Tensor | None:
+    def _held_out_rows(self, shard: ShardRef, count: int) -> Rows | None:
         kept = self._held_out.get(shard.sha256)
         if kept is not None and len(kept) >= min(count, shard.samples):
             return kept
-        tokens = self._open_tokens(shard)
-        if tokens is None:
+        rows = self._open_file(shard)
+        if rows is None:
             return None
-        # a copy of these rows alone, so that the file may go
-        self._held_out[shard.sha256] = tokens[:count].clone()
+        self._held_out[shard.sha256] = rows.first(count)
         return self._held_out[shard.sha256]
 
     def _open_span(self, span: Span) -> _Open | None:
         shard = self._open.get(span.shard.sha256)
         if shard is None or shard.pass_number != span.pass_number:
-            tokens = shard.tokens if shard else self._open_tokens(span.shard)
-            if tokens is None:
+            samples = shard.samples if shard else self._open_file(span.shard)
+            if samples is None:
                 return None
-            shard = _Open(tokens, span.pass_number, torch.tensor(self._order.samples_of(span)))
+            shard = _Open(samples, span.pass_number, torch.tensor(self._order.samples_of(span)))
             self._open[span.shard.sha256] = shard
         return shard
 
-    def _open_tokens(self, shard: ShardRef) -> torch.Tensor | None:
+    def _open_file(self, shard: ShardRef) -> Rows | None:
         path = self._requests.path_of(shard)
         if path is None:
             return None
         try:
-            return open_shard(path, shard, self._index.sequence_length, self._vocabulary)
+            return open_shard(path, shard, self._index.layout)
         except FileNotFoundError:
             # the cache gave its place to another shard before it was opened
             self._requests.forget_path(shard.sha256)

@@ -60,13 +60,14 @@ class Joining:
             samples = self._open_data(str(peer_id))
         with self._stage(Stage.DATA):
             self._await_data(samples)
+            files = self._await_files(samples)
         with self._stage(Stage.PEERS):
             traffic = Traffic.fresh()
             watch_streams(traffic)
             dht = network.reach(self._start, self._manifest.peers, membership)
         with self._stage(Stage.WARM_UP), within_memory(self._manifest.title, chosen.name):
             step_batch = step_batch_for(self._manifest.sync.target_batch_size)
-            trainer = Trainer(self._manifest, chosen)
+            trainer = Trainer(self._manifest, chosen, files)
             optimizer = SwarmOptimizer(
                 self._manifest, dht, trainer.parameters, step_batch, self._rounds, membership=membership
             )
@@ -113,11 +114,12 @@ class Joining:
             self._manifest.run_id,
             self._start.position,
             lambda sha256: self._link.send(ShardWanted(sha256)),
-            vocabulary=self._manifest.recipe.model.vocabulary,
         )
 
     def _await_data(self, samples: Samples) -> None:
         deadline = time.monotonic() + FIRST_SHARD_SECONDS
+        for file in self._manifest.recipe.files:
+            samples.file(file)  # asked for now, and waited for when there are samples
         samples.held_out(HELD_OUT_SAMPLES)  # asked for now, so that the first loss can be measured at once
         while not samples.ready(1):
             hear_data(self._link, samples)
@@ -127,6 +129,16 @@ class Joining:
                     "The project's server may be slow; skep tries again later.",
                 )
             time.sleep(0.02)
+
+    def _await_files(self, samples: Samples) -> dict[str, Path]:
+        """What the recipe needs beside samples, by name. However large it is, the engine says when it fails."""
+        found: dict[str, Path] = {}
+        for file in self._manifest.recipe.files:
+            while (path := samples.file(file)) is None:
+                hear_data(self._link, samples)
+                time.sleep(0.02)
+            found[file.name] = path
+        return found
 
 
 def addresses_of(dht: hivemind.DHT) -> tuple[str, ...]:

@@ -12,11 +12,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-import torch
-
 from skep.core.messages import ShardArrived, ShardFailed, WorkerEvaluated
 from skep.core.model import Evaluation
 from skep.core.stay import LEFT
+from skep.worker.batches import Batch
 from skep.worker.data import Samples
 from skep.worker.link import Link
 from skep.worker.optimizer import SwarmOptimizer
@@ -43,7 +42,7 @@ class Examiner:
     trainer: Trainer
     samples: Samples
     micro_batch: int
-    _todo: list[torch.Tensor] = field(default_factory=list)
+    _todo: list[Batch] = field(default_factory=list)
     _total: float = 0.0
     _count: int = 0
     _epoch: int = 0
@@ -54,10 +53,10 @@ class Examiner:
         """Start an evaluation, unless one is under way, the last was too recent, or its data is still on its way."""
         if self._todo or time.monotonic() < self._next:
             return
-        tokens = self.samples.held_out(HELD_OUT_SAMPLES)
-        if tokens is not None and len(tokens):
-            self._todo = list(tokens.split(self.micro_batch))
-            self._total, self._count, self._epoch, self._spent = 0.0, len(tokens), epoch, 0.0
+        batch = self.samples.held_out(HELD_OUT_SAMPLES)
+        if batch is not None:
+            self._todo = batch.split(self.micro_batch)
+            self._total, self._count, self._epoch, self._spent = 0.0, len(batch), epoch, 0.0
 
     @property
     def busy(self) -> bool:
@@ -159,8 +158,8 @@ class TrainingLoop:
         with self._pace.computing() as allowed:
             if not allowed:
                 return
-            tokens = self._samples.next_batch(size)
-            loss = self._trainer.add_gradients(tokens, size / self._step_batch)
+            batch = self._samples.next_batch(size)
+            loss = self._trainer.add_gradients(batch, size / self._step_batch)
         if not math.isfinite(loss):
             return  # nothing was added; these samples are simply not counted
         self._reporter.trained(loss, size)

@@ -63,7 +63,7 @@ class LowRankGradientAverager(HonestGradientAverager, PowerSGDGradientAverager):
         feedback, factors = copies(self._ms), copies(self._qs)
         self._seed_empty_columns()
         try:
-            gathered = await super()._aggregate_with_group(group_info, min_vector_size, **kwargs)
+            gathered: Gathered = await super()._aggregate_with_group(group_info, min_vector_size, **kwargs)
         except BaseException:
             # the gradients are kept elsewhere and come again, with the next attempt or not at all
             restore(self._ms, feedback)

@@ -14,9 +14,10 @@ import torch
 
 from skep.core.errors import DoesNotFit
 from skep.core.manifest import Manifest
+from skep.worker.batches import Batch
 from skep.worker.device import TrainingDevice
 from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
-from skep.worker.recipes import RECIPES
+from skep.worker.recipes import NO_FILES, Files, open_recipe
 
 MICRO_BATCH_SECONDS: Final = 0.05
 """The longest a micro-batch may take, so that a pause acts at once."""
@@ -55,10 +56,10 @@ def is_lack_of_memory(error: Exception) -> bool:
 class Trainer:
     """The model on its device."""
 
-    def __init__(self, manifest: Manifest, device: TrainingDevice) -> None:
+    def __init__(self, manifest: Manifest, device: TrainingDevice, files: Files = NO_FILES) -> None:
         self._manifest, self._device = manifest, device
-        self._recipe = RECIPES[manifest.recipe.name]
-        self.model = self._recipe.build(manifest.recipe).to(device.device)
+        self._recipe = open_recipe(manifest.recipe, files)
+        self.model = self._recipe.build().to(device.device)
         self.model.train()
         if device.precision != "fp32":
             keep_norms_in_fp32(self.model)
@@ -75,14 +76,14 @@ class Trainer:
     def parameters(self) -> list[torch.nn.Parameter]:
         return [p for p in self.model.parameters() if p.requires_grad]
 
-    def add_gradients(self, tokens: torch.Tensor, scale: float) -> float:
-        """Add the gradients of `scale` x mean loss over `tokens` (int64 [samples, sequence_length]) to `.grad`.
+    def add_gradients(self, batch: Batch, scale: float) -> float:
+        """Add the gradients of `scale` x mean loss over the samples of `batch` to `.grad`.
 
-        Returns the loss in nats per token. One that is not finite says that nothing was added: the loss itself was not,
-        or its gradients overflowed in fp16.
+        Returns the loss in nats per prediction. One that is not finite says that nothing was added: the loss itself was
+        not, or its gradients overflowed in fp16.
         """
         with self._autocast():
-            loss = self._recipe.loss(self.model, tokens.to(self._device.device))
+            loss = self._recipe.loss(self.model, batch.to(self._device.device))
         value = float(loss.detach())
         if math.isfinite(value) and not self._backward(loss, scale):
             value = math.nan
@@ -97,10 +98,10 @@ class Trainer:
         return True
 
     @torch.no_grad()
-    def loss(self, tokens: torch.Tensor) -> float:
-        """Mean loss over `tokens`, in nats per token, without gradients."""
+    def loss(self, batch: Batch) -> float:
+        """Mean loss over `batch`, in nats per prediction, without gradients."""
         with self._autocast():
-            return float(self._recipe.loss(self.model, tokens.to(self._device.device)))
+            return float(self._recipe.loss(self.model, batch.to(self._device.device)))
 
     def gradients_finite(self) -> bool:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
@@ -130,13 +131,12 @@ class Trainer:
 
     def _try(self, size: int) -> float | None:
         """Seconds of computing in one micro-batch of `size`, or None when memory does not suffice."""
-        recipe = self._manifest.recipe
-        tokens = torch.randint(recipe.model.vocabulary, (size, recipe.sequence_length))
+        batch = self._recipe.example(size)
         best = math.inf
         try:
             for _ in range(DRY_RUNS):
                 begun = self._device.stopwatch()
-                self.add_gradients(tokens, 1.0)
+                self.add_gradients(batch, 1.0)
                 best = min(best, self._device.stopwatch() - begun)
         except (MemoryError, RuntimeError) as error:
             if is_lack_of_memory(error):

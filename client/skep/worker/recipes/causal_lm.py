@@ -5,24 +5,39 @@ from __future__ import annotations
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
-from skep.core.fit import llama_intermediate
-from skep.core.manifest import Recipe
+from skep.core.parameters import llama_intermediate
+from skep.core.recipe_types import CausalRecipe
+from skep.worker.batches import Batch, text_batch
 
 
-def build(recipe: Recipe) -> PreTrainedModel:
-    """The model with parameters made from the recipe's seed, the same on every computer. float32, on the CPU."""
-    torch.manual_seed(recipe.seed)
-    return _gpt2(recipe) if recipe.model.type == "gpt2" else _llama(recipe)
+class CausalLM:
+    def __init__(self, recipe: CausalRecipe) -> None:
+        self._recipe = recipe
+
+    def build(self) -> PreTrainedModel:
+        torch.manual_seed(self._recipe.seed)
+        return _gpt2(self._recipe) if self._recipe.model.type == "gpt2" else _llama(self._recipe)
+
+    def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+        return next_token_loss(model, batch)
+
+    def example(self, size: int) -> Batch:
+        return random_text(self._recipe, size)
 
 
-def loss(model: PreTrainedModel, tokens: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy in nats per token. `tokens`: int64 [samples, sequence_length]."""
-    result = model(input_ids=tokens, labels=tokens, use_cache=False).loss
+def next_token_loss(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy in nats per token."""
+    result = model(input_ids=batch.inputs, labels=batch.inputs, use_cache=False).loss
     assert isinstance(result, torch.Tensor)
     return result
 
 
-def _gpt2(recipe: Recipe) -> PreTrainedModel:
+def random_text(recipe: CausalRecipe, size: int) -> Batch:
+    """`size` samples of tokens drawn at random."""
+    return text_batch(torch.randint(recipe.model.vocabulary, (size, recipe.sequence_length)))
+
+
+def _gpt2(recipe: CausalRecipe) -> PreTrainedModel:
     shape = recipe.model
     return GPT2LMHeadModel(
         GPT2Config(
@@ -40,7 +55,7 @@ def _gpt2(recipe: Recipe) -> PreTrainedModel:
     )
 
 
-def _llama(recipe: Recipe) -> PreTrainedModel:
+def _llama(recipe: CausalRecipe) -> PreTrainedModel:
     shape = recipe.model
     return LlamaForCausalLM(
         LlamaConfig(
