@@ -25,10 +25,6 @@ def test_a_project_need_not_have_a_homepage():
     assert parse(raw(homepage="")).homepage == ""
 
 
-def test_a_base_may_be_null():
-    assert parse(raw(recipe__base=None)) == parse(raw())
-
-
 def test_the_example_is_read_whole():
     manifest = parse(raw())
     assert manifest.id == "tiny-code-lm"

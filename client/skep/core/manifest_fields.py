@@ -153,19 +153,6 @@ class Nullable:
 
 
 @dataclass(frozen=True)
-class LaterObject:
-    """null now; an object with these fields comes later, and is checked already."""
-
-    fields: Mapping[str, Field]
-
-    def read(self, value: Any, path: str) -> None:
-        if value is None:
-            return
-        Object(dict, self.fields).read(value, path)
-        raise Later(path, "other than null comes with a later version of skep")
-
-
-@dataclass(frozen=True)
 class Tokenizer:
     """Bytes as tokens, or a tokenizer file by hash: an object with these fields, handed to `make`."""
 
