@@ -8,7 +8,6 @@ import pty
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -22,9 +21,9 @@ from hivemind.proto import averaging_pb2
 
 from invitations import identity
 from keyrings import PASSWORD, Session, lacking, need
-from skep.adapters.paths import Home, make_run_folder
+from skep.adapters.paths import Home
 from skep.host.file_server import FileServer
-from skep.host.practice import end_seed, seed_addresses
+from skep.host.peer_process import PeerProcess
 from skep.host.practice_manifest import SEQUENCE_LENGTH, practice_manifest
 from skep.host.shard_builder import build_shards, library_sources
 from terminals import JOIN_SECONDS, SKEP, Running, is_event
@@ -175,27 +174,16 @@ def data(tmp_path_factory):
 @pytest.fixture
 def seed(tmp_path):
     """Starts an invited seed peer; its addresses."""
-    started, run_folder = [], make_run_folder()
+    started = []
 
     def start(manifest, invitation, who):
-        command = [sys.executable, "-m", "skep.host.seed", "--identity", str(who.path), "--run-folder", str(run_folder)]
-        command += ["--manifest", manifest, "--invitation", invitation]
-        started.append(
-            subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                env=os.environ | {"HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor"},
-            )
-        )
-        return seed_addresses(started[-1])
+        arguments = ["--identity", str(who.path), "--manifest", manifest, "--invitation", invitation]
+        started.append(PeerProcess("skep.host.seed", arguments, tmp_path / "seed.log"))
+        return started[-1].start()
 
     yield start
     for process in started:
-        end_seed(process)
-    shutil.rmtree(run_folder, ignore_errors=True)
+        process.end()
 
 
 @pytest.fixture

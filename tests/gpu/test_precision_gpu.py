@@ -8,6 +8,7 @@ import torch
 from manifests import raw
 from skep.core.manifest import parse
 from skep.worker import device
+from skep.worker.batches import text_batch
 from skep.worker.trainer import Trainer
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -24,7 +25,7 @@ def make(precision, **changes):
 
 
 def tokens(seed, count=8):
-    return torch.randint(256, (count, 128), generator=torch.Generator().manual_seed(seed))
+    return text_batch(torch.randint(256, (count, 128), generator=torch.Generator().manual_seed(seed)))
 
 
 def descend(made, steps=30):

@@ -21,7 +21,7 @@ from skep.core.messages import ContributionLost, StopTraining
 from skep.host.checkpoints import read
 from skep.host.shard_builder import INDEX_NAME
 from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.recipes import RECIPES
+from skep.worker.recipes import open_recipe
 from skep.worker.rounds import Rounds
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
@@ -143,7 +143,7 @@ class Newcomer:
         manifest = parse(project.manifest.read_bytes())
         self.told = []
         self.rounds = Rounds("n", self.told.append)
-        self.model = RECIPES["causal-lm"].build(manifest.recipe)
+        self.model = open_recipe(manifest.recipe).build()
         self.optimizer = SwarmOptimizer(manifest, dht, list(self.model.parameters()), 4, self.rounds)
 
     def tensors(self):

@@ -11,7 +11,7 @@ from manifests import raw
 from skep.core.errors import StorageError
 from skep.core.manifest import parse
 from skep.host.checkpoints import Checkpoint, CheckpointFolder, read
-from skep.worker.recipes import RECIPES
+from skep.worker.recipes import open_recipe
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 LLAMA = GPT2 | {"type": "llama"}
@@ -21,7 +21,7 @@ def made(epoch=7, model=GPT2):
     """A checkpoint of a model whose parameters are no longer those it was made with."""
     text = raw(recipe__model=model, recipe__sequence_length=32).decode()
     manifest = parse(text.encode())
-    built = RECIPES["causal-lm"].build(manifest.recipe)
+    built = open_recipe(manifest.recipe).build()
     with torch.no_grad():
         for parameter in built.parameters():
             parameter.add_(torch.randn_like(parameter), alpha=0.01)

@@ -120,7 +120,7 @@ class Connections:
         monkeypatch.setattr(network.reachability, "find_out", self._find_out)
         monkeypatch.setattr(network.reachability, "answer_others", self.answering.append)
 
-    def _connect(self, _start, _alive, *, client_mode):
+    def _connect(self, _start, _alive, _membership, *, client_mode):
         self.modes.append(client_mode)
         return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
 
@@ -132,7 +132,7 @@ class Connections:
 def start(tmp_path, mode, listen):
     return StartTraining(
         manifest="",
-        index=ShardIndex(1, ()),
+        index=ShardIndex(TextLayout(8, 256), ()),
         identity_path=str(tmp_path / "id"),
         run_folder=str(tmp_path),
         seeds=(),

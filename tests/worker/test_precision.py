@@ -8,6 +8,7 @@ import torch
 from manifests import raw
 from skep.core.manifest import parse
 from skep.worker import precision
+from skep.worker.batches import text_batch
 from skep.worker.device import pick
 from skep.worker.precision import LossScale
 from skep.worker.trainer import Trainer
@@ -32,7 +33,7 @@ def make(wanted, model=MODEL, **changes):
 
 
 def some_tokens(count=8, seed=0):
-    return torch.randint(256, (count, 16), generator=torch.Generator().manual_seed(seed))
+    return text_batch(torch.randint(256, (count, 16), generator=torch.Generator().manual_seed(seed)))
 
 
 def gradients(made):
@@ -116,11 +117,12 @@ def linear():
 
 
 def test_micro_batches_in_fp16_add_up_to_the_step_batch():
-    tokens = some_tokens()
+    batch = some_tokens()
     whole, parts = make("fp16"), make("fp16")
-    whole.add_gradients(tokens, 1.0)
-    for start, size in ((0, 4), (4, 2), (6, 1), (7, 1)):
-        parts.add_gradients(tokens[start : start + size], size / 8)
+    whole.add_gradients(batch, 1.0)
+    first, second = batch.split(4)
+    for part in (first, *second.split(2)[:1], *second.split(2)[1].split(1)):
+        parts.add_gradients(part, len(part) / 8)
     difference = gradients(whole) - gradients(parts)
     assert difference.norm() < 2e-3 * gradients(whole).norm()  # fp16 has 11 bits
 

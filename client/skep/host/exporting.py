@@ -33,7 +33,7 @@ def newest_checkpoint(folder: HostFolder, manifest: Manifest) -> Path:
     return newest
 
 
-def export(checkpoint: Path, folder: Path, files: Path | None) -> dict[str, Any]:
+def export(checkpoint: Path, folder: Path, files: Path | None = None) -> dict[str, Any]:
     """Write the model into `folder`; where, which epoch and of which run.
 
     `files` is the folder of what the recipe needs beside samples. Raises SkepError.

@@ -18,6 +18,7 @@ from skep.worker.batches import Batch
 from skep.worker.device import TrainingDevice
 from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
 from skep.worker.recipes import NO_FILES, Files, open_recipe
+from skep.worker.recomputing import recompute
 
 MICRO_BATCH_SECONDS: Final = 0.05
 """The longest a micro-batch may take, so that a pause acts at once."""
@@ -145,11 +146,7 @@ class Trainer:
         return best
 
     def _checkpoint_activations(self) -> None:
-        """Keep one activation per layer and compute the rest again in the backward pass.
-
-        Without re-entrance, which torch.autograd.grad (fp16) could not go through.
-        """
-        self.model.activation_checkpointing_enable({"use_reentrant": False})  # type: ignore[operator]  # transformers' own
+        recompute(self.model)
         self.checkpointing = True
 
     def _autocast(self) -> contextlib.AbstractContextManager[object]:
