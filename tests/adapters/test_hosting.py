@@ -1,16 +1,19 @@
 """What `skep host` refuses before anything is started, and what its parts hand out. No peer runs here."""
 
+import hashlib
 import http.client
 import socket
 import threading
 from contextlib import closing
+from datetime import UTC, datetime
 
 import pytest
 
-from manifests import signed
+from manifests import lora, raw, signed
+from skep.adapters import invitations, signing
 from skep.adapters.single_instance import InstanceLock
 from skep.cli.share_link import qr_code
-from skep.core import links
+from skep.core import invitation, links
 from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
 from skep.core.manifest import parse
 from skep.host import hosting
@@ -18,7 +21,9 @@ from skep.host.exporting import export, newest_checkpoint
 from skep.host.file_server import MOST_CONNECTIONS, FileServer
 from skep.host.host_address import announced_addresses, check_named, seed_addresses
 from skep.host.host_folder import HostAddress, HostFolder
+from skep.host.host_invitation import check_invited
 from skep.host.hosting import Hosting
+from skep.host.recipe_files import find_files
 from skep.host.served_files import served_files
 from skep.host.shard_builder import build_shards
 from terminals import skep
@@ -235,3 +240,39 @@ def test_an_export_without_a_checkpoint_or_into_a_full_folder_is_refused(folder,
     for epoch in (9, 10):
         (kept / f"epoch-{epoch:08d}.safetensors").write_bytes(b"")
     assert newest_checkpoint(folder, manifest).name == "epoch-00000010.safetensors"
+
+
+def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tmp_path):
+    open_to_all = signed(tmp_path, peers=at(folder, 31337))
+    assert "needs no invitation" in refusal(folder, open_to_all, invitation=tmp_path / "none").title
+    path = signed(tmp_path, peers=at(folder, 31337), membership="invited")
+    missing = refusal(folder, path)
+    assert "its seed is one of them" in missing.title
+    assert folder.identity.peer_id in missing.hint
+    manifest, private = parse(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    for peer, said in ((PEER_ID, "for another computer"), (folder.identity.peer_id, "")):
+        made = invitations.sign(invitation.draft(manifest, peer, invitation.SEED, datetime.now(UTC), 30), private)
+        file = tmp_path / "invitation.json"
+        invitations.write(made, file)
+        if said:
+            assert said in refusal(folder, path, invitation=file).title
+        else:
+            check_invited(manifest, file, peer)
+
+
+def test_the_files_of_a_recipe_are_found_by_name_and_hash(tmp_path):
+    content = b"weights"
+    body = lora()
+    body["base"] |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    recipe = parse(raw(recipe=body)).recipe
+    with pytest.raises(BadInput, match="base weights are needed to build its model"):
+        find_files(recipe, None)
+    with pytest.raises(BadInput, match=r"base weights cannot be read from .*base\.safetensors"):
+        find_files(recipe, tmp_path)
+    path = tmp_path / "base.safetensors"
+    path.write_bytes(b"others")
+    with pytest.raises(BadInput, match="is not the file that the manifest names"):
+        find_files(recipe, tmp_path)
+    path.write_bytes(content)
+    assert find_files(recipe, tmp_path) == {"base weights": path}
+    assert find_files(parse(raw()).recipe, None) == {}

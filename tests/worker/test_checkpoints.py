@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 from manifests import raw
+from recipe_files import lora_recipe
 from skep.core.errors import StorageError
 from skep.core.manifest import parse
 from skep.host.checkpoints import Checkpoint, CheckpointFolder, read
@@ -75,9 +76,9 @@ def test_what_is_no_checkpoint_is_said(folder, tmp_path):
         read(tmp_path / "nowhere.safetensors")
 
 
-def export(checkpoint, target):
+def export(checkpoint, target, *more):
     done = subprocess.run(
-        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(target)],
+        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(target), *more],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr
@@ -96,6 +97,28 @@ def test_an_exported_model_is_loaded_by_transformers_and_says_the_same(folder, t
     tokens = torch.randint(256, (3, 32))
     with torch.no_grad():
         assert torch.equal(loaded(tokens).logits, model.eval()(tokens).logits)
+
+
+@pytest.mark.parametrize(("kind", "targets"), [("llama", ["q_proj", "down_proj"]), ("gpt2", ["c_attn", "c_proj"])])
+def test_adapters_are_exported_as_part_of_their_base(folder, tmp_path, kind, targets):
+    body, files = lora_recipe(tmp_path, kind, targets)
+    text = raw(recipe=body).decode()
+    manifest = parse(text.encode())
+    model = open_recipe(manifest.recipe, files).build().eval()
+    adapters = {name: tensor for name, tensor in model.named_parameters() if tensor.requires_grad}
+    with torch.no_grad():
+        for tensor in adapters.values():
+            tensor.copy_(torch.randn_like(tensor))
+    path = folder.write(Checkpoint(manifest.run_id, 3, text, adapters, []))
+    assert "are needed to build its model" in export(path, tmp_path / "model")[1]["title"]
+    files["base weights"].rename(tmp_path / "base.safetensors")
+    code, said = export(path, tmp_path / "model", "--files", str(tmp_path))
+    assert (code, said["epoch"]) == (0, 3)
+    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
+    assert not any("lora" in name for name, _ in loaded.named_parameters())
+    tokens = torch.randint(256, (3, 32))
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(tokens).logits, model(tokens).logits, atol=1e-4, rtol=1e-4)
 
 
 def test_an_export_that_fails_leaves_nothing(folder, tmp_path):
