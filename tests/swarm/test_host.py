@@ -198,8 +198,13 @@ def test_a_swarm_whose_last_peer_has_left_goes_on_from_the_checkpoint(project, n
     contributed(peer, 256)
     wait_until(lambda: peer.optimizer.tend(lambda: None) or peer.optimizer.local_epoch > kept.epoch, EPOCH_SECONDS)
     wait_until(lambda: peer.optimizer.apply_arrived() or any(map(differ, peer.tensors(), before)), EPOCH_SECONDS)
-    lost = {message.reason for message in peer.told if isinstance(message, ContributionLost)}
-    assert lost == {"no other peer"}
+    # told by the thread that stepped, a moment after the tensors have moved
+    wait_until(lambda: losses(peer), EPOCH_SECONDS)
+    assert losses(peer) == {"no other peer"}
+
+
+def losses(peer):
+    return {message.reason for message in peer.told if isinstance(message, ContributionLost)}
 
 
 def differ(first, second):
