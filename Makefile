@@ -30,16 +30,23 @@ $(READY): pyproject.toml constraints.txt packaging/find-python.sh
 demo: $(READY) ## a practice swarm on this computer, joined, trained with, reported
 	$(BIN)/skep demo
 
+# The suites run in processes of their own, and so does each file of peers: hivemind renames a log level for everybody, and
+# keeps locks for a whole process that a peer killed at a bad moment never gives back.
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) tests/adapters
 	$(PYTEST) tests/worker
-	$(PYTEST) tests/swarm tests/end_to_end
+	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || status=$$?; done; exit $$status
+	$(PYTEST) tests/end_to_end
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named
 	packaging/system-packages.sh
+
+.PHONY: test-long
+test-long: $(READY) ## the cases that the default suites leave out for their length
+	$(PYTEST) -m long tests/swarm
 
 .PHONY: test-core
 test-core: $(READY) ## the pure tests alone, with their coverage: seconds
@@ -57,8 +64,9 @@ check: $(READY) ## lint, format, types, architecture
 	$(BIN)/lint-imports
 
 .PHONY: bench
-bench: $(READY) ## measure what the README states, into benchmarks/
+bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/against_stock.py
 
 .PHONY: lock
 lock: $(READY) ## compile constraints.txt anew

@@ -11,7 +11,9 @@ from swarm_peers import manifest_of, together
 
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")
 FLAGS = (*FLAGS, "delay_state_averaging")
-TRAINING = ["00000", "00001", "01000", "01001", "10000", "10001", "11000", "11001", "10101", "10111", "11101", "11111"]
+CORNERS = ["00000", "01001", "10101", "11101", "11111"]
+"""Nothing, everything, and steps between; the others take long, and are tried by make test-long."""
+OTHERS = ["00001", "01000", "10000", "10001", "11000", "11001", "10111"]
 SHARES = [(8, 8, 5), (8, 3)]
 """Samples of each peer in its step batches, the last of them unfinished."""
 TARGET = sum(map(sum, SHARES))
@@ -62,7 +64,7 @@ def run_epoch(peers, epoch, batches):
     assert [(end.samples, end.peers) for end in ends] == [(sum(share), 1) for share in SHARES]
 
 
-@pytest.mark.parametrize("code", TRAINING)
+@pytest.mark.parametrize("code", [*CORNERS, *(pytest.param(code, marks=pytest.mark.long) for code in OTHERS)])
 def test_two_peers_move_by_the_exact_mean_of_their_gradients_and_then_to_the_mean_of_their_states(swarm, code):
     manifest = manifest_of(
         f"flags-{code}",
