@@ -33,7 +33,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # The suites run in processes of their own, and so does each file of peers: hivemind renames a log level for everybody, and
 # keeps locks for a whole process that a peer killed at a bad moment never gives back.
 .PHONY: test
-test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) tests/adapters
 	$(PYTEST) tests/worker

@@ -18,8 +18,7 @@ test ${#missing[@]} -gt 0 || exit 0
 
 if test "$(id -u)" -eq 0 && command -v apt-get >/dev/null; then
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq
-  exec apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; then exit 0; fi
 fi
 echo "Some tests need programs that are not installed. On Debian or Ubuntu:"
 echo "  sudo apt-get install --no-install-recommends ${missing[*]}"

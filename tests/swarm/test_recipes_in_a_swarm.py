@@ -58,12 +58,14 @@ def end(workers):
         worker.wait_gone()
 
 
+@pytest.mark.long
 def test_hidden_tokens_are_learnt(pair, tmp_path):
     workers = pair("hidden", text_index(tmp_path), masked("albert", width=32))
     assert_learns(workers)
     end(workers)
 
 
+@pytest.mark.long
 def test_classes_of_images_are_learnt(pair, tmp_path):
     workers = pair("pictures", image_index(tmp_path), images(width=32))
     assert_learns(workers)
