@@ -207,6 +207,7 @@ def join():
         running.finish()
 
 
+@pytest.mark.long
 def test_two_invited_volunteers_average_through_an_invited_seed(computer, tmp_path, data, seed, join, private_sockets):
     publisher = computer("publisher")
     key = publisher.told("key", "new")["key"]

@@ -15,6 +15,8 @@ from skep.adapters.worker_launch import COMMAND
 from skep.core.messages import ContributionConfirmed, StopTraining, WorkerJoined
 from worker_pipes import PipedWorker, cut_shards
 
+pytestmark = pytest.mark.long
+
 ANYWHERE = ("/ip4/0.0.0.0/tcp/0",)
 UNHURRIED = {"sync__target_batch_size": 2048, "sync__matchmaking_seconds": 3}
 """At a tenth of the share an epoch takes ten seconds at least, several times the search for a group."""

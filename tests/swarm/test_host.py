@@ -26,6 +26,8 @@ from skep.worker.rounds import Rounds
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
+pytestmark = pytest.mark.long
+
 EPOCH_SECONDS = 120
 STOP_SECONDS = 3.0
 

@@ -64,6 +64,7 @@ def test_a_gradient_of_lower_rank_gets_worse_in_stock_and_is_exact_in_ours(make_
     assert max(ours) < 1e-3
 
 
+@pytest.mark.long
 def test_error_feedback_delivers_in_the_long_run_what_single_rounds_leave_out(make_dhts, averagers):
     dhts = make_dhts(2)
     gradients = [matrix_of_rank(SIZE, seed) for seed in (1, 2)]
@@ -106,6 +107,7 @@ for each in (StockFailsOnce, OursFailsOnce):
     each.__name__ = PowerSGDGradientAverager.__name__  # the wire's handler names are made from it
 
 
+@pytest.mark.long
 def test_a_round_that_is_tried_again_counts_the_gradients_twice_in_stock_and_once_in_ours(make_dhts, averagers):
     dhts = make_dhts(2)
     gradients = [matrix_of_rank(1, seed) for seed in (1, 2)]
@@ -117,6 +119,7 @@ def test_a_round_that_is_tried_again_counts_the_gradients_twice_in_stock_and_onc
     assert error(found[2], mean) < 1e-3
 
 
+@pytest.mark.long
 def test_a_value_that_is_not_finite_stays_in_stock_and_not_in_ours(make_dhts, averagers):
     dhts = make_dhts(2)
     gradients = [matrix_of_rank(1, seed) for seed in (1, 2)]
@@ -130,6 +133,7 @@ def test_a_value_that_is_not_finite_stays_in_stock_and_not_in_ours(make_dhts, av
     assert error(found[3], sum(gradients) / 2) < 1e-3  # the one that was not poisoned itself
 
 
+@pytest.mark.long
 def test_a_peer_without_weight_keeps_its_gradients_out_of_the_error_feedback(make_dhts, averagers):
     dhts = make_dhts(2)
     gradients = [matrix_of_rank(1, seed) for seed in (1, 2)]
@@ -146,6 +150,7 @@ def test_a_peer_without_weight_keeps_its_gradients_out_of_the_error_feedback(mak
     assert not averagers[3]._ms[0].any()
 
 
+@pytest.mark.long
 def test_a_newcomer_takes_over_the_factors_of_the_swarm_and_drops_its_error_feedback(make_dhts, averagers):
     dhts = make_dhts(3)
     averagers += [make(LowRankGradientAverager, dht, "factors", rank=2) for dht in dhts[:2]]
@@ -160,6 +165,7 @@ def test_a_newcomer_takes_over_the_factors_of_the_swarm_and_drops_its_error_feed
     assert not newcomer._ms[0].any()
 
 
+@pytest.mark.long
 def test_factors_of_another_model_are_refused(make_dhts, averagers):
     dhts = make_dhts(2)
     averagers += [

@@ -8,6 +8,8 @@ from skep.core.messages import ContributionConfirmed, StopTraining, WorkerEvalua
 from skep.host.practice import PracticeFolder, seed
 from worker_pipes import PipedWorker
 
+pytestmark = pytest.mark.long
+
 PATIENCE = 150
 QUICK = {
     "optimizer__learning_rate": 2e-2,
@@ -58,14 +60,12 @@ def end(workers):
         worker.wait_gone()
 
 
-@pytest.mark.long
 def test_hidden_tokens_are_learnt(pair, tmp_path):
     workers = pair("hidden", text_index(tmp_path), masked("albert", width=32))
     assert_learns(workers)
     end(workers)
 
 
-@pytest.mark.long
 def test_classes_of_images_are_learnt(pair, tmp_path):
     workers = pair("pictures", image_index(tmp_path), images(width=32))
     assert_learns(workers)
