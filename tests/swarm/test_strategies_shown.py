@@ -30,6 +30,7 @@ def confirmed(peers, epoch):
 # --- work goes on beside what is delayed
 
 
+@pytest.mark.long
 def test_with_delayed_gradient_averaging_samples_are_counted_while_the_round_is_in_flight(swarm):
     manifest = manifest_of("overlap-gradients", TARGET, **DELAYED, sync__delay_grad_averaging=True)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
@@ -67,6 +68,7 @@ class Gate:
         peer.optimizer.opt._clip = wait_and_clip
 
 
+@pytest.mark.long
 def test_with_a_delayed_optimizer_step_samples_are_counted_while_it_runs(swarm):
     manifest = manifest_of("overlap-step", TARGET, **DELAYED)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
@@ -81,6 +83,7 @@ def test_with_a_delayed_optimizer_step_samples_are_counted_while_it_runs(swarm):
         confirmed((first, second), 0)
 
 
+@pytest.mark.long
 def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_averaged(swarm):
     """The other peer holds its step back, and with it its part in the averaging of the states."""
     manifest = manifest_of("overlap-state", TARGET, sync__delay_state_averaging=True, sync__average_state_every=1)
@@ -232,7 +235,7 @@ def recording(step, told):
 @pytest.mark.long
 @pytest.mark.parametrize("reuse", [True, False])
 def test_alone_and_not_offloaded_the_step_is_on_the_mean(swarm, reuse):
-    manifest = manifest_of("alone", TARGET, sync__offload_optimizer=False, sync__reuse_grad_buffers=reuse)
+    manifest = manifest_of(f"alone-{int(reuse)}", TARGET, sync__offload_optimizer=False, sync__reuse_grad_buffers=reuse)
     batches = [[torch.full((4,), 1.0)], [torch.full((4,), 3.0)]]
     with swarm.peers(manifest, [[torch.zeros(4)]]) as (ours,):
         ours.settle_in()
