@@ -68,7 +68,7 @@ def pytest_sessionfinish(session, exitstatus):
     session.config.stash[STATUS] = int(exitstatus)
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config):
     """End at once, as the worker does: threads of hivemind that wait for a killed peer would hold the interpreter for ever."""
     if STATUS in config.stash:

@@ -11,6 +11,8 @@ from skep.core.traffic import gradient_bytes, state_bytes
 from skep.worker.traffic import Traffic, watch_streams
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
+pytestmark = pytest.mark.long
+
 TARGET = 2 * STEP_BATCH
 ONE, THREE = [torch.ones(4)], [torch.full((4,), 3.0)]  # equal ones would look like a round that averaged nothing
 DELAYED = {"sync__delay_optimizer_step": True, "sync__delay_state_averaging": True}
@@ -30,7 +32,6 @@ def confirmed(peers, epoch):
 # --- work goes on beside what is delayed
 
 
-@pytest.mark.long
 def test_with_delayed_gradient_averaging_samples_are_counted_while_the_round_is_in_flight(swarm):
     manifest = manifest_of("overlap-gradients", TARGET, **DELAYED, sync__delay_grad_averaging=True)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
@@ -68,7 +69,6 @@ class Gate:
         peer.optimizer.opt._clip = wait_and_clip
 
 
-@pytest.mark.long
 def test_with_a_delayed_optimizer_step_samples_are_counted_while_it_runs(swarm):
     manifest = manifest_of("overlap-step", TARGET, **DELAYED)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
@@ -83,7 +83,6 @@ def test_with_a_delayed_optimizer_step_samples_are_counted_while_it_runs(swarm):
         confirmed((first, second), 0)
 
 
-@pytest.mark.long
 def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_averaged(swarm):
     """The other peer holds its step back, and with it its part in the averaging of the states."""
     manifest = manifest_of("overlap-state", TARGET, sync__delay_state_averaging=True, sync__average_state_every=1)
@@ -150,9 +149,7 @@ OTHER_PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("gradients", "states"), [*PAIRS, *(pytest.param(*pair, marks=pytest.mark.long) for pair in OTHER_PAIRS)]
-)
+@pytest.mark.parametrize(("gradients", "states"), [*PAIRS, *(pytest.param(*pair) for pair in OTHER_PAIRS)])
 def test_a_round_sends_as_many_bytes_as_its_compression_promises(traffic, swarm, gradients, states):
     manifest = manifest_of(
         f"bytes-{gradients}",
@@ -181,7 +178,6 @@ def test_a_round_sends_as_many_bytes_as_its_compression_promises(traffic, swarm,
     assert coarser[0] <= max(errors) <= coarser[1]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_newcomer_loads_parameters_as_they_are_compressed_and_statistics_whole(traffic, swarm, name):
     manifest = manifest_of(
@@ -232,7 +228,6 @@ def recording(step, told):
     return wrapped
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("reuse", [True, False])
 def test_alone_and_not_offloaded_the_step_is_on_the_mean(swarm, reuse):
     manifest = manifest_of(f"alone-{int(reuse)}", TARGET, sync__offload_optimizer=False, sync__reuse_grad_buffers=reuse)
