@@ -6,7 +6,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from skep.core.parameters import llama_intermediate
-from skep.core.recipe_types import CausalRecipe
+from skep.core.recipe_types import CausalRecipe, ModelShape
 from skep.worker.batches import Batch, text_batch
 
 
@@ -16,7 +16,8 @@ class CausalLM:
 
     def build(self) -> PreTrainedModel:
         torch.manual_seed(self._recipe.seed)
-        return _gpt2(self._recipe) if self._recipe.model.type == "gpt2" else _llama(self._recipe)
+        recipe = self._recipe
+        return gpt2(recipe.model, recipe.sequence_length) if recipe.model.type == "gpt2" else _llama(recipe)
 
     def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
         return next_token_loss(model, batch)
@@ -37,12 +38,12 @@ def random_text(recipe: CausalRecipe, size: int) -> Batch:
     return text_batch(torch.randint(recipe.model.vocabulary, (size, recipe.sequence_length)))
 
 
-def _gpt2(recipe: CausalRecipe) -> PreTrainedModel:
-    shape = recipe.model
+def gpt2(shape: ModelShape, positions: int) -> PreTrainedModel:
+    """A gpt2 without dropout; `positions` is the longest sample it can take."""
     return GPT2LMHeadModel(
         GPT2Config(
             vocab_size=shape.vocabulary,
-            n_positions=recipe.sequence_length,
+            n_positions=positions,
             n_embd=shape.width,
             n_layer=shape.layers,
             n_head=shape.heads,

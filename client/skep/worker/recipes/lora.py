@@ -9,13 +9,13 @@ from __future__ import annotations
 import torch
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.tuners_utils import BaseTunerLayer
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from skep.core.recipe_types import Gpt2Base, LlamaBase, LoraRecipe
 from skep.worker.base_weights import load_base
 from skep.worker.batches import Batch
 from skep.worker.recipes import Files
-from skep.worker.recipes.causal_lm import next_token_loss, random_text
+from skep.worker.recipes.causal_lm import gpt2, next_token_loss, random_text
 
 
 class Lora:
@@ -24,7 +24,11 @@ class Lora:
 
     def build(self) -> torch.nn.Module:
         shape, adapters = self._recipe.model, self._recipe.adapters
-        model = _llama(shape) if isinstance(shape, LlamaBase) else self._gpt2()
+        if isinstance(shape, LlamaBase):
+            model = _llama(shape)
+        else:
+            assert isinstance(shape, Gpt2Base)
+            model = gpt2(shape, shape.positions)
         load_base(model, self._base)
         torch.manual_seed(self._recipe.seed)
         chosen = LoraConfig(
@@ -44,24 +48,6 @@ class Lora:
 
     def example(self, size: int) -> Batch:
         return random_text(self._recipe, size)
-
-    def _gpt2(self) -> PreTrainedModel:
-        shape = self._recipe.model
-        assert isinstance(shape, Gpt2Base)
-        return GPT2LMHeadModel(
-            GPT2Config(
-                vocab_size=shape.vocabulary,
-                n_positions=shape.positions,
-                n_embd=shape.width,
-                n_layer=shape.layers,
-                n_head=shape.heads,
-                resid_pdrop=0.0,
-                embd_pdrop=0.0,
-                attn_pdrop=0.0,
-                bos_token_id=0,
-                eos_token_id=0,
-            ),
-        )
 
 
 @torch.no_grad()
