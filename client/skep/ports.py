@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from skep.core import messages
+from skep.core.conditions import Condition, Seen
 from skep.core.model import Contribution, Device, Evaluation, FileRef, Problem, Project, ShardRef, Totals
 
 Post = Callable[[messages.Message], None]
@@ -140,6 +141,30 @@ class Invitations(Protocol):
 class Devices(Protocol):
     def list(self) -> Sequence[Device]:
         """Everything found, usable or with the reason why not. Never raises."""
+
+
+class Sensor(Protocol):
+    """One outside source of readings; runs in a thread of its own, so that it may block without harm.
+
+    `conditions` are all that it may ever tell. It is opened by `read`, in the thread that goes on reading; a source that
+    came back after a failure is simply read again.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called in settings and logs: "X11 screen saver extension"."""
+
+    @property
+    def conditions(self) -> Sequence[Condition]: ...
+
+    def read(self) -> Seen:
+        """The readings now; one that does not exist here is `missing`. Anything it raises counts as silence."""
+
+    def wait(self, seconds: float) -> None:
+        """Return when something happened, where the source tells by itself, and else after `seconds`."""
+
+    def close(self) -> None:
+        """End a `wait` and let go of the source. From any thread, more than once."""
 
 
 class Pauses(Protocol):

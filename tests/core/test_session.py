@@ -9,6 +9,7 @@ import pytest
 
 from fakes import make_index, make_joined, make_progress, make_project
 from skep.core import messages as m
+from skep.core.conditions import Condition, answered
 from skep.core.model import (
     Contribution,
     ContributionState,
@@ -118,6 +119,12 @@ def test_joining_while_in_a_project_changes_nothing_and_says_so(training: Course
     assert training.effects == (
         m.Notify(Problem("You are in Tiny model already.", "Leave it first; one project at a time.")),
     )
+
+
+def test_what_was_seen_of_the_computer_outlasts_a_join():
+    before = Course().see(m.ConditionsSeen({Condition.INPUT: answered(4.0)}))
+    assert before.snapshot.conditions.input == answered(4.0)
+    assert before.see(*JOINING).snapshot.conditions.input == answered(4.0)
 
 
 def test_joining_while_leaving_says_to_wait(training: Course):

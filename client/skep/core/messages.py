@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skep.core.conditions import Seen
 from skep.core.model import (
     Allowance,
     Contribution,
     Evaluation,
     FileRef,
+    GpuMemory,
     Problem,
     Project,
     ShardIndex,
@@ -69,6 +71,13 @@ class Quit:
 @dataclass(frozen=True)
 class Tick:
     """Time went on; nothing else."""
+
+
+@dataclass(frozen=True)
+class ConditionsSeen:
+    """A sensor looked; readings that are not among `seen` stand."""
+
+    seen: Seen
 
 
 @dataclass(frozen=True)
@@ -226,6 +235,7 @@ class ProblemArose:
 Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
 Event = (
     Tick
+    | ConditionsSeen
     | IndexArrived
     | IndexFailed
     | WorkerStage
@@ -276,9 +286,14 @@ class StartTraining:
 
 @dataclass(frozen=True)
 class SetShare:
-    """Compute share 0..1 from now on; 0 pauses."""
+    """Compute share 0..1 from now on; 0 pauses.
+
+    While somebody is `present` micro-batches are short; `memory` is what may be held of the GPU's.
+    """
 
     share: float
+    present: bool = False
+    memory: GpuMemory = GpuMemory.KEEP
 
 
 @dataclass(frozen=True)

@@ -76,16 +76,32 @@ class StageProgress:
     detail: str = ""
 
 
+class GpuMemory(StrEnum):
+    """What the worker may hold of the GPU's memory."""
+
+    KEEP = "keep"
+    """All that it needs."""
+    SHRINK = "shrink"
+    """Nothing beyond the model itself: caches emptied, the smallest micro-batches."""
+    RELEASE = "release"
+    """Nothing: the model waits in RAM."""
+
+
 @dataclass(frozen=True)
 class Allowance:
     """What the policy grants now: compute share 0..1, and the sentence that says why.
 
-    `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None.
+    `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None. `rule` names the rule
+    that won. `present` tells that somebody is, or may be, at this computer. Without `network` the worker is out of the swarm.
     """
 
     share: float
     reason: str
     until: float | None = None
+    rule: str = "away"
+    present: bool = False
+    memory: GpuMemory = GpuMemory.KEEP
+    network: bool = True
 
 
 @dataclass(frozen=True)

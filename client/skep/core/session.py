@@ -54,6 +54,8 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _obey(snapshot, message, now)
         case m.Tick():
             return _tick(snapshot, now)
+        case m.ConditionsSeen(seen=seen):
+            return replace(snapshot, conditions=snapshot.conditions.with_seen(seen)), ()
         case m.IndexArrived():
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
@@ -122,6 +124,7 @@ def _join(snapshot: Snapshot, command: m.Join) -> Step:
         settings=snapshot.settings,
         allowance=snapshot.allowance,
         pause=snapshot.pause,
+        conditions=snapshot.conditions,
         project=command.project,
         seeds=command.seeds,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from skep.core.conditions import Conditions
 from skep.core.contribution import Account
 from skep.core.model import (
     Allowance,
@@ -40,6 +41,7 @@ class Snapshot:
     settings: dict[str, bool | int | float | str] = field(default_factory=dict)
     allowance: Allowance = field(default_factory=lambda: Allowance(1.0, "Training at full share."))
     pause: PauseState | None = None
+    conditions: Conditions = field(default_factory=Conditions)
     project: Project | None = None
     """The project being joined, trained or left; None when idle."""
     last_project: Project | None = None
