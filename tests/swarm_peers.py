@@ -72,6 +72,10 @@ class SmallPeer:
     def tend_until(self, condition):
         wait_until(lambda: (self.tend(), condition())[1])
 
+    def take_up_until(self, condition):
+        """Put what arrives in the background into the model, and begin no round: others may not be there for one."""
+        wait_until(lambda: (self.optimizer.apply_arrived(), condition())[1])
+
     def settle_in(self):
         """Know the swarm's epoch, after which being one behind the others is no reason to load their state."""
         self.tend_until(lambda: not self.optimizer._should_check_synchronization_on_update)

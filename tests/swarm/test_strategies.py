@@ -83,10 +83,10 @@ def test_two_peers_move_by_the_exact_mean_of_their_gradients_and_then_to_the_mea
         # the states are averaged every other epoch: after the first each peer is where its own start leads
         for peer, start in zip(peers, starts, strict=True):
             exact = exact_steps(start, means[:1])
-            peer.tend_until(lambda peer=peer, exact=exact: close(peer.values(), exact))
+            peer.take_up_until(lambda peer=peer, exact=exact: close(peer.values(), exact))
         run_epoch(peers, 1, batches[1])
         ends = [exact_steps(start, means) for start in starts]
         middle = [(a + b) / 2 for a, b in zip(*ends, strict=True)]
         for peer in peers:
-            peer.tend_until(lambda peer=peer: close(peer.values(), middle))
+            peer.take_up_until(lambda peer=peer: close(peer.values(), middle))
         assert all(not p.grad.any() for peer in peers for p in peer.parameters)

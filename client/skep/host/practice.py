@@ -38,6 +38,8 @@ SAMPLES_PER_SHARD: Final = 1024
 SHARDS: Final = 24
 HELD_OUT_SAMPLES: Final = 256
 RESTART_SECONDS: Final = 3.0
+SHARE: Final = 0.3
+"""What each training peer computes at: enough to average with, and the processor is left to whoever joins."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class Trainer:
             run_folder="",
             seeds=(),
             listen=(f"/ip4/{LOOPBACK}/tcp/0",),
-            share=1.0,
+            share=SHARE,
             device="cpu",
             threads=1,
         )
