@@ -154,7 +154,7 @@ def measure_join(repeats: int) -> list[Row]:
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     downloaded = []
     for kind, make in KINDS.items():
-        with fresh_swarm("22 M", target_batch_size=256) as shared, running(shared, make) as (peer,):
+        with fresh_swarm("22 M", target_batch_size=64) as shared, running(shared, make) as (peer,):
             peer.wait_for(at_epoch(1))
             for _ in range(repeats):
                 with running(shared, make) as (newcomer,):

@@ -91,10 +91,17 @@ def assert_accounted(worker):
         assert kinds in ([ContributionPending, ContributionConfirmed], [ContributionPending, ContributionLost]), told
 
 
-@pytest.mark.parametrize("end", [stop, PipedWorker.hang_up])
-@pytest.mark.parametrize("stage", [Stage.PEERS, Stage.WARM_UP, Stage.STATE])
 # at once, while the stage's processes are being started, and somewhat later
-@pytest.mark.parametrize("later", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("end", "later"),
+    [
+        (stop, 0.0),
+        (PipedWorker.hang_up, 0.7),
+        pytest.param(stop, 0.7, marks=pytest.mark.long),
+        pytest.param(PipedWorker.hang_up, 0.0, marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.parametrize("stage", [Stage.PEERS, Stage.WARM_UP, Stage.STATE])
 def test_a_worker_can_be_stopped_at_every_stage_of_joining(worker, seeds, stage, end, later):
     made = worker().start(seeds)
     made.wait_for(begins(stage))
