@@ -110,6 +110,8 @@ class BusService:
             name = str(reply.header.fields.get(HeaderFields.error_name, ""))
             if any(part in name for part in _NOT_THERE):
                 self._gone(f"{self._title} has ended.")
+            if "NoReply" in name:  # it ended while it was asked, or the bus has lost patience
+                raise NotAnswering(f"{self._title} does not answer.")
             raise NotAnswering(f"{self._title} refuses to answer ({name.rpartition('.')[2]}).")
         self._has_answered = True
         return reply.body
