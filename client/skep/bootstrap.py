@@ -27,8 +27,8 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
-from skep.adapters.machine.own_processes import OwnProcesses
 from skep.adapters.machine.cap_keeper import PowerCapKeeper
+from skep.adapters.machine.own_processes import OwnProcesses
 from skep.adapters.paths import Home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers

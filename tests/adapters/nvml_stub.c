@@ -237,12 +237,15 @@ int nvmlDeviceGetPowerManagementLimit(void *handle, unsigned *milliwatts) {
 }
 
 int nvmlDeviceSetPowerManagementLimit(void *handle, unsigned milliwatts) {
+    char fresh[4096], path[4096];
     FILE *file;
     (void)handle;
     FAIL_IF_ASKED();
     if (milliwatts < 100000 || milliwatts > 350000) return 2;
-    if (!(file = open_file(".limit", "w"))) return 999;
+    if (!(file = open_file(".limit.new", "w"))) return 999;
     fprintf(file, "%u\n", milliwatts);
     fclose(file);
-    return 0;
+    snprintf(fresh, sizeof fresh, "%s.limit.new", getenv("NVML_STUB_FILE"));
+    snprintf(path, sizeof path, "%s.limit", getenv("NVML_STUB_FILE"));
+    return rename(fresh, path) ? 999 : 0;
 }

@@ -239,7 +239,7 @@ def test_a_process_that_ends_while_it_is_examined_is_nobodys(clock, monkeypatch)
 def test_the_sensor_tells_the_mean_since_its_last_look(clock):
     used = iter([(100, 50), (104, 51), (108, 55)])
     sensor = ProcessorSensor(OwnProcesses(lambda: (), clock), lambda: next(used), clock)
-    sensor.closed.wait = lambda seconds: clock.go_on(seconds)
+    sensor.closed.wait = clock.go_on
     assert sensor.read()[Condition.PROCESSOR_USE].value == pytest.approx(0.25)
     assert sensor.read()[Condition.PROCESSOR_USE].value == pytest.approx(0.25)  # too soon to say anything new
     clock.go_on()
