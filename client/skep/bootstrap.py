@@ -77,9 +77,9 @@ def power_cap(device: Device) -> PowerCap | None:
 
 
 def machine_sensors(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
-    """What tells of the computer itself. `device` gives the setting compute.device, at any time and from any thread;
+    """What tells of the computer itself; the watch over sleep posts what it sees.
 
-    the watch over sleep posts what it sees.
+    `device` gives the setting compute.device, at any time and from any thread.
     """
     return machine.sensors(post, device, devices(), OwnProcesses(lambda: own_roots(home)))
 

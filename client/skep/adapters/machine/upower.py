@@ -39,9 +39,12 @@ class UPowerSensor:
             MatchRule(type="signal", sender=_NAME, interface=_NAME, member="DeviceRemoved"),
         )
         self._upower = BusService(_NAME, "UPower", signals, answer_seconds)
+        self._knows_battery: bool | None = None
+        """Whether there is a battery, which UPower says when it changes; None while it must be asked."""
 
     def read(self) -> Seen:
-        self._upower.heard()
+        if self._upower.heard():
+            self._knows_battery = None
         return {Condition.BATTERY: self._read()}
 
     def wait(self, seconds: float) -> None:
@@ -54,10 +57,13 @@ class UPowerSensor:
         try:
             if self._upower.properties(_PATH, _NAME).get("OnBattery") is True:
                 return answered(value=True, note="UPower")
-            return answered(value=False, note="UPower") if self._has_battery() else missing(NO_BATTERY)
+            if self._knows_battery is None:
+                self._knows_battery = self._has_battery()
+            return answered(value=False, note="UPower") if self._knows_battery else missing(NO_BATTERY)
         except NotThere:
             return on_battery()
         except NotAnswering as error:
+            self._knows_battery = None
             told = on_battery()
             # a battery that only UPower knows must not be forgotten because UPower is silent
             return told if told.source is Source.ANSWERS else silent(str(error))
