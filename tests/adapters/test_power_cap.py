@@ -125,8 +125,11 @@ def test_another_cap_replaces_the_first_and_what_comes_back_is_the_cards_own(car
 
 @pytest.mark.parametrize(("asked", "set_to"), [(20, 100.0), (1500, 350.0)])
 def test_the_cards_bounds_hold(card, make_house, asked, set_to):
-    assert make_house().see(computing(asked)).watts == set_to
+    house = make_house()
+    assert house.see(computing(asked)).watts == set_to
     assert card.limit == set_to
+    house.keeper.close()
+    assert card.limit == OWN
 
 
 def test_a_cap_that_is_not_permitted_is_told_and_nothing_is_changed(card, make_house):

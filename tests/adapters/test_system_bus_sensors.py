@@ -209,11 +209,29 @@ def test_a_connection_that_becomes_metered_wakes_the_sensor_at_once(network):
     assert metered(sensor).value is True
 
 
+def test_a_wait_in_which_nothing_happens_takes_its_time(network):
+    network.say(2)
+    sensor = network.sensor()
+    metered(sensor)
+    began = time.monotonic()
+    sensor.wait(0.5)
+    assert time.monotonic() - began >= 0.4
+
+
 def test_a_change_between_reading_and_waiting_is_not_lost(network):
     network.say(2)
     sensor = network.sensor()
     metered(sensor)
     network.say(1)
+    assert woken(sensor)()
+
+
+def test_what_was_heard_while_reading_ends_the_next_wait(network):
+    network.say(2)
+    sensor = network.sensor()
+    metered(sensor)
+    network.say(1)  # lies in the connection before the answer to the next question
+    metered(sensor)
     assert woken(sensor)()
 
 

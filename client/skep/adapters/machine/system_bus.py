@@ -132,6 +132,7 @@ class BusService:
             for rule in self._rules:
                 added = message_bus.AddMatch(rule)
                 self._connection.send_and_get_reply(added, timeout=self._answer_seconds)
+            self._heard.clear()  # the bus greets whoever comes with a signal, which is no news
         return self._connection
 
     def _listen(self, connection: DBusConnection, seconds: float) -> None:
