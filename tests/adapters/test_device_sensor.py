@@ -7,8 +7,8 @@ import psutil
 import pynvml
 import pytest
 
-from skep.adapters.gpu import LocalDevices
-from skep.adapters.machine.device import DeviceSensor, choose
+from skep.adapters.gpu import LocalDevices, cpu
+from skep.adapters.machine.device import HEAT_SECONDS, DeviceSensor, _Processor, choose
 from skep.adapters.machine.nvidia_card import STALE_SECONDS, NvidiaCard
 from skep.adapters.machine.own_processes import OwnProcesses
 from skep.core.conditions import Condition, Source
@@ -285,6 +285,19 @@ def test_on_the_processor_its_own_heat_counts(sensor, monkeypatch, degrees, sour
     assert (seen[Condition.TEMPERATURE].value, seen[Condition.TEMPERATURE].source) == (degrees, source)
     assert seen[Condition.TEMPERATURE].note == note
     assert seen[Condition.GPU_USE].note == "Training runs on the processor here."
+
+
+def test_the_processors_heat_is_not_read_more_often_than_it_changes(monkeypatch, clock):
+    readings = iter([50.0, 60.0])
+    monkeypatch.setattr(cpu, "temperature", lambda: next(readings))
+    processor = _Processor(clock)
+
+    def degrees():
+        return processor.read()[Condition.TEMPERATURE].value
+
+    assert [degrees(), degrees()] == [50.0, 50.0]
+    clock.now += HEAT_SECONDS
+    assert degrees() == 60.0
 
 
 def test_a_mac_keeps_it_to_itself(sensor):

@@ -8,7 +8,7 @@ import time
 import psutil
 import pytest
 
-from skep.adapters.machine.sleep import JUMP_SECONDS, LATE_SECONDS, SleepWatch, since_boot
+from skep.adapters.machine.sleep import JUMP_SECONDS, LATE_SECONDS, LOOK_SECONDS, SleepWatch, since_boot
 from skep.core import messages as m
 
 SOON = 60.0
@@ -87,6 +87,12 @@ def test_clocks_that_drift_apart_a_little_are_no_sleep(watch, said, times):
         times.sleeps_in_wait = JUMP_SECONDS / 2
         watch.wait(1.0)
     assert said == []
+
+
+def test_a_sleep_is_noticed_soon_whatever_wait_was_asked(watch, times):
+    before = times.awake
+    watch.wait(3600.0)
+    assert times.awake - before == LOOK_SECONDS
 
 
 def test_standing_still_is_told_like_a_sleep(watch, said, times):

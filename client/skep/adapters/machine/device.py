@@ -5,6 +5,7 @@ It must not train nor pick for the worker; it takes the device the settings name
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -19,6 +20,9 @@ from skep.core.conditions import Condition, Reading, Seen, answered, missing
 from skep.core.model import Device, DeviceKind
 
 _CARDS: Final = (DeviceKind.NVIDIA, DeviceKind.AMD)
+
+HEAT_SECONDS: Final = 1.5
+"""The processor's sensors take long to read, and heat changes slowly."""
 
 
 class Card(Protocol):
@@ -107,12 +111,18 @@ def choose(devices: Sequence[Device], wanted: str) -> Device:
 class _Processor:
     """Training on the processor: no card is touched, and its own heat is what counts."""
 
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._heat: tuple[float, Reading[float]] | None = None
+
     def read(self) -> Seen:
+        if self._heat is None or self._clock() - self._heat[0] >= HEAT_SECONDS:
+            self._heat = (self._clock(), _heat(cpu.temperature()))
         here = "Training runs on the processor here."
         return {
             Condition.GPU_USE: missing(here),
             Condition.GPU_MEMORY: missing(here),
-            Condition.TEMPERATURE: _heat(cpu.temperature()),
+            Condition.TEMPERATURE: self._heat[1],
             Condition.POWER: missing("The processor does not tell its power."),
         }
 

@@ -20,6 +20,9 @@ LATE_SECONDS: Final = 10.0
 JUMP_SECONDS: Final = 2.0
 """How far the two clocks may drift apart between two looks; only a sleep moves them this far."""
 
+LOOK_SECONDS: Final = 2.0
+"""The longest wait, whatever was asked: a sleep is noticed at its end, not half a minute later."""
+
 
 def since_boot() -> float:
     """Seconds that go on while the computer sleeps."""
@@ -62,7 +65,7 @@ class SleepWatch:
         return {}
 
     def wait(self, seconds: float) -> None:
-        began = self._monotonic()
+        began, seconds = self._monotonic(), min(seconds, LOOK_SECONDS)
         self._waiter.wait(seconds)
         late = self._monotonic() - began - seconds
         self._look(late=late if late > self._late_seconds else 0.0)
