@@ -6,6 +6,7 @@ set -eu
 PACKAGES=(
   dbus          # a private session bus
   gnome-keyring # the Secret Service
+  python3-dbusmock # stand-ins for UPower, NetworkManager and logind
   iproute2      # networks of a test's own
   nftables      # and the firewalls between them
 )

@@ -6,8 +6,9 @@ asked for, and what is started here is a context manager that ends it.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from typing import Any, Final
 import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from skep.adapters import control_socket, signing
+from skep.adapters import control_socket, machine, practice_mark, signing
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -26,6 +27,8 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
+from skep.adapters.machine.cap_keeper import PowerCapKeeper
+from skep.adapters.machine.own_processes import OwnProcesses
 from skep.adapters.paths import Home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers
@@ -43,10 +46,10 @@ from skep.core import messages as m
 from skep.core.errors import BadInput, DoesNotFit, NotRunning
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
-from skep.core.model import Project
+from skep.core.model import Device, PowerCap, Project
 from skep.core.settings import Value
 from skep.engine import Engine
-from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, SettingsStore
+from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 
 GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
@@ -66,6 +69,31 @@ def clock() -> Clock:
 
 def devices() -> Devices:
     return LocalDevices()
+
+
+def power_cap(device: Device) -> PowerCap | None:
+    """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
+    return machine.power_cap(device)
+
+
+def machine_sensors(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
+    """What tells of the computer itself; the watch over sleep posts what it sees.
+
+    `device` gives the setting compute.device, at any time and from any thread.
+    """
+    return machine.sensors(post, device, devices(), OwnProcesses(lambda: own_roots(home)))
+
+
+def all_sensors(home: Home) -> Sequence[Sensor]:
+    """Every sensor there is here, for one look at each."""
+    wanted = str(settings(home).load()["compute.device"])
+    return machine_sensors(home, lambda _message: None, lambda: wanted)
+
+
+def own_roots(home: Home) -> Iterable[int]:
+    """The processes whose trees are skep's own: this one, and the practice swarm's in this home where one runs."""
+    practice = practice_mark.running(home.practice_folder)
+    return (os.getpid(),) if practice is None else (os.getpid(), practice)
 
 
 def settings(home: Home) -> SettingsStore:
@@ -228,8 +256,24 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         listen_host=host,
         invitations=kept_invitations(home),
     )
-    with serve(home, engine):
+    with _power_capped(home, engine), serve(home, engine):
         yield Parts(engine, SystemClock())
+
+
+@contextmanager
+def _power_capped(home: Home, engine: Engine) -> Iterator[None]:
+    """The power cap kept while the engine computes; the card's own limit is back afterwards."""
+
+    def find() -> machine.LimitedCard | None:
+        return machine.limited_card(devices(), str(engine.snapshot.settings.get("compute.device", "")))
+
+    keeper = PowerCapKeeper(find, home.power_limit_file, engine.post)
+    keeper.start()
+    engine.observe(keeper.observe)
+    try:
+        yield
+    finally:
+        keeper.close()
 
 
 def _registry(home: Home) -> Path:

@@ -1,11 +1,26 @@
 /* A stand-in for NVIDIA's libnvidia-ml.so.1: as many cards as NVML_STUB_CARDS says (1 when unset), at PCI addresses
  * 0000:01:00.0, 0000:02:00.0 and so on. Each call whose name is in the environment with a number returns that error,
  * so nvmlInitWithFlags=18 is a driver that no longer matches its library; card 0 alone fails to open with
- * NVML_STUB_FIRST_CARD=15. */
+ * NVML_STUB_FIRST_CARD=15.
+ *
+ * A test changes a card while it is in use through the file named by NVML_STUB_FILE, a line for each word and its number,
+ * read anew at every call. The calls above are words as well; the others are:
+ *   temperature 61        degrees; or, for a card that heats up:
+ *   share 100, ambient 35, rise 50, rate 1
+ *                         percent of the time somebody computes on it; it goes towards ambient + rise * share by `rate`
+ *                         degrees a second, from ambient
+ *   used 4096, fills 0    MiB in use, and MiB a second that are added to them
+ *   clock 12              seconds, in place of those that pass
+ *   busy 37, power 187500 percent and milliwatts
+ *   process PID SM STAMP  use by one process in percent, at this time stamp; as many as there are lines
+ *   running PID           a process that computes on the card
+ *   lost 1                the card has fallen off the bus
+ * The power limit that was set is kept in a file beside it, whose name ends in .limit, so that it outlives a process. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct { unsigned long long total, free, used; } memory_t;
 typedef struct { unsigned int gpu, memory; } utilisation_t;
@@ -16,12 +31,55 @@ typedef struct {
     char address[32];
 } pci_t;
 
-static int asked(const char *name) {
-    const char *value = getenv(name);
-    return value ? atoi(value) : 0;
+static FILE *open_file(const char *suffix, const char *mode) {
+    const char *name = getenv("NVML_STUB_FILE");
+    char path[4096];
+    if (!name) return NULL;
+    snprintf(path, sizeof path, "%s%s", name, suffix);
+    return fopen(path, mode);
 }
 
-#define FAIL_IF_ASKED() do { int code = asked(__func__); if (code) return code; } while (0)
+static double told(const char *name, double otherwise) {
+    char line[256], word[128];
+    double value, found = otherwise;
+    FILE *file = open_file("", "r");
+    if (!file) return otherwise;
+    while (fgets(line, sizeof line, file))
+        if (sscanf(line, "%127s %lf", word, &value) == 2 && !strcmp(word, name)) found = value;
+    fclose(file);
+    return found;
+}
+
+static int asked(const char *name) {
+    const char *value = getenv(name);
+    return value ? atoi(value) : (int)told(name, 0);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return told("clock", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+}
+
+static double heat(void) {
+    static double degrees, since = -1;
+    double now = seconds(), share = told("share", -1), ambient = told("ambient", 35);
+    double goal = ambient + told("rise", 50) * share / 100, step;
+    if (share < 0) return told("temperature", 61);
+    if (since < 0) { degrees = ambient; since = now; }
+    step = told("rate", 1) * (now - since);
+    since = now;
+    degrees = goal > degrees ? (degrees + step < goal ? degrees + step : goal)
+                             : (degrees - step > goal ? degrees - step : goal);
+    return degrees;
+}
+
+#define FAIL_IF_ASKED() do { \
+    int code = asked(__func__); \
+    if (!code && told("lost", 0) && !strncmp(__func__, "nvmlDeviceGet", 13) && strcmp(__func__, "nvmlDeviceGetCount_v2")) \
+        code = 15; \
+    if (code) return code; \
+} while (0)
 
 int nvmlInitWithFlags(unsigned int flags) { (void)flags; FAIL_IF_ASKED(); return 0; }
 int nvmlShutdown(void) { FAIL_IF_ASKED(); return 0; }
@@ -63,16 +121,20 @@ int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
 int nvmlDeviceGetMemoryInfo(void *handle, memory_t *memory) {
     (void)handle;
     FAIL_IF_ASKED();
+    static double since = -1;
+    double now = seconds(), used;
+    if (since < 0) since = now;
+    used = told("used", 4096) + told("fills", 0) * (now - since);
     memory->total = 24ULL << 30;
-    memory->free = 20ULL << 30;
-    memory->used = 4ULL << 30;
+    memory->used = used < 24576 ? (unsigned long long)used << 20 : memory->total;
+    memory->free = memory->total - memory->used;
     return 0;
 }
 
 int nvmlDeviceGetTemperatureV(void *handle, temperature_t *temperature) {
     (void)handle;
     FAIL_IF_ASKED();
-    temperature->degrees = 61;
+    temperature->degrees = (int)heat();
     return 0;
 }
 
@@ -86,14 +148,14 @@ int nvmlDeviceGetTemperature(void *handle, unsigned int sensor, unsigned int *de
 int nvmlDeviceGetPowerUsage(void *handle, unsigned int *milliwatts) {
     (void)handle;
     FAIL_IF_ASKED();
-    *milliwatts = 187500;
+    *milliwatts = (unsigned)told("power", 187500);
     return 0;
 }
 
 int nvmlDeviceGetUtilizationRates(void *handle, utilisation_t *use) {
     (void)handle;
     FAIL_IF_ASKED();
-    use->gpu = 37;
+    use->gpu = (unsigned)told("busy", 37);
     use->memory = 12;
     return 0;
 }
@@ -104,4 +166,86 @@ int nvmlDeviceGetPciInfo_v3(void *handle, pci_t *pci) {
     pci->bus = (unsigned)(size_t)handle;
     snprintf(pci->address, sizeof pci->address, "00000000:%02X:00.0", pci->bus);
     return 0;
+}
+
+typedef struct { unsigned int pid; unsigned long long stamp; unsigned int sm, memory, encoder, decoder; } sample_t;
+typedef struct { unsigned int pid; unsigned long long memory; unsigned int instance, computing; } process_t;
+
+static unsigned count_lines(const char *name, sample_t *samples, unsigned room) {
+    char line[256], word[128];
+    unsigned count = 0;
+    unsigned long long pid, sm, stamp;
+    FILE *file = open_file("", "r");
+    if (!file) return 0;
+    while (fgets(line, sizeof line, file)) {
+        pid = sm = stamp = 0;
+        if (sscanf(line, "%127s %llu %llu %llu", word, &pid, &sm, &stamp) < 2 || strcmp(word, name)) continue;
+        if (samples && count < room) {
+            memset(&samples[count], 0, sizeof *samples);
+            samples[count].pid = (unsigned)pid;
+            samples[count].sm = (unsigned)sm;
+            samples[count].stamp = stamp;
+        }
+        count++;
+    }
+    fclose(file);
+    return count;
+}
+
+int nvmlDeviceGetProcessUtilization(void *handle, sample_t *samples, unsigned *count, unsigned long long since) {
+    unsigned room = *count;
+    (void)handle; (void)since;
+    FAIL_IF_ASKED();
+    *count = count_lines("process", samples, room);
+    if (!*count) return 6;
+    return samples ? 0 : 7;
+}
+
+int nvmlDeviceGetComputeRunningProcesses_v3(void *handle, unsigned *count, process_t *processes) {
+    sample_t found[64];
+    unsigned room = processes ? *count : 0;
+    (void)handle;
+    FAIL_IF_ASKED();
+    *count = count_lines("running", found, 64);
+    if (!*count) return 0;
+    if (!processes) return 7;
+    for (unsigned each = 0; each < *count && each < room; each++) {
+        memset(&processes[each], 0, sizeof *processes);
+        processes[each].pid = found[each].pid;
+    }
+    return 0;
+}
+
+int nvmlDeviceGetPowerManagementLimitConstraints(void *handle, unsigned *lowest, unsigned *highest) {
+    (void)handle;
+    FAIL_IF_ASKED();
+    *lowest = 100000;
+    *highest = 350000;
+    return 0;
+}
+
+int nvmlDeviceGetPowerManagementLimit(void *handle, unsigned *milliwatts) {
+    FILE *file;
+    (void)handle;
+    FAIL_IF_ASKED();
+    *milliwatts = 320000;
+    if ((file = open_file(".limit", "r"))) {
+        if (fscanf(file, "%u", milliwatts) != 1) *milliwatts = 0;
+        fclose(file);
+    }
+    return 0;
+}
+
+int nvmlDeviceSetPowerManagementLimit(void *handle, unsigned milliwatts) {
+    char fresh[4096], path[4096];
+    FILE *file;
+    (void)handle;
+    FAIL_IF_ASKED();
+    if (milliwatts < 100000 || milliwatts > 350000) return 2;
+    if (!(file = open_file(".limit.new", "w"))) return 999;
+    fprintf(file, "%u\n", milliwatts);
+    fclose(file);
+    snprintf(fresh, sizeof fresh, "%s.limit.new", getenv("NVML_STUB_FILE"));
+    snprintf(path, sizeof path, "%s.limit", getenv("NVML_STUB_FILE"));
+    return rename(fresh, path) ? 999 : 0;
 }

@@ -54,18 +54,6 @@ def plug(root):
     return add
 
 
-@pytest.fixture(scope="session")
-def library_folder(tmp_path_factory):
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler to build the stand-in for NVIDIA's library with")
-    folder = tmp_path_factory.mktemp("nvml")
-    source = Path(__file__).with_name("nvml_stub.c")
-    wanted = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o", str(folder / "libnvidia-ml.so.1"), str(source)]
-    subprocess.run([compiler, *wanted], check=True, timeout=60)
-    return folder
-
-
 @pytest.fixture
 def listed(root, library_folder):
     """The NVIDIA cards listed by a process that finds the stand-in where the driver's library would be."""

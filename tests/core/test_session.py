@@ -16,6 +16,7 @@ from skep.core.model import (
     Evaluation,
     PauseState,
     Phase,
+    PowerCap,
     Problem,
     Stage,
     StageProgress,
@@ -125,6 +126,24 @@ def test_what_was_seen_of_the_computer_outlasts_a_join():
     before = Course().see(m.ConditionsSeen({Condition.INPUT: answered(4.0)}))
     assert before.snapshot.conditions.input == answered(4.0)
     assert before.see(*JOINING).snapshot.conditions.input == answered(4.0)
+
+
+def test_what_came_of_the_power_cap_is_on_show_and_outlasts_a_join():
+    cap = PowerCap(watts=200.0, lowest=100.0, highest=350.0)
+    course = Course().see(m.PowerCapSeen(cap), *JOINING)
+    assert course.snapshot.power_cap == cap
+    assert course.see(m.PowerCapSeen(None)).snapshot.power_cap is None
+
+
+def test_sleep_takes_nothing_from_the_ledger_nor_from_the_stay(training: Course):
+    training.see(m.ContributionPending("c1", 3, 16))
+    before = training.snapshot
+    training.see(m.AboutToSleep())
+    assert (training.snapshot, training.effects) == (before, ())
+    training.see(m.Slept(600.0))
+    assert (training.snapshot, training.effects) == (before, ())
+    training.see(m.ContributionConfirmed("c1", 3, 16, peers=2))
+    assert training.snapshot.totals.confirmed == Tally(1, 16)
 
 
 def test_joining_while_leaving_says_to_wait(training: Course):

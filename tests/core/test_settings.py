@@ -28,6 +28,7 @@ NOW = {
     "network.port",
     "disk.cache_gb",
     "disk.keep_free_gb",
+    "heat.power_cap_watts",
 }
 
 

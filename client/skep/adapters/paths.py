@@ -73,6 +73,14 @@ class Home:
         return self.root / "pause.json"
 
     @property
+    def power_limit_file(self) -> Path:
+        return self.root / "power_limit.json"
+
+    @property
+    def practice_folder(self) -> Path:
+        return self.root / "practice"
+
+    @property
     def control_file(self) -> Path:
         return self.root / "control.json"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from typing import Any
 
 from skep import bootstrap
 from skep.cli import words
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
-from skep.core.model import Device, DeviceKind
+from skep.core.model import Device, DeviceKind, PowerCap
 
 
 def add(verbs: Verbs) -> None:
@@ -20,11 +21,21 @@ def add(verbs: Verbs) -> None:
 def _devices(context: Context, _arguments: argparse.Namespace) -> int:
     devices = bootstrap.devices().list()
     heading = ("Device", "Name", "Memory", "Driver", "Now", "For training")
-    context.terminal.show(
-        {"devices": [{"id": name(device)} | asdict(device) for device in devices]},
-        [table(heading, (_row(device) for device in devices))],
-    )
+    caps = {name(device): cap for device in devices if (cap := bootstrap.power_cap(device))}
+    body = [{"id": name(each)} | asdict(each) | {"power_cap": _body(caps.get(name(each)))} for each in devices]
+    told = [f"{device}: {_cap(cap)}" for device, cap in caps.items()]
+    context.terminal.show({"devices": body}, [table(heading, (_row(device) for device in devices)), *told])
     return 0
+
+
+def _body(cap: PowerCap | None) -> dict[str, Any] | None:
+    return None if cap is None else asdict(cap)
+
+
+def _cap(cap: PowerCap) -> str:
+    if cap.refused or cap.lowest is None or cap.highest is None:
+        return f"no power cap. {cap.refused}"
+    return f"its power can be capped between {cap.lowest:.0f} and {cap.highest:.0f}{words.THIN}W."
 
 
 def name(device: Device) -> str:

@@ -68,4 +68,15 @@ def _set(context: Context, arguments: argparse.Namespace) -> int:
     bootstrap.change_settings(context.home, {arguments.key: value})
     sentence = f"{arguments.key} is {declared.show(arguments.key, value)} now."
     context.terminal.show(described(SETTINGS[arguments.key], value), [sentence])
+    if arguments.key == "heat.power_cap_watts" and value:
+        _remark_on_power(context)
     return 0
+
+
+def _remark_on_power(context: Context) -> None:
+    """Where no card lets skep limit its power, say so when somebody asks for it."""
+    caps = [cap for device in bootstrap.devices().list() if (cap := bootstrap.power_cap(device))]
+    if not caps:
+        context.terminal.note("It has no effect on the processor, and there is no graphics card here.")
+    elif all(cap.refused for cap in caps):
+        context.terminal.note(f"It has no effect here. {caps[0].refused}")

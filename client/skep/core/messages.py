@@ -15,6 +15,7 @@ from skep.core.model import (
     Evaluation,
     FileRef,
     GpuMemory,
+    PowerCap,
     Problem,
     Project,
     ShardIndex,
@@ -78,6 +79,28 @@ class ConditionsSeen:
     """A sensor looked; readings that are not among `seen` stand."""
 
     seen: Seen
+
+
+@dataclass(frozen=True)
+class AboutToSleep:
+    """The system said that the computer will sleep in a moment. It may think better of it: Slept follows either way."""
+
+
+@dataclass(frozen=True)
+class Slept:
+    """The computer was asleep, or skep stood still as if it were, for about `seconds`; 0 when only the system said so.
+
+    Whatever had a time limit of less has passed it, connections to other computers most of all.
+    """
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class PowerCapSeen:
+    """What came of the power cap: the limit that holds, or why there is none; `cap` None when it was taken off."""
+
+    cap: PowerCap | None
 
 
 @dataclass(frozen=True)
@@ -236,6 +259,9 @@ Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
 Event = (
     Tick
     | ConditionsSeen
+    | AboutToSleep
+    | Slept
+    | PowerCapSeen
     | IndexArrived
     | IndexFailed
     | WorkerStage

@@ -25,6 +25,19 @@ class DeviceKind(StrEnum):
 
 
 @dataclass(frozen=True)
+class PowerCap:
+    """The power limit a card has now, and the bounds in which it can be set, all in watts; None where it has none.
+
+    `refused` is why skep cannot change it, in a sentence; empty when it can.
+    """
+
+    watts: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Device:
     """One thing that can compute, as the engine sees it without torch.
 

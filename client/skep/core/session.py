@@ -56,6 +56,10 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _tick(snapshot, now)
         case m.ConditionsSeen(seen=seen):
             return replace(snapshot, conditions=snapshot.conditions.with_seen(seen)), ()
+        case m.PowerCapSeen(cap=cap):
+            return replace(snapshot, power_cap=cap), ()
+        case m.AboutToSleep() | m.Slept():
+            return snapshot, ()
         case m.IndexArrived():
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
@@ -125,6 +129,7 @@ def _join(snapshot: Snapshot, command: m.Join) -> Step:
         allowance=snapshot.allowance,
         pause=snapshot.pause,
         conditions=snapshot.conditions,
+        power_cap=snapshot.power_cap,
         project=command.project,
         seeds=command.seeds,
     )

@@ -192,6 +192,7 @@ _DECLARED: Final = (
         minimum=20,
         maximum=1500,
         zero="off",
+        effective=True,
     ),
     Setting(
         "when.battery_pause",

@@ -11,6 +11,7 @@ from skep.core.model import (
     Evaluation,
     PauseState,
     Phase,
+    PowerCap,
     Problem,
     Project,
     ShardIndex,
@@ -42,6 +43,8 @@ class Snapshot:
     allowance: Allowance = field(default_factory=lambda: Allowance(1.0, "Training at full share."))
     pause: PauseState | None = None
     conditions: Conditions = field(default_factory=Conditions)
+    power_cap: PowerCap | None = None
+    """The power limit skep has set on the card, or why it could not; None while it wants none."""
     project: Project | None = None
     """The project being joined, trained or left; None when idle."""
     last_project: Project | None = None

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from skep.adapters import signing
+from skep.adapters import practice_mark, signing
 from skep.adapters.atomic import atomic_write
 from skep.adapters.identity import FileIdentity
 from skep.adapters.logs import open_log
@@ -81,6 +81,7 @@ def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], No
     folder = PracticeFolder(home / "practice")
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
+        started.enter_context(practice_mark.noted(folder.root))
         server = FileServer(folder.served)
         index, sha256 = prepare_data(folder)
         server.start()

@@ -24,10 +24,11 @@ def devices(root: Path) -> list[Device]:
     """Every AMD card on the PCI bus, by address."""
     found = pci.cards(root, pci.AMD)
     names = _names() if found else {}
-    return [_read(root, index, card, names.get(card.address)) for index, card in enumerate(found)]
+    return [read(root, index, card, names.get(card.address)) for index, card in enumerate(found)]
 
 
-def _read(root: Path, index: int, card: pci.Card, name: str | None) -> Device:
+def read(root: Path, index: int, card: pci.Card, name: str | None = None) -> Device:
+    """The card as it is now; `name` is its market name, where it is known."""
     total = pci.number(card.folder / "mem_info_vram_total")
     used = pci.number(card.folder / "mem_info_vram_used")
     busy = pci.number(card.folder / "gpu_busy_percent")

@@ -37,10 +37,15 @@ def devices(root: Path) -> list[Device]:
             _name(root),
             memory_total=memory.total,
             memory_free=memory.available,
-            temperature=hottest(_temperatures()),
+            temperature=temperature(),
             utilisation=psutil.cpu_percent(interval=_UTILISATION_SECONDS) / 100,
         )
     ]
+
+
+def temperature() -> float | None:
+    """The processor's, in degrees Celsius; None where nobody measures it."""
+    return hottest(_temperatures())
 
 
 def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:

@@ -86,6 +86,11 @@ def _name(root: Path, card: pci.Card | None) -> str:
     return f"NVIDIA graphics card at {card.address}"
 
 
+def words(error: Any) -> str:
+    """What an NVMLError of a card that has worked means, in a sentence."""
+    return _BY_CODE.get(error.value, f"NVIDIA's driver library reports: {error}.")
+
+
 def _reason(driver: str | None, error: pynvml.NVMLError | None) -> str:
     if driver in _BY_DRIVER:
         return _BY_DRIVER[driver]
@@ -93,7 +98,7 @@ def _reason(driver: str | None, error: pynvml.NVMLError | None) -> str:
         return _unlisted(driver)
     if error.value == _LIBRARY_MISSING:
         return _without_library(driver)
-    return _BY_CODE.get(error.value, f"NVIDIA's driver library reports: {error}.")
+    return words(error)
 
 
 def _unlisted(driver: str | None) -> str:
@@ -118,7 +123,7 @@ def _ask_nvml() -> _Found:
     except pynvml.NVMLError as error:
         return _Found(failure=error)
     finally:
-        _try(pynvml.nvmlShutdown)
+        shut_down()
 
 
 def _read_all() -> _Found:
@@ -148,19 +153,25 @@ def _read(index: int, handle: Any, driver: str | None) -> Device:
         memory_total=None if memory is None else int(memory.total),
         memory_free=None if memory is None else int(memory.free),
         driver=driver,
-        temperature=_temperature(handle),
+        temperature=_try(lambda: degrees(handle)),
         power=None if milliwatts is None else milliwatts / 1000,
         utilisation=None if use is None else use.gpu / 100,
         bf16=None if capability is None else capability[0] >= _AMPERE,
     )
 
 
-def _temperature(handle: Any) -> float | None:
+def degrees(handle: Any) -> float:
+    """The card's temperature in degrees Celsius. Raises NVMLError."""
     sensor = pynvml.NVML_TEMPERATURE_GPU
-    degrees = _try(lambda: pynvml.nvmlDeviceGetTemperatureV(handle, sensor))
-    if degrees is None:  # drivers before 570 know only the older call, which newer ones will drop
-        degrees = _try(lambda: pynvml.nvmlDeviceGetTemperature(handle, sensor))
-    return None if degrees is None else float(degrees)
+    try:
+        return float(pynvml.nvmlDeviceGetTemperatureV(handle, sensor))
+    except pynvml.NVMLError:  # drivers before 570 know only the older call, which newer ones will drop
+        return float(pynvml.nvmlDeviceGetTemperature(handle, sensor))
+
+
+def shut_down() -> None:
+    """Let go of the driver's library; what it has to say about that is of no use."""
+    _try(pynvml.nvmlShutdown)
 
 
 def _address(handle: Any) -> str:
