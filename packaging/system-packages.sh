@@ -8,6 +8,14 @@ PACKAGES=(
   gnome-keyring # the Secret Service
   iproute2      # networks of a test's own
   nftables      # and the firewalls between them
+  xvfb          # an X server of a test's own
+  xdotool       # which moves its pointer
+  openbox       # a window manager that tells which window is in the foreground
+  x11-utils     # xprop, which asks it
+  mutter        # GNOME's compositor, with its idle monitor
+  sway          # a Wayland compositor without a screen
+  swayidle      # and what it tells of idleness
+  python3-dbusmock # stand-ins for the login manager and for desktops' services
 )
 
 missing=()

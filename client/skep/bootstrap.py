@@ -6,6 +6,7 @@ asked for, and what is started here is a context manager that ends it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters import control_socket, signing
+from skep.adapters.activity import choice
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -46,7 +48,7 @@ from skep.core.manifest import Manifest, parse
 from skep.core.model import Project
 from skep.core.settings import Value
 from skep.engine import Engine
-from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, SettingsStore
+from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 
 GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
@@ -66,6 +68,16 @@ def clock() -> Clock:
 
 def devices() -> Devices:
     return LocalDevices()
+
+
+def activity_sensors() -> Sequence[Sensor]:
+    """What tells whether the person is there, none opened; empty where nobody can sit at a screen of this computer."""
+    return choice.choose(os.environ)
+
+
+def is_graphical() -> bool:
+    """Whether anybody can sit at a screen of this computer. Takes up to a second."""
+    return choice.graphical(os.environ)
 
 
 def settings(home: Home) -> SettingsStore:
