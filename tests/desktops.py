@@ -176,7 +176,7 @@ class PrivateBus:
     """A message bus of our own; `environ` makes it a program's session and system bus."""
 
     def __init__(self):
-        self._folder = Path(tempfile.mkdtemp(prefix="bus-"))
+        self.folder = self._folder = Path(tempfile.mkdtemp(prefix="bus-"))
         self._programs = Programs()
         # a bus that starts nothing by itself
         self._config = self._folder / "bus.conf"
@@ -270,3 +270,67 @@ class Mock:
 
     def end(self):
         self._bus.end(self._process)
+
+
+class Mutter:
+    """GNOME's compositor as the window manager of a screen, with its idle monitor on a bus."""
+
+    def __init__(self, screen, bus):
+        self._bus = bus
+        environ = {**screen.environ, "GSETTINGS_BACKEND": "memory", "XDG_RUNTIME_DIR": str(bus.folder)}
+        self._process = bus.run(["mutter", "--x11", "--sm-disable"], environ)
+        until(lambda: bus.has("org.gnome.Mutter.IdleMonitor"), "mutter")
+
+    def freeze(self):
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self._process.send_signal(signal.SIGCONT)
+
+    def close(self):
+        self._bus.end(self._process)
+
+
+class Sway:
+    """A Wayland compositor without a screen; `environ` is what a program in its session needs."""
+
+    def __init__(self):
+        self._folder = Path(tempfile.mkdtemp(prefix="sway-"))
+        self._programs = Programs()
+        config = self._folder / "config"
+        config.touch()
+        runtime = self._folder / "run"
+        runtime.mkdir(mode=0o700)
+        self._as = []
+        if os.geteuid() == 0:  # sway refuses to run as root
+            nobody = 65534
+            self._folder.chmod(0o711)
+            Path(tempfile.gettempdir()).chmod(0o711)
+            os.chown(runtime, nobody, nobody)
+            self._as = ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups"]
+        self.environ = {
+            "XDG_RUNTIME_DIR": str(runtime),
+            "XDG_SESSION_TYPE": "wayland",
+            "WAYLAND_DISPLAY": "wayland-1",
+            "DISPLAY": "",
+        }
+        headless = {"WLR_BACKENDS": "headless", "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1"}
+        self._process = self._programs.start(
+            [*self._as, "sway", "-c", str(config)],
+            {**self.environ, **headless, "HOME": str(runtime), "WAYLAND_DISPLAY": ""},
+        )
+        self._socket = until(lambda: next(iter(runtime.glob("sway-ipc.*")), None), "sway")
+        until((runtime / "wayland-1").exists, "sway's display")
+
+    def touch(self):
+        """Move the pointer, as a person would."""
+        command = [*self._as, "swaymsg", "-s", str(self._socket), "seat seat0 cursor move 3 2"]
+        subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def close(self):
+        self._programs.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

@@ -21,6 +21,9 @@ from skep.core.conditions import Condition, Seen, answered, missing, silent
 QUIET_SECONDS: Final = 5
 """Without input for so long, the compositor tells; until then somebody counts as typing."""
 _ENDING_SECONDS: Final = 1.0
+_PROVING_SECONDS: Final = 0.2
+_TRY_AGAIN_SECONDS: Final = 300.0
+_REFUSED: Final = "swayidle ends at once, as this compositor may not offer it"
 _STOPPED, _STARTED = b"stopped", b"started"
 _NOTE: Final = "The compositor's idle notification"
 
@@ -37,6 +40,7 @@ class SwayidleInput(SourceSensor):
         self._stopped_at: float | None = None
         self._heard = b""
         self._known = False
+        self._refused_at: float | None = None
 
     def _look(self) -> Seen:
         try:
@@ -53,10 +57,14 @@ class SwayidleInput(SourceSensor):
     def _running(self) -> subprocess.Popen[bytes]:
         """The child, started where none runs. Raises Absent, Silent."""
         if self._child is None:
+            if self._refused_at is not None and time.monotonic() - self._refused_at < _TRY_AGAIN_SECONDS:
+                raise Absent(_REFUSED)
             program, guard = shutil.which("swayidle"), shutil.which("setpriv")
             if program is None or guard is None:
                 raise Absent("it needs the program swayidle" if program is None else "it needs the program setpriv")
             self._child = self._started(program, guard)
+            # where the compositor cannot, it ends at once
+            self._wake.wait(_PROVING_SECONDS, _pipe(self._child))
         return self._child
 
     def _started(self, program: str, guard: str) -> subprocess.Popen[bytes]:
@@ -89,7 +97,8 @@ class SwayidleInput(SourceSensor):
             self._let_go()
             if self._known:
                 raise Silent("swayidle has ended")
-            raise Absent("swayidle ends at once; this compositor may not offer it")
+            self._refused_at = time.monotonic()
+            raise Absent(_REFUSED)
         return bool(data)
 
     def _lines(self, data: bytes) -> list[bytes]:
