@@ -87,8 +87,9 @@ class Programs:
 class Screen:
     """An X server on a display number that was free; `environ` is what a program at that screen needs."""
 
-    def __init__(self, *, window_manager=None):
-        self._programs, self._server = Programs(), None
+    def __init__(self, *arguments, window_manager=None):
+        """`arguments` of the X server's own, such as an extension that it is to lack."""
+        self._programs, self._server, self._arguments = Programs(), None, arguments
         self._manager = window_manager
         self.number = self._start_anywhere()
         self.environ = {"DISPLAY": f":{self.number}", "XDG_SESSION_TYPE": "x11", "WAYLAND_DISPLAY": ""}
@@ -104,7 +105,8 @@ class Screen:
 
     def _start(self, arguments, **options):
         return self._programs.start(
-            ["Xvfb", *arguments, "-screen", "0", "640x480x24", "-nolisten", "tcp", "-noreset"], **options
+            ["Xvfb", *arguments, *self._arguments, "-screen", "0", "640x480x24", "-nolisten", "tcp", "-noreset"],
+            **options,
         )
 
     def _start_manager(self):

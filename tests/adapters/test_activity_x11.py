@@ -10,7 +10,7 @@ from Xlib.display import Display
 
 from contracts.activity_contract import ActivityContract
 from desktops import Screen, need, until
-from skep.adapters.activity import x11
+from skep.adapters.activity import x11, x11_alarm
 from skep.adapters.activity.full_screen import NO_MANAGER, WAYLAND, FullScreen
 from skep.adapters.activity.x11_input import X11Input
 from skep.core.conditions import Condition, Source, answered, missing
@@ -89,16 +89,47 @@ def test_time_without_input_grows_and_a_moved_pointer_ends_it(screen, close):
     assert idle(sensor).value < before
 
 
-def test_a_wait_ends_when_the_pointer_moves(screen, close):
-    sensor = close(X11Input(screen.name))
+def check_that_a_moved_pointer_ends_a_wait(screen, sensor):
     until(lambda: idle(sensor).value > 1.2)
     woke = threading.Event()
     threading.Thread(target=lambda: (sensor.wait(600), woke.set()), daemon=True).start()
-    time.sleep(0.3)
-    assert not woke.is_set()
+    assert not woke.wait(0.3)
     screen.touch()
     assert woke.wait(60)
-    assert idle(sensor).value < 60
+
+
+def test_a_wait_ends_by_an_alarm_when_the_pointer_moves_and_again_the_next_time(screen, close, monkeypatch):
+    monkeypatch.setattr(X11Input, "_poll", None)
+    sensor = close(X11Input(screen.name))
+    check_that_a_moved_pointer_ends_a_wait(screen, sensor)
+    check_that_a_moved_pointer_ends_a_wait(screen, sensor)
+
+
+def test_a_server_without_alarms_is_asked_over_and_over(screen, close, monkeypatch):
+    monkeypatch.setattr(x11_alarm, "EXTENSION", "NONE-SUCH")
+    sensor = close(X11Input(screen.name))
+    check_that_a_moved_pointer_ends_a_wait(screen, sensor)
+    assert sensor._alarm is None
+
+
+def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, close):
+    """The alarm then comes along with another reply, and no further one would."""
+    sensor = close(X11Input(screen.name))
+    until(lambda: idle(sensor).value > 1.2)
+    screen.touch()
+    idle(sensor)
+    woke = threading.Event()
+    threading.Thread(target=lambda: (sensor.wait(600), woke.set()), daemon=True).start()
+    assert woke.wait(60)
+
+
+def test_a_server_without_the_screen_saver_extension_cannot_tell(close):
+    need("Xvfb", "xdotool")
+    screen = Screen("-extension", "MIT-SCREEN-SAVER")
+    try:
+        assert "lacks" in idle(close(X11Input(screen.name))).note
+    finally:
+        screen.close()
 
 
 def test_while_somebody_types_a_wait_takes_its_time(screen, close):

@@ -6,8 +6,6 @@ told about each other's windows; only those that run on X11 inside it, as many g
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from Xlib import X, Xatom
@@ -15,7 +13,7 @@ from Xlib import error as x_error
 
 from skep.adapters.activity.bus import Absent, Silent
 from skep.adapters.activity.ours import IsOurs, is_our_process
-from skep.adapters.activity.source import SourceSensor, Woken
+from skep.adapters.activity.source import SourceSensor
 from skep.adapters.activity.x11 import Server, XLine
 from skep.core.conditions import Condition, Seen, answered, missing, silent
 
@@ -84,13 +82,10 @@ class FullScreen(SourceSensor):
         if server is None:
             super()._await(deadline)
             return
-        while self._wake.wait(deadline - time.monotonic(), server) is Woken.BY_FILE:
-            try:
-                if server.ask(lambda: _has_event(server, lambda event: getattr(event, "atom", None) in self._telling)):
-                    return
-            except Silent:
-                self._let_go()
-                return
+        try:
+            server.await_event(deadline, self._wake, lambda event: getattr(event, "atom", None) in self._telling)
+        except Silent:
+            self._let_go()
 
     def _cut_off(self) -> None:
         self._line.cut()
@@ -98,14 +93,6 @@ class FullScreen(SourceSensor):
     def _let_go(self) -> None:
         self._line.drop()
         self._watched = None
-
-
-def _has_event(server: Server, wanted: Callable[[Any], bool]) -> bool:
-    """Whether a wanted event is among those that came; takes them all."""
-    found = False
-    while server.display.pending_events():
-        found = wanted(server.display.next_event()) or found
-    return found
 
 
 def _numbers(server: Server, window: Any, name: str, kind: int) -> list[int] | None:

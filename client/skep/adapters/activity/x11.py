@@ -9,6 +9,7 @@ import re
 import select
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from Xlib.display import Display
 from Xlib.protocol import rq
 
 from skep.adapters.activity.bus import Absent, Silent
+from skep.adapters.activity.source import Wake, Woken
 
 PATIENCE_SECONDS: Final = 1.0
 _LOCAL: Final = re.compile(r"^(unix/|unix)?:\d+(\.\d+)?$")
@@ -65,6 +67,19 @@ class Server:
             return request
 
         return self.ask(answer)
+
+    def await_event(self, deadline: float, wake: Wake, wanted: Callable[[Any], bool]) -> None:
+        """Return when a wanted event came, at `deadline`, on the monotonic clock, or when the wake rang. Raises Silent."""
+        # first what came along with an earlier reply, which nobody would wait for any more
+        while not self.ask(lambda: self._took(wanted)):
+            if wake.wait(deadline - time.monotonic(), self) is not Woken.BY_FILE:
+                return
+
+    def _took(self, wanted: Callable[[Any], bool]) -> bool:
+        found = False
+        while self.display.pending_events():
+            found = wanted(self.display.next_event()) or found
+        return found
 
     def cut(self) -> None:
         """End a request under way, from any thread."""

@@ -1,4 +1,6 @@
-"""The time since the last input as an X server counts it, by its screen saver extension. Polled: it tells nothing by itself.
+"""The time since the last input as an X server counts it, by its screen saver extension, which has to be asked.
+
+That input came after a quiet time, an alarm tells; where the server offers none, it is asked over and over.
 
 Not for Wayland sessions: the X server in one sees only what is typed into its own windows.
 """
@@ -10,6 +12,7 @@ from typing import Final
 
 from Xlib.ext import screensaver
 
+from skep.adapters.activity import x11_alarm
 from skep.adapters.activity.bus import Absent, Silent
 from skep.adapters.activity.idle import IdleJudge
 from skep.adapters.activity.source import SourceSensor, Woken
@@ -17,19 +20,21 @@ from skep.adapters.activity.x11 import Server, XLine
 from skep.core.conditions import Condition, Reading, Seen, answered, missing, silent
 
 POLL_SECONDS: Final = 0.1
+"""How often a server without alarms is asked."""
 QUIET_SECONDS: Final = 1.0
 """Input that comes sooner after the last is no news."""
 
 
 class X11Input(SourceSensor):
-    """Tells INPUT. `wait` looks every 0.1 s and returns at the first input after a quiet second."""
+    """Tells INPUT. `wait` returns at the first input after a quiet second."""
 
     def __init__(self, display: str | None) -> None:
         """`display` as DISPLAY names it; None where there is none."""
         super().__init__("X11 screen saver extension", [Condition.INPUT])
-        self._line = XLine(display, _check)
+        self._line = XLine(display, self._prepare)
         self._judge = IdleJudge("The X server")
         self._idle: float | None = None
+        self._alarm: int | None = None
         self._saver: Reading[bool] = missing("There is no X server.")
 
     @property
@@ -59,7 +64,22 @@ class X11Input(SourceSensor):
         self._idle = info.idle / 1000
         return self._idle
 
+    def _prepare(self, server: Server) -> None:
+        if not server.display.has_extension(screensaver.extname):
+            raise Absent("it lacks the screen saver extension")
+        self._alarm = x11_alarm.arm(server, int(QUIET_SECONDS * 1000))
+
     def _await(self, deadline: float) -> None:
+        server = self._line.open_server
+        if server is None or self._alarm is None:
+            self._poll(deadline)
+            return
+        try:
+            server.await_event(deadline, self._wake, lambda event: event.type == self._alarm)
+        except Silent:
+            self._let_go()
+
+    def _poll(self, deadline: float) -> None:
         while (left := deadline - time.monotonic()) > 0:
             if self._wake.wait(min(POLL_SECONDS, left)) is not Woken.BY_TIME:
                 return
@@ -81,8 +101,3 @@ class X11Input(SourceSensor):
         self._line.drop()
         self._idle = None
         self._saver = missing("The X server does not answer.")
-
-
-def _check(server: Server) -> None:
-    if not server.display.has_extension(screensaver.extname):
-        raise Absent("it lacks the screen saver extension")
