@@ -14,6 +14,7 @@ from typing import Final
 from skep.adapters.activity import logind
 from skep.adapters.activity.bus import Absent, Bus, Line, Target
 from skep.adapters.activity.ours import IsOurs, is_our_process
+from skep.adapters.activity.recently import Recently
 from skep.adapters.activity.source import SourceSensor
 from skep.adapters.activity.witnesses import any_of, await_news, heard
 from skep.core.conditions import Condition, Seen
@@ -45,14 +46,17 @@ class Inhibitors(SourceSensor):
         """Addresses of the two buses, None where there is none."""
         super().__init__("Idle inhibitors", [Condition.INHIBITED])
         self._session, self._system = Line(session, _listen), Line(system, _listen_system)
-        self._is_ours = is_ours
+        self._is_ours, self._managers = is_ours, Recently(_managers)
 
     def _look(self) -> Seen:
         said = [
-            heard("The desktop", self._session, _desktop_is_inhibited),
+            heard("The desktop", self._session, self._desktop_is_inhibited),
             heard("The login manager", self._system, self._login_is_inhibited),
         ]
         return {Condition.INHIBITED: any_of(said, NOBODY_TELLS)}
+
+    def _desktop_is_inhibited(self, bus: Bus) -> bool:
+        return _inhibited(bus, self._managers.on(bus))
 
     def _login_is_inhibited(self, bus: Bus) -> bool:
         return any(
@@ -83,11 +87,17 @@ def _listen_system(bus: Bus) -> None:
     bus.listen(logind.CHANGES, "PropertiesChanged")
 
 
-def _desktop_is_inhibited(bus: Bus) -> bool:
+def _managers(bus: Bus) -> Sequence[Target]:
+    """Those that run now. Raises Silent."""
+    return [manager for manager in (SESSION_MANAGER, KDE, POWER) if bus.has(manager.service)]
+
+
+def _inhibited(bus: Bus, managers: Sequence[Target]) -> bool:
     """By the first that can tell; the later ones tell less exactly. Raises Absent, Silent."""
-    for ask in (_by_session_manager, _by_kde, _by_power_manager):
+    ways = {SESSION_MANAGER: _by_session_manager, KDE: _by_kde, POWER: _by_power_manager}
+    for manager in managers:
         with suppress(Absent):
-            return ask(bus)
+            return ways[manager](bus)
     raise Absent("no session or power manager lists who keeps the screen awake")
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from skep.adapters.activity import logind, screensaver
-from skep.adapters.activity.bus import Line
+from skep.adapters.activity.bus import Bus, Line
+from skep.adapters.activity.recently import Recently
 from skep.adapters.activity.source import SourceSensor
 from skep.adapters.activity.witnesses import any_of, await_news, heard
 from skep.core.conditions import Condition, Reading, Seen
@@ -28,16 +29,22 @@ class ScreenLock(SourceSensor):
         self._session = Line(session, screensaver.listen)
         self._system = Line(system, lambda bus: bus.listen(logind.CHANGES, "PropertiesChanged"))
         self._saver = saver
-        self._savers = screensaver.Recently()
+        self._savers, self._sessions = Recently(screensaver.present), Recently(logind.graphical_sessions)
 
     def _look(self) -> Seen:
         said = [
-            heard("The screen locker", self._session, lambda bus: screensaver.locked(bus, self._savers.savers(bus))),
-            heard("The login manager", self._system, lambda bus: logind.locked(bus, logind.graphical_sessions(bus))),
+            heard("The screen locker", self._session, self._ask_lockers),
+            heard("The login manager", self._system, self._ask_login_manager),
         ]
         if self._saver is not None:
             said.append(self._saver())
         return {Condition.LOCKED: any_of(said, NOBODY_TELLS)}
+
+    def _ask_lockers(self, bus: Bus) -> bool:
+        return self._savers.ask(bus, lambda savers: screensaver.locked(bus, savers))
+
+    def _ask_login_manager(self, bus: Bus) -> bool:
+        return self._sessions.ask(bus, lambda sessions: logind.locked(bus, sessions))
 
     def _await(self, deadline: float) -> None:
         await_news(deadline, self._wake, self._session, self._system)
@@ -49,4 +56,3 @@ class ScreenLock(SourceSensor):
     def _let_go(self) -> None:
         self._session.drop()
         self._system.drop()
-        self._savers.forget()

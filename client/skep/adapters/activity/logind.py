@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from skep.adapters.activity.bus import Absent, Bus, Line, Silent, Target
 from skep.adapters.activity.idle import IdleJudge
+from skep.adapters.activity.recently import Recently
 from skep.adapters.activity.source import SourceSensor
 from skep.core.conditions import Condition, Seen, answered, missing, silent
 
@@ -58,13 +59,14 @@ class LogindInput(SourceSensor):
         """`address` of the system bus."""
         super().__init__("logind", [Condition.INPUT])
         self._line = Line(address, lambda bus: bus.listen(CHANGES, "PropertiesChanged"))
-        self._judge = IdleJudge("The login manager")
+        self._judge, self._sessions = IdleJudge("The login manager"), Recently(graphical_sessions)
 
     def _look(self) -> Seen:
         try:
             bus = self._line.bus()
-            since = [_idle_since(bus, session) for session in graphical_sessions(bus)]
+            since = [_idle_since(bus, session) for session in self._sessions.on(bus)]
         except Absent:
+            self._sessions.forget()
             return {Condition.INPUT: missing("No login manager here knows when the session became idle.")}
         except Silent as error:
             self._let_go()

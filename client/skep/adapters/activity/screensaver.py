@@ -5,7 +5,6 @@ It must not lock or unlock anything. GNOME, KDE, Cinnamon, MATE and Xfce each an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
@@ -117,23 +116,3 @@ def _idle(bus: Bus) -> int:
     if not isinstance(value, int):
         raise Silent("its answer is no time")
     return value
-
-
-class Recently:
-    """A list that is looked up again now and then, because asking for it each time would cost more than it tells."""
-
-    def __init__(self, every_seconds: float = 30.0) -> None:
-        self._every = every_seconds
-        self._at: float | None = None
-        self._found: Sequence[Target] = ()
-
-    def savers(self, bus: Bus) -> Sequence[Target]:
-        """Raises Silent."""
-        now = time.monotonic()
-        if self._at is None or now - self._at >= self._every:
-            self._found = present(bus)
-            self._at = now
-        return self._found
-
-    def forget(self) -> None:
-        self._at = None
