@@ -36,7 +36,7 @@ from skep.core.conditions import Condition
 from skep.ports import Sensor
 
 TRIALS = 40
-COST_SECONDS = 20.0
+COST_SECONDS = 10.0
 WAIT_SECONDS = 1.0
 """What each `wait` is asked for while the cost is measured."""
 TYPING_SECONDS = 0.05

@@ -178,13 +178,15 @@ class PrivateBus:
     """A message bus of our own; `environ` makes it a program's session and system bus."""
 
     def __init__(self):
-        self.folder = self._folder = Path(tempfile.mkdtemp(prefix="bus-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="bus-"))
         self._programs = Programs()
-        # a bus that starts nothing by itself
+        (self._folder / "services").mkdir()
+        # a bus that starts nothing by itself, but for what a test lays there
         self._config = self._folder / "bus.conf"
         self._config.write_text(
             "<busconfig><type>session</type>"
             f"<listen>unix:path={self._folder / 'bus'}</listen><auth>EXTERNAL</auth>"
+            f"<servicedir>{self._folder / 'services'}</servicedir>"
             '<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow user="*"/>'
             '<allow eavesdrop="true"/><allow own="*"/></policy></busconfig>'
         )
@@ -219,6 +221,34 @@ class PrivateBus:
             return bus.has(name)
         finally:
             bus.close()
+
+    def make_folder(self, name):
+        """For a program in the session; removed with the bus."""
+        folder = self._folder / name
+        folder.mkdir(mode=0o700)
+        return folder
+
+    def offer(self, *names):
+        """Let the bus start services that only leave a trace; whether it started one."""
+        trace = self._folder / "started"
+        for name in names:
+            service = f"[D-BUS Service]\nName={name}\nExec=/bin/sh -c 'touch {trace}'\n"
+            (self._folder / "services" / f"{name}.service").write_text(service)
+        self._daemon.send_signal(signal.SIGHUP)  # it looks there again
+        until(lambda: set(names) <= set(self._startable()))
+        return trace.exists
+
+    def _startable(self):
+        bus = Bus(self.address, patience=START_SECONDS)
+        target = Target("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+        try:
+            return bus.call(target, "ListActivatableNames")[0]
+        finally:
+            bus.close()
+
+    def call_as_anybody(self, name):
+        command = ["dbus-send", "--session", "--type=method_call", f"--dest={name}", "/", f"{name}.GetActive"]
+        subprocess.run(command, env={**os.environ, **self.environ}, check=True, timeout=60)
 
     def mock(self, name, path, interface):
         """A service by python-dbusmock, which so far can nothing."""
@@ -279,7 +309,7 @@ class Mutter:
 
     def __init__(self, screen, bus):
         self._bus = bus
-        environ = {**screen.environ, "GSETTINGS_BACKEND": "memory", "XDG_RUNTIME_DIR": str(bus.folder)}
+        environ = {**screen.environ, "GSETTINGS_BACKEND": "memory", "XDG_RUNTIME_DIR": str(bus.make_folder("mutter"))}
         self._process = bus.run(["mutter", "--x11", "--sm-disable"], environ)
         until(lambda: bus.has("org.gnome.Mutter.IdleMonitor"), "mutter")
 

@@ -68,38 +68,47 @@ def wakes(sensor):
     return woke
 
 
+@pytest.fixture(scope="module")
+def furnished():
+    """A bus with a screen saver and a login manager, which stay as they are."""
+    need_dbusmock()
+    made = PrivateBus()
+    saver = made.mock(SAVERS[1].service, SAVERS[1].path, SAVERS[1].interface)
+    saver.answer("GetSessionIdleTime", "u", "ret = 1500")
+    saver.answer("GetActive", "b", "ret = True")
+    log_in(made.logind())
+    yield made
+    made.close()
+
+
 class TestScreenSaverInputContract(ActivityContract):
     @pytest.fixture
-    def sensor(self, bus, saver, close):
-        saver.answer("GetSessionIdleTime", "u", "ret = 1500")
-        return close(ScreenSaverInput(bus.address))
+    def sensor(self, furnished, close):
+        return close(ScreenSaverInput(furnished.address))
 
 
 class TestLogindInputContract(ActivityContract):
     @pytest.fixture
-    def sensor(self, bus, close):
-        log_in(bus.logind())
-        return close(LogindInput(bus.address))
+    def sensor(self, furnished, close):
+        return close(LogindInput(furnished.address))
 
 
 class TestScreenLockContract(ActivityContract):
     @pytest.fixture
-    def sensor(self, bus, saver, close):
-        saver.answer("GetActive", "b", "ret = True")
-        return close(ScreenLock(bus.address, bus.address))
+    def sensor(self, furnished, close):
+        return close(ScreenLock(furnished.address, furnished.address))
 
 
 class TestInhibitorsContract(ActivityContract):
     @pytest.fixture
-    def sensor(self, bus, close):
-        bus.logind()
-        return close(Inhibitors(None, bus.address))
+    def sensor(self, furnished, close):
+        return close(Inhibitors(furnished.address, furnished.address))
 
 
 class TestInhibitorsWhereNobodyTells(ActivityContract):
     @pytest.fixture
-    def sensor(self, bus, close):
-        return close(Inhibitors(bus.address, bus.address))
+    def sensor(self, close):
+        return close(Inhibitors(None, None))
 
 
 # --- idle time
@@ -328,6 +337,22 @@ def test_a_bus_that_goes_is_read_again_when_it_is_back(bus, close):
     assert told(sensor).value is False
 
 
+@pytest.mark.parametrize(("signature", "code"), [("", "pass"), ("s", "ret = 'perhaps'"), ("as", "ret = ['a', 'b']")])
+@pytest.mark.parametrize("make", [ScreenSaverInput, lambda at: ScreenLock(at, None)])
+def test_an_answer_that_makes_no_sense_is_silence(bus, saver, close, make, signature, code):
+    saver.answer("GetActive", signature, code)
+    saver.answer("GetSessionIdleTime", signature, code)
+    assert told(close(make(bus.address))).source is Source.SILENT
+
+
+def test_a_login_manager_that_talks_nonsense_is_silent(bus, close):
+    logind = bus.mock("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
+    logind.answer("ListSessions", "as", "ret = ['one']")
+    logind.answer("ListInhibitors", "as", "ret = ['one']")
+    for make in (LogindInput, lambda at: ScreenLock(None, at), lambda at: Inhibitors(None, at)):
+        assert told(close(make(bus.address))).source is Source.SILENT
+
+
 # --- inhibitors
 
 
@@ -425,3 +450,13 @@ def test_the_session_bus_is_found_where_it_usually_is(tmp_path):
 def test_asking_sets_only_what_was_asked(bus, close):
     assert told(close(MutterInput(bus.address))).source is Source.MISSING
     assert set(close(MutterInput(None)).read()) == {Condition.INPUT}
+
+
+def test_asking_starts_nothing(bus, close):
+    """The bus would start these services for anybody who calls them otherwise."""
+    started = bus.offer("org.gnome.ScreenSaver", "org.freedesktop.ScreenSaver", "org.gnome.Mutter.IdleMonitor")
+    for sensor in (MutterInput(bus.address), ScreenSaverInput(bus.address), ScreenLock(bus.address, None)):
+        assert told(close(sensor)).source is Source.MISSING
+    assert not started()
+    bus.call_as_anybody("org.freedesktop.ScreenSaver")
+    until(started)

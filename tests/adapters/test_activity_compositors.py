@@ -12,7 +12,7 @@ import pytest
 
 from contracts.activity_contract import ActivityContract
 from desktops import Mutter, PrivateBus, Screen, Sway, need, until
-from skep.adapters.activity import swayidle
+from skep.adapters.activity import choice, swayidle
 from skep.adapters.activity.mutter import MutterInput
 from skep.adapters.activity.swayidle import SwayidleInput
 from skep.core.conditions import Condition, Source
@@ -112,6 +112,53 @@ def test_mutter_that_hangs_is_silence_until_it_answers(screen, mutter, monitor):
     assert idle(monitor).source is Source.SILENT
     mutter.thaw()
     until(lambda: idle(monitor).source is Source.ANSWERS)
+
+
+class Watch:
+    """Runs each of the sensors in a thread of its own, as whoever uses them does; `seen` is what they told last."""
+
+    def __init__(self, sensors):
+        self.seen, self._sensors, self._ended = {}, sensors, threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=[sensor]) for sensor in sensors]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, sensor):
+        while not self._ended.is_set():
+            self.seen.update(sensor.read())
+            sensor.wait(0.5)
+
+    def close(self):
+        self._ended.set()
+        for sensor in self._sensors:
+            sensor.close()
+        for thread in self._threads:
+            thread.join(60)
+            assert not thread.is_alive()
+        for sensor in self._sensors:
+            sensor.close()
+
+
+def test_a_whole_session_is_watched(screen, mutter, bus):
+    """All sensors that are chosen for this desktop, on one bus and one screen."""
+    watch = Watch(choice.choose({**screen.environ, **bus.environ}, "linux"))
+    window = screen.window(pid=1)
+    try:
+        until(
+            lambda: set(watch.seen) == {Condition.INPUT, Condition.FULL_SCREEN, Condition.LOCKED, Condition.INHIBITED}
+        )
+        until(lambda: watch.seen[Condition.INPUT].value > 1.2)
+        assert watch.seen[Condition.INPUT].note == "The idle monitor of GNOME"
+        screen.touch()
+        until(lambda: watch.seen[Condition.INPUT].value < 1.2)
+        assert watch.seen[Condition.FULL_SCREEN].value is False
+        window.tell("full")
+        until(lambda: watch.seen[Condition.FULL_SCREEN].value)
+        assert watch.seen[Condition.LOCKED].source is Source.MISSING
+        assert watch.seen[Condition.INHIBITED].source is Source.MISSING
+    finally:
+        window.close()
+        watch.close()
 
 
 def test_swayidle_tells_when_input_stops_and_starts(sway, notified):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from jeepney import DBusAddress, HeaderFields, MatchRule, Message, MessageFlag, MessageType, Parser, new_method_call
 from jeepney.bus import get_connectable_addresses
@@ -35,6 +35,8 @@ _ABSENT: Final = {
         "NotSupported",
     )
 }
+
+Found = TypeVar("Found")
 
 
 class Absent(Exception):
@@ -224,6 +226,13 @@ class Line:
                 raise
             self._bus = fresh
         return self._bus
+
+    def ask(self, question: Callable[[Bus], Found]) -> Found:
+        """What the question finds on the bus. Raises Absent, and Silent also where a reply is not what was asked for."""
+        try:
+            return question(self.bus())
+        except (IndexError, TypeError, ValueError) as error:
+            raise Silent(f"its answer makes no sense: {error}") from None
 
     def cut(self) -> None:
         if (bus := self._bus) is not None:

@@ -27,7 +27,7 @@ def graphical_sessions(bus: Bus, uid: int | None = None) -> Sequence[Target]:
     """The sessions at a screen that belong to a user, by default this one. Raises Absent, Silent."""
     wanted = os.getuid() if uid is None else uid
     rows = bus.call(MANAGER, "ListSessions")[0]
-    sessions = [Target(_NAME, row[4], f"{_NAME}.Session") for row in rows if row[1] == wanted]
+    sessions = [Target(_NAME, path, f"{_NAME}.Session") for _id, owner, _name, _seat, path in rows if owner == wanted]
     return [session for session in sessions if _is_graphical(bus, session)]
 
 
@@ -63,8 +63,7 @@ class LogindInput(SourceSensor):
 
     def _look(self) -> Seen:
         try:
-            bus = self._line.bus()
-            since = [_idle_since(bus, session) for session in self._sessions.on(bus)]
+            since = self._line.ask(self._idle_since)
         except Absent:
             self._sessions.forget()
             return {Condition.INPUT: missing("No login manager here knows when the session became idle.")}
@@ -77,6 +76,9 @@ class LogindInput(SourceSensor):
         if len(known) < len(since):
             return {Condition.INPUT: answered(0.0, "The login manager, which says only that the session is not idle")}
         return {Condition.INPUT: self._judge.judge(min(time.monotonic() - each for each in known))}
+
+    def _idle_since(self, bus: Bus) -> Sequence[float | None]:
+        return [_idle_since(bus, session) for session in self._sessions.on(bus)]
 
     def _await(self, deadline: float) -> None:
         bus = self._line.open_bus

@@ -32,7 +32,7 @@ class MutterInput(SourceSensor):
 
     def _look(self) -> Seen:
         try:
-            idle = self._ask(self._line.bus())
+            idle = self._line.ask(self._ask)
         except Absent:
             self._let_go()
             return {Condition.INPUT: missing("This desktop has no idle monitor such as GNOME's.")}

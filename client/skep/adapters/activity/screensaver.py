@@ -91,7 +91,7 @@ class ScreenSaverInput(SourceSensor):
 
     def _look(self) -> Seen:
         try:
-            value = _idle(self._line.bus())
+            value = self._line.ask(_idle)
         except Absent:
             return {Condition.INPUT: missing("No screen saver here tells how long the session is idle.")}
         except Silent as error:

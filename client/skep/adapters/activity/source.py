@@ -101,7 +101,11 @@ class SourceSensor(ABC):
 
     def read(self) -> Seen:
         with self._busy:
-            return self._look()
+            try:
+                return self._look()
+            except BaseException:
+                self._let_go()  # whatever state it is in, it is not to be gone on with
+                raise
 
     def wait(self, seconds: float) -> None:
         with self._busy:

@@ -16,7 +16,7 @@ from skep.core.conditions import Reading, Source, answered, missing, silent
 def heard(who: str, line: Line, ask: Callable[[Bus], bool]) -> Reading[bool]:
     """What one witness on a bus says; a line on which it is silent is dropped."""
     try:
-        return answered(ask(line.bus()), who)
+        return answered(line.ask(ask), who)
     except Absent as error:
         return missing(f"{who} cannot tell: {error}.")
     except Silent as error:
