@@ -151,8 +151,11 @@ class Screen:
         self._remove_traces()
 
     def _remove_traces(self):
-        for path in (f"/tmp/.X{self.number}-lock", f"/tmp/.X11-unix/X{self.number}"):
-            Path(path).unlink(missing_ok=True)
+        """What a killed server leaves; another one may have the number by now."""
+        lock = Path(f"/tmp/.X{self.number}-lock")
+        if lock.exists() and int(lock.read_text()) == self._server.pid:
+            lock.unlink()
+            Path(f"/tmp/.X11-unix/X{self.number}").unlink(missing_ok=True)
 
 
 class Window:

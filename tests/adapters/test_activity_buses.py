@@ -274,6 +274,15 @@ def test_the_screen_is_not_called_locked_while_one_session_is_open(bus, close):
     assert told(close(ScreenLock(None, bus.address))).value is False
 
 
+def test_a_session_that_ended_is_forgotten_at_once(bus, close):
+    logind = bus.logind()
+    ended, _open = log_in(logind, "c1"), log_in(logind, "c2")
+    sensor = close(ScreenLock(None, bus.address))
+    told(sensor)
+    logind.ask("RemoveObject", "s", (ended,))
+    assert told(sensor).value is False
+
+
 def test_where_no_locker_tells_it_is_missing(bus, close):
     assert told(close(ScreenLock(bus.address, bus.address))) == missing(
         "No screen locker here tells whether it is active."

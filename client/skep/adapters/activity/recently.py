@@ -35,8 +35,11 @@ class Recently:
 
     def ask(self, bus: Bus, question: Callable[[Sequence[Target]], bool]) -> bool:
         """What the question finds about those there; asked again of a new list when one of them is gone. Raises Absent."""
+        known = self.on(bus)
         try:
-            return question(self.on(bus))
+            return question(known)
         except Absent:
+            if not known:
+                raise
             self.forget()
             return question(self.on(bus))
