@@ -6,9 +6,16 @@ set -eu
 PACKAGES=(
   dbus          # a private session bus
   gnome-keyring # the Secret Service
-  python3-dbusmock # stand-ins for UPower, NetworkManager and logind
   iproute2      # networks of a test's own
   nftables      # and the firewalls between them
+  xvfb          # an X server of a test's own
+  xdotool       # which moves its pointer
+  openbox       # a window manager that tells which window is in the foreground
+  x11-utils     # xprop, which asks it
+  mutter        # GNOME's compositor, with its idle monitor
+  sway          # a Wayland compositor without a screen
+  swayidle      # and what it tells of idleness
+  python3-dbusmock # stand-ins for what listens on the buses of a desktop
 )
 
 missing=()

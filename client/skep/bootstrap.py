@@ -19,6 +19,7 @@ import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters import control_socket, machine, practice_mark, signing
+from skep.adapters.activity import choice
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -87,13 +88,23 @@ def machine_sensors(home: Home, post: Post, device: Callable[[], str]) -> Sequen
 def all_sensors(home: Home) -> Sequence[Sensor]:
     """Every sensor there is here, for one look at each."""
     wanted = str(settings(home).load()["compute.device"])
-    return machine_sensors(home, lambda _message: None, lambda: wanted)
+    return (*activity_sensors(), *machine_sensors(home, lambda _message: None, lambda: wanted))
 
 
 def own_roots(home: Home) -> Iterable[int]:
     """The processes whose trees are skep's own: this one, and the practice swarm's in this home where one runs."""
     practice = practice_mark.running(home.practice_folder)
     return (os.getpid(),) if practice is None else (os.getpid(), practice)
+
+
+def activity_sensors() -> Sequence[Sensor]:
+    """What tells whether the person is there, none opened; empty where nobody can sit at a screen of this computer."""
+    return choice.choose(os.environ)
+
+
+def is_graphical() -> bool:
+    """Whether anybody can sit at a screen of this computer. Takes up to a second."""
+    return choice.graphical(os.environ)
 
 
 def settings(home: Home) -> SettingsStore:

@@ -1,0 +1,37 @@
+"""Which sensors of the person fit this computer's system and this session.
+
+It must not load what another system's sensors need: those libraries are not installed here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from skep.adapters.activity.macos import MacActivity
+from skep.adapters.activity.ours import is_our_process
+from skep.adapters.activity.windows import WindowsActivity
+from skep.ports import Sensor
+
+_ALWAYS_GRAPHICAL: Final = {"darwin", "win32"}
+
+
+def graphical(environment: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Whether this user has a session at a screen of this computer; without, nobody sits there. Takes up to a second."""
+    if platform in _ALWAYS_GRAPHICAL:
+        return True
+    from skep.adapters.activity import linux  # noqa: PLC0415 - see the module's docstring
+
+    return linux.graphical(environment)
+
+
+def choose(environment: Mapping[str, str], platform: str = sys.platform) -> Sequence[Sensor]:
+    """The sensors for this session, none opened; no two tell the same condition. None where nobody can sit at a screen."""
+    if platform == "darwin":
+        return [MacActivity()]
+    if platform == "win32":
+        return [WindowsActivity(own_pid=is_our_process)]
+    from skep.adapters.activity import linux  # noqa: PLC0415 - see the module's docstring
+
+    return linux.sensors(environment) if linux.graphical(environment) else []

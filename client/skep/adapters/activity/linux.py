@@ -1,0 +1,66 @@
+"""Which sensors of the person fit a Linux desktop's session, and whether there is a session at a screen at all.
+
+It must not look at anything but the environment and the login manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from skep.adapters.activity import logind
+from skep.adapters.activity.bus import Absent, Bus, Silent, session_address, system_address
+from skep.adapters.activity.first_of import FirstOf
+from skep.adapters.activity.full_screen import FullScreen
+from skep.adapters.activity.inhibitors import Inhibitors
+from skep.adapters.activity.lock import ScreenLock
+from skep.adapters.activity.logind import LogindInput
+from skep.adapters.activity.mutter import MutterInput
+from skep.adapters.activity.screensaver import ScreenSaverInput
+from skep.adapters.activity.swayidle import SwayidleInput
+from skep.adapters.activity.x11 import local_display
+from skep.adapters.activity.x11_input import X11Input
+from skep.core.conditions import Condition
+from skep.ports import Sensor
+
+
+def is_wayland(environment: Mapping[str, str]) -> bool:
+    return bool(environment.get("WAYLAND_DISPLAY")) or environment.get("XDG_SESSION_TYPE") == "wayland"
+
+
+def graphical(environment: Mapping[str, str]) -> bool:
+    """Whether this user has a session at a screen of this computer, by the environment or the login manager.
+
+    A display forwarded to somebody's terminal is no screen of this computer. Takes a second where the system bus hangs;
+    a login manager that does not answer counts as one that knows of a session.
+    """
+    if is_wayland(environment) or local_display(environment) is not None:
+        return True
+    try:
+        bus = Bus(system_address(environment))
+    except Absent:
+        return False
+    except Silent:
+        return True
+    try:
+        return bool(logind.graphical_sessions(bus))
+    except Absent:
+        return False
+    except Silent:
+        return True
+    finally:
+        bus.close()
+
+
+def sensors(environment: Mapping[str, str]) -> Sequence[Sensor]:
+    """None opened; no two tell the same condition."""
+    session, system = session_address(environment), system_address(environment)
+    display, wayland = local_display(environment), is_wayland(environment)
+    x11 = None if wayland else X11Input(display)
+    # the X server in a Wayland session sees only what is typed into its own windows
+    direct: Sensor = SwayidleInput(environment) if x11 is None else x11
+    return [
+        FirstOf(Condition.INPUT, [MutterInput(session), direct, ScreenSaverInput(session), LogindInput(system)]),
+        FullScreen(display, under_wayland=wayland),
+        ScreenLock(session, system, None if x11 is None else lambda: x11.saver),
+        Inhibitors(session, system),
+    ]

@@ -1,0 +1,59 @@
+"""What every sensor of the person does; subclass with a `sensor` fixture."""
+
+import math
+import threading
+
+from skep.core.conditions import Condition, Source
+
+NUMBERS = {Condition.INPUT}
+
+
+class ActivityContract:
+    def test_it_has_a_name_and_tells_nothing_but_its_conditions(self, sensor):
+        assert sensor.name
+        assert sensor.conditions
+        assert set(sensor.read()) <= set(sensor.conditions)
+
+    def test_it_answers_with_a_sane_value_or_says_why_not(self, sensor):
+        for condition, reading in sensor.read().items():
+            assert reading.note
+            if reading.source is not Source.ANSWERS:
+                assert reading.value is None
+                assert reading.note.endswith(".")
+            elif condition in NUMBERS:
+                assert isinstance(reading.value, float)
+                assert math.isfinite(reading.value)
+                assert reading.value >= 0
+            else:
+                assert isinstance(reading.value, bool)
+
+    def test_a_wait_ends_by_itself(self, sensor):
+        sensor.read()
+        sensor.wait(0.05)
+        sensor.wait(0.0)
+
+    def test_closing_ends_a_wait_of_another_thread(self, sensor):
+        began = threading.Event()
+
+        def go():
+            sensor.read()
+            began.set()
+            sensor.wait(600)
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        began.wait(60)
+        sensor.close()
+        thread.join(60)
+        assert not thread.is_alive()
+
+    def test_closing_twice_or_unopened_is_no_error(self, sensor):
+        sensor.close()
+        sensor.read()
+        sensor.close()
+        sensor.close()
+
+    def test_it_can_be_read_again_after_it_was_closed(self, sensor):
+        before = {condition: reading.source for condition, reading in sensor.read().items()}
+        sensor.close()
+        assert {condition: reading.source for condition, reading in sensor.read().items()} == before
