@@ -6,8 +6,10 @@ asked for, and what is started here is a context manager that ends it.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +19,7 @@ from typing import Any, Final
 import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from skep import sensing
 from skep.adapters import control_socket, signing
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
@@ -37,16 +40,19 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, manifest, precision
+from skep.core import control, manifest, precision, session
 from skep.core import fit as fit_check
 from skep.core import messages as m
+from skep.core.conditions import Conditions
 from skep.core.errors import BadInput, DoesNotFit, NotRunning
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
-from skep.core.model import Project
+from skep.core.model import PauseState, Project
 from skep.core.settings import Value
+from skep.core.snapshot import Snapshot
+from skep.core.timeline import KEPT
 from skep.engine import Engine
-from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, SettingsStore
+from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 
 GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
@@ -174,6 +180,33 @@ def sign(home: Home, path: Path, chosen: str | None) -> Path:
     return signing.sign_with(path, private, chosen or "the key kept here")
 
 
+def sensors(values: Mapping[str, Value]) -> Sequence[Sensor]:
+    """Every sensor that this computer may have; one whose source does not exist here says so when it is read.
+
+    `values` are the settings. Nothing is opened yet.
+    """
+    del values
+    return ()
+
+
+def graphical(environ: Mapping[str, str]) -> bool:
+    """Whether somebody can sit at a screen of the session that skep runs in."""
+    return sys.platform in ("darwin", "win32") or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def look(home: Home) -> Snapshot:
+    """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
+    home.create()
+    values, (paused, until) = settings(home).load(), PauseFile(home.pause_file).load()
+    found = sensors(values)
+    conditions = Conditions(graphical=graphical(os.environ)).with_seen(sensing.look(found, clock()))
+    with ledger(home) as kept:
+        reactions = kept.reactions(KEPT)
+    pause = PauseState(until) if paused else None
+    now, zone = clock().wall(), clock().zone()
+    return session.initial(values, pause, now, zone=zone, conditions=conditions, reactions=reactions)
+
+
 @contextmanager
 def ledger(home: Home) -> Iterator[Ledger]:
     """The ledger for one look from the calling thread. Raises StorageError."""
@@ -227,6 +260,8 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         identity=identity(home),
         listen_host=host,
         invitations=kept_invitations(home),
+        sensors=sensors(values),
+        graphical=graphical(os.environ),
     )
     with serve(home, engine):
         yield Parts(engine, SystemClock())
@@ -257,7 +292,7 @@ def serve(home: Home, engine: Engine) -> Iterator[None]:
     """Let other terminals ask and command the engine meanwhile."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        said, commands = control.decide(request, engine.snapshot)
+        said, commands = control.decide(request, engine.snapshot, clock().wall(), clock().zone())
         for command in commands:
             engine.post(command)
         return said

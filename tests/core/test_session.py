@@ -31,7 +31,7 @@ HOPELESS = m.WorkerFailed(Problem("The model is too big."), retry=False)
 
 
 class Course:
-    """A snapshot on its way; `effects` are those of the last message."""
+    """A snapshot on its way; `effects` are those of the last message, without the entries of the timeline."""
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self.snapshot = snapshot or Snapshot()
@@ -41,7 +41,8 @@ class Course:
     def see(self, *messages: m.Message, after: float = 0.0) -> Course:
         self.now += after
         for message in messages:
-            self.snapshot, self.effects = step(self.snapshot, message, self.now)
+            self.snapshot, effects = step(self.snapshot, message, self.now)
+            self.effects = tuple(effect for effect in effects if not isinstance(effect, m.RecordChange))
         return self
 
     @property

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from skep.core.conditions import Seen
 from skep.core.model import (
     Allowance,
+    Change,
     Contribution,
     Evaluation,
     FileRef,
     GpuMemory,
     Problem,
     Project,
+    Reaction,
     ShardIndex,
     ShardRef,
     Stage,
@@ -75,9 +77,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class ConditionsSeen:
-    """A sensor looked; readings that are not among `seen` stand."""
+    """A sensor looked, at the moment `at` (wall clock seconds); readings that are not among `seen` stand."""
 
     seen: Seen
+    at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -403,6 +406,18 @@ class SavePause:
 
 
 @dataclass(frozen=True)
+class RecordChange:
+    """Write a change of the allowance to the timeline."""
+
+    change: Change
+
+
+@dataclass(frozen=True)
+class RecordReaction:
+    reaction: Reaction
+
+
+@dataclass(frozen=True)
 class Notify:
     """Tell the user once about a problem."""
 
@@ -427,6 +442,8 @@ Effect = (
     | SaveEvaluation
     | SaveSettings
     | SavePause
+    | RecordChange
+    | RecordReaction
     | Notify
     | EndEngine
 )

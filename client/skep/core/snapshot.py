@@ -6,18 +6,22 @@ from dataclasses import dataclass, field
 
 from skep.core.conditions import Conditions
 from skep.core.contribution import Account
+from skep.core.grades import Grades
 from skep.core.model import (
     Allowance,
+    Change,
     Evaluation,
     PauseState,
     Phase,
     Problem,
     Project,
+    Reaction,
     ShardIndex,
     StageProgress,
     SwarmProgress,
     Totals,
 )
+from skep.core.policy import Holding
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,19 @@ class WorkerRun:
     """It gave up with words of its own, and is about to exit."""
     wanted: frozenset[str] = frozenset()
     """Hashes of the shards it waits for."""
+    departing: bool = False
+    """It was told to leave the swarm and exit; another one starts when it may."""
+    departing_until: float | None = None
+    """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+
+
+@dataclass(frozen=True)
+class Falling:
+    """The share went down, and the worker's word about it is awaited; `since` is wall clock seconds."""
+
+    rule: str
+    share: float
+    since: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +59,17 @@ class Snapshot:
     allowance: Allowance = field(default_factory=lambda: Allowance(1.0, "Training at full share."))
     pause: PauseState | None = None
     conditions: Conditions = field(default_factory=Conditions)
+    holding: tuple[Holding, ...] = field(default=(), compare=False)
+    """Every rule that holds now, the winner first."""
+    grades: Grades = field(default_factory=Grades, compare=False, repr=False)
+    """How the share moves over time; not for show."""
+    reactions: tuple[Reaction, ...] = ()
+    """How long giving back took the last times, the latest last."""
+    falling: Falling | None = None
+    change: Change | None = None
+    """The entry of the timeline that is in force."""
+    ticked_at: float | None = field(default=None, compare=False)
+    """Wall clock seconds of the last Tick."""
     project: Project | None = None
     """The project being joined, trained or left; None when idle."""
     last_project: Project | None = None
