@@ -208,7 +208,7 @@ class FakeLedger:
         self.reacted.append(reaction)
 
     def reactions(self, most: int) -> Sequence[Reaction]:
-        return self.reacted[-most:]
+        return self.reacted[-most:] if most else []
 
     def projects(self) -> Sequence[str]:
         return list(dict.fromkeys(project for project, _ in self.rows.values()))

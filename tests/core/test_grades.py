@@ -270,7 +270,7 @@ def test_heat_takes_the_share_down_and_gives_it_back_by_small_steps(computer: Co
 
 CONDITIONS = st.one_of(
     st.tuples(st.just("input"), st.sampled_from([answered(0.0), answered(100.0), answered(5000.0), answered(-1.0), silent(""), missing("")])),
-    st.tuples(st.sampled_from(["locked", "full_screen", "inhibited", "battery", "metered"]), st.sampled_from([answered(True), answered(False), silent(""), missing("")])),  # noqa: FBT003
+    st.tuples(st.sampled_from(["locked", "full_screen", "inhibited", "battery", "metered"]), st.sampled_from([answered(True), answered(False), silent(""), missing("")])),
     st.tuples(st.sampled_from(["gpu_use", "processor_use"]), st.sampled_from([answered(0.0), answered(0.9), answered(math.nan), silent("")])),
     st.tuples(st.just("temperature"), st.sampled_from([answered(50.0), answered(80.0), answered(95.0), answered(1e9)])),
     st.tuples(st.just("gpu_memory"), st.sampled_from([answered(0), answered(5 * 10**9), answered(-1)])),

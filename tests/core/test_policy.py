@@ -149,7 +149,7 @@ def test_short_gpu_memory_shrinks_first_and_then_releases():
 
 
 @pytest.mark.parametrize(("on_processor", "device"), [(False, "GPU"), (True, "processor")])
-def test_heat_allows_what_its_loop_found(on_processor: bool, device: str):
+def test_heat_allows_what_its_loop_found(on_processor: bool, device: str):  # noqa: FBT001
     facts = Facts(seen(temperature=81.0), heat=0.4, on_processor=on_processor)
     held = policy.holding(facts)
     assert (held[0].rule, held[0].allowance.share) == ("heat", 0.4)
@@ -214,7 +214,7 @@ READINGS = st.sampled_from(
         answered(500.0),
         missing(NOTE),
         silent(NOTE),
-    ]  # noqa: FBT003
+    ]
 )
 
 

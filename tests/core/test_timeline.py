@@ -43,8 +43,7 @@ class Course:
 
 @pytest.fixture
 def training() -> Course:
-    course = Course().see(m.Join(PROJECT), m.IndexArrived(INDEX, PROJECT), make_joined())
-    return course
+    return Course().see(m.Join(PROJECT), m.IndexArrived(INDEX, PROJECT), make_joined())
 
 
 def test_nothing_is_told_before_the_first_project():

@@ -25,12 +25,12 @@ def test_what_was_never_told_is_news():
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        (answered(True), answered(False), True),  # noqa: FBT003
-        (answered(True), answered(True), False),  # noqa: FBT003
-        (answered(True), silent("gone"), True),  # noqa: FBT003
+        (answered(True), answered(False), True),
+        (answered(True), answered(True), False),
+        (answered(True), silent("gone"), True),
         (silent("gone"), silent("gone"), False),
         (silent("gone"), missing("no battery"), True),
-        (missing("no battery"), answered(False), True),  # noqa: FBT003
+        (missing("no battery"), answered(False), True),
     ],
 )
 def test_a_truth_is_news_when_it_changes(before: Reading[Any], after: Reading[Any], told: bool):  # noqa: FBT001

@@ -12,8 +12,8 @@ class LocalZone(tzinfo):
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
 
-    def dst(self, moment: datetime | None) -> timedelta | None:
-        return None if moment is None else moment.replace(tzinfo=None).astimezone().dst()
+    def dst(self, _moment: datetime | None) -> None:
+        """Not told; the offset has it in it."""
 
     def tzname(self, moment: datetime | None) -> str | None:
         return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
