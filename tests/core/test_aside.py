@@ -184,6 +184,11 @@ def test_leaving_while_the_worker_departs(training: Course, pending: bool, effec
     assert training.snapshot.phase is Phase.IDLE
 
 
+def test_a_metered_connection_does_not_disturb_a_worker_that_leaves_for_good(training: Course):
+    training.see(growing(), m.Leave()).metered()
+    assert (training.effects, training.snapshot.phase) == ([], Phase.LEAVING)
+
+
 def test_leaving_and_quitting_without_a_worker_is_immediate(training: Course):
     training.metered().see(m.WorkerExited(0))
     assert training.see(m.Quit()).effects == [m.EndEngine()]

@@ -167,6 +167,15 @@ def test_a_slight_rise_needs_no_ramp():
     assert computer.jump(0.25).share == 0.55
 
 
+def test_slight_rises_do_not_follow_each_other_at_once():
+    computer = Computer(**{"compute.share_away": 0.5}).after(10)
+    for share in (0.55, 0.6):
+        computer.facts = replace(computer.facts, settings={"compute.share_away": share})
+        computer.jump(0.25)
+    assert computer.share == 0.55
+    assert computer.after(5).share == 0.6
+
+
 def test_what_a_person_asks_for_is_neither_waited_for_nor_ramped(computer: Computer):
     computer.see(battery=True).see(battery=False).after(1)
     assert computer.share == 0.0

@@ -99,10 +99,10 @@ def _bounds(text: str, now: float, zone: tzinfo) -> tuple[float, float]:
 
 def entries(changes: Sequence[Change], begin: float, end: float) -> list[dict[str, Any]]:
     """Changes as JSON, each until the next one, cut to the span from `begin` to `end`."""
-    ends = [change.at for change in changes[1:]] + [end]
+    ends = [*(change.at for change in changes[1:]), end]
+    spans = ((change, max(begin, change.at), until) for change, until in zip(changes, ends, strict=False))
     return [
-        asdict(change) | {"begin": max(begin, change.at), "end": max(begin, change.at, until)}
-        for change, until in zip(changes, ends, strict=True)
+        asdict(change) | {"begin": since, "end": max(since, until)} for change, since, until in spans if until > begin
     ]
 
 
