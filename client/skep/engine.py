@@ -34,7 +34,7 @@ from skep.sensing import Sensing, unread
 
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
-TICK_SECONDS: Final = 0.25
+TICK_SECONDS: Final = 0.5
 ENDED_BEFORE: Final = "skep ended before the round"
 OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.")
 

@@ -238,7 +238,7 @@ def test_sleep_is_not_calm(computer: Computer):
 def test_a_clock_that_is_no_number_moves_nothing(computer: Computer):
     computer.facts = replace(computer.facts, now=math.nan, settings={"when.schedule": "full"})
     before = computer.granted.grades
-    assert g._ticked(before, math.nan) is before
+    assert g._moved(before, computer.facts) is before
 
 
 # --- long pauses

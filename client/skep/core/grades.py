@@ -86,43 +86,54 @@ def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
 
     What is asked for by a person acts `at_once`: then nothing that is over is waited for, and nothing is ramped.
     """
-    ticked = _looped(_ticked(grades, facts.now), facts)
-    now_facts = replace(
+    moved = _moved(grades, facts)
+    lasting = replace(
         facts,
-        idle_more=ticked.steady - ticked.input_at,
-        heat=ticked.heat.limit,
-        gpu_memory=ticked.room.level,
+        idle_more=moved.steady - moved.input_at,
+        heat=moved.heat.limit,
+        gpu_memory=moved.room.level,
     )
-    counted, rules = _counting(ticked, now_facts, at_once=at_once)
-    risen = _risen(counted, rules, number_of(facts.settings, "compute.ramp_seconds"), at_once=at_once)
-    held = _with_ramp(risen, rules, facts.now, number_of(facts.settings, "compute.ramp_seconds"))
-    since = (risen.steady if risen.paused_since is None else risen.paused_since) if risen.share == 0.0 else None
-    after = replace(risen, paused_since=since)
-    return Grant(after, held, _after_long_pause(after, combined(held), facts))
+    holds_since, held, rules = _counting(moved, lasting, at_once=at_once)
+    target, ramp = rules[0].allowance.share, number_of(facts.settings, "compute.ramp_seconds")
+    share, rise, risen_at = _risen(moved, target, ramp, at_once=at_once)
+    paused_since = (moved.steady if moved.paused_since is None else moved.paused_since) if share == 0.0 else None
+    after = replace(
+        moved,
+        holds_since=holds_since,
+        held=held,
+        share=share,
+        rise=rise,
+        risen_at=risen_at,
+        paused_since=paused_since,
+    )
+    with_ramp = _with_ramp(after, rules, facts.now, ramp)
+    return Grant(after, with_ramp, _after_long_pause(after, combined(with_ramp), facts))
 
 
-def _ticked(grades: Grades, now: float) -> Grades:
+def _moved(grades: Grades, facts: Facts) -> Grades:
+    """The clock and the two loops moved on."""
+    conditions, settings, now = facts.conditions, facts.settings, facts.now
     if not math.isfinite(now):
         return grades
-    gone = 0.0 if grades.wall is None else min(MOMENT, max(0.0, now - grades.wall))
-    return replace(grades, wall=now, steady=grades.steady + gone)
-
-
-def _looped(grades: Grades, facts: Facts) -> Grades:
-    conditions, settings = facts.conditions, facts.settings
+    steady = grades.steady + (0.0 if grades.wall is None else min(MOMENT, max(0.0, now - grades.wall)))
     cap, reserve = number_of(settings, "heat.cap_celsius"), number_of(settings, "memory.leave_gpu_gb") * _GB
     free = None if facts.on_processor else conditions.gpu_memory.value
     return replace(
         grades,
-        heat=heated(grades.heat, conditions.temperature.value, cap, grades.share, grades.steady),
-        room=roomed(grades.room, free, reserve, grades.steady),
+        wall=now,
+        steady=steady,
+        heat=heated(grades.heat, conditions.temperature.value, cap, grades.share, steady),
+        room=roomed(grades.room, free, reserve, steady),
     )
 
 
 # --- which rules count
 
 
-def _counting(grades: Grades, facts: Facts, *, at_once: bool) -> tuple[Grades, tuple[Holding, ...]]:
+def _counting(
+    grades: Grades, facts: Facts, *, at_once: bool
+) -> tuple[dict[str, float], dict[str, Held], tuple[Holding, ...]]:
+    """Since when each rule holds, those that count, and what they propose, the winner first."""
     since: dict[str, float] = {}
     held: dict[str, Held] = {}
     rules: list[Holding] = []
@@ -141,7 +152,7 @@ def _counting(grades: Grades, facts: Facts, *, at_once: bool) -> tuple[Grades, t
             rules.append(Holding(rule.name, replace(before.proposal, reason=rule.over, until=None)))
         elif proposal is not None and silent:
             rules.append(Holding(rule.name, proposal))
-    return replace(grades, holds_since=since, held=held), ranked(rules)
+    return since, held, ranked(rules)
 
 
 def _is_silent(rule: Rule, facts: Facts) -> bool:
@@ -159,16 +170,16 @@ def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:
 # --- how the share moves
 
 
-def _risen(grades: Grades, rules: tuple[Holding, ...], ramp: float, *, at_once: bool) -> Grades:
-    target = rules[0].allowance.share
+def _risen(grades: Grades, target: float, ramp: float, *, at_once: bool) -> tuple[float, Rise | None, float]:
+    """The share, the rise that it is on, and when the last rise began."""
     if at_once or target <= grades.share:
-        return replace(grades, share=target, rise=None)
+        return target, None, grades.risen_at
+    rise, risen_at = grades.rise, grades.risen_at
     if _may_begin(grades, target):
-        begun = Rise(grades.share, target, grades.steady)
-        grades = replace(grades, rise=begun, risen_at=grades.steady)
-    if grades.rise is None:
-        return grades
-    return replace(grades, share=max(grades.share, min(target, _on_the_way(grades.rise, grades.steady, ramp))))
+        rise, risen_at = Rise(grades.share, target, grades.steady), grades.steady
+    if rise is None:
+        return grades.share, None, risen_at
+    return max(grades.share, min(target, _on_the_way(rise, grades.steady, ramp))), rise, risen_at
 
 
 def _may_begin(grades: Grades, target: float) -> bool:
@@ -188,8 +199,8 @@ def _with_ramp(grades: Grades, rules: tuple[Holding, ...], now: float, ramp: flo
     target = rules[0].allowance.share
     if grades.share >= target:
         return rules
-    left = ramp if grades.rise is None else max(0.0, grades.rise.since + ramp - grades.steady)
-    going = Allowance(grades.share, f"Going up gently to {percent(target)}.", until=now + left, rule=RAMP.name)
+    until = None if grades.rise is None else now + max(0.0, grades.rise.since + ramp - grades.steady)
+    going = Allowance(grades.share, f"Going up gently to {percent(target)}.", until, RAMP.name)
     return (Holding(RAMP.name, going), *rules)
 
 

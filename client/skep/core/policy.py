@@ -49,8 +49,13 @@ def holding(facts: Facts) -> tuple[Holding, ...]:
 
 def ranked(held: Iterable[Holding]) -> tuple[Holding, ...]:
     """The lowest ceiling first; of equal ones that which comes first already, as in RULES."""
-    named = (replace(each, allowance=replace(each.allowance, rule=each.rule)) for each in held)
-    return tuple(sorted(named, key=lambda each: each.allowance.share))
+    return tuple(sorted((_named(each) for each in held), key=lambda each: each.allowance.share))
+
+
+def _named(each: Holding) -> Holding:
+    if each.allowance.rule == each.rule:
+        return each
+    return Holding(each.rule, replace(each.allowance, rule=each.rule))
 
 
 def combined(held: tuple[Holding, ...]) -> Allowance:

@@ -66,11 +66,28 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     awake, waking = _after_pause(snapshot, now)
     granted, granting = _granted(awake, now, zone)
     moved, effects = _apply(granted, message, now)
-    regranted, regranting = _granted(moved, now, zone, at_once=_acts_at_once(message))
+    at_once = _acts_at_once(message)
+    regranted, regranting = (
+        (moved, ()) if _is_granted(granted, moved, at_once=at_once) else _granted(moved, now, zone, at_once=at_once)
+    )
     followed, following = aside.follow(regranted, now)
     watched = timeline.watched(snapshot, followed, message, now)
     after, recording = timeline.recorded(watched, now)
     return after, (*waking, *granting, *effects, *regranting, *following, *recording)
+
+
+def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
+    """Whether nothing that an allowance depends on has changed since it was granted, as at most ticks."""
+    same = (
+        granted.conditions is moved.conditions
+        and granted.settings is moved.settings
+        and granted.pause is moved.pause
+        and granted.phase is moved.phase
+        and granted.project is moved.project
+        and granted.worker is moved.worker
+        and granted.device == moved.device
+    )
+    return same and not at_once
 
 
 def _acts_at_once(message: m.Message) -> bool:
