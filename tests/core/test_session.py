@@ -128,6 +128,13 @@ def test_what_was_seen_of_the_computer_outlasts_a_join():
     assert before.see(*JOINING).snapshot.conditions.input == answered(4.0)
 
 
+def test_a_reading_that_cannot_be_counts_as_silence_and_somebody_may_be_there(training: Course):
+    training.see(m.ConditionsSeen({Condition.INPUT: answered(-5.0)}))
+    assert training.snapshot.conditions.input.value is None
+    assert (training.snapshot.allowance.share, training.snapshot.allowance.present) == (0.2, True)
+    assert training.effects == (m.SetAllowance(training.snapshot.allowance),)
+
+
 def test_joining_while_leaving_says_to_wait(training: Course):
     training.see(m.Leave(), m.Join(OTHER))
     assert training.effects == (m.Notify(Problem("skep is still leaving Tiny model.", "Join again in a moment.")),)

@@ -120,6 +120,11 @@ def test_without_a_worker_in_the_swarm_nothing_is_given_back():
     assert course.snapshot.falling is None
 
 
+def test_the_heat_loop_gives_nothing_back_to_anybody(training: Course):
+    training.see(m.ConditionsSeen({Condition.TEMPERATURE: answered(85.0)}), m.WorkerPaused(0.5, 0.0))
+    assert (training.reactions, training.snapshot.allowance.rule) == ([], "heat")
+
+
 @pytest.mark.parametrize("seconds", [-50.0, 10_000.0])
 def test_a_clock_that_was_put_right_meanwhile_makes_no_reaction(training: Course, seconds: float):
     training.see(m.Pause()).see(m.WorkerPaused(0.0, 0.0), after=seconds)

@@ -65,7 +65,8 @@ def watched(before: Snapshot, after: Snapshot, message: m.Message, now: float) -
     down = after.allowance.share < before.allowance.share
     up = after.allowance.share > before.allowance.share
     worker = after.worker
-    if down and worker is not None and worker.joined_at is not None:
+    # the heat loop protects the device, it gives nothing back to anybody
+    if down and after.allowance.rule != "heat" and worker is not None and worker.joined_at is not None:
         since = _called_for(message, after, now)
         return replace(after, falling=Falling(after.allowance.rule, after.allowance.share, since))
     return replace(after, falling=None) if up and after.falling is not None else after
