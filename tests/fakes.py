@@ -5,13 +5,17 @@ They keep everything in memory and start no thread: what they post is posted in 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from pathlib import Path
 
 from skep.core import messages as m
+from skep.core.conditions import Condition, Seen
 from skep.core.errors import BadInput, SkepError
 from skep.core.model import (
+    Change,
     Contribution,
     ContributionState,
     Device,
@@ -19,6 +23,7 @@ from skep.core.model import (
     Evaluation,
     Problem,
     Project,
+    Reaction,
     ShardIndex,
     ShardRef,
     SwarmProgress,
@@ -90,6 +95,9 @@ class FakeClock:
     def monotonic(self) -> float:
         return self.monotonic_now
 
+    def zone(self) -> tzinfo:
+        return UTC
+
     def advance(self, seconds: float) -> None:
         self.wall_now += seconds
         self.monotonic_now += seconds
@@ -153,6 +161,8 @@ class FakeLedger:
     rows: dict[str, tuple[str, Contribution]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
     measured: dict[str, list[Evaluation]] = field(default_factory=dict)
+    timeline: list[Change] = field(default_factory=list)
+    reacted: list[Reaction] = field(default_factory=list)
 
     def record(self, project_id: str, contribution: Contribution) -> None:
         self._write()
@@ -183,6 +193,22 @@ class FakeLedger:
 
     def evaluations(self, project_id: str) -> Sequence[Evaluation]:
         return list(self.measured.get(project_id, []))
+
+    def record_change(self, change: Change) -> None:
+        self._write()
+        self.timeline.append(change)
+
+    def changes(self, begin: float, end: float) -> Sequence[Change]:
+        ordered = sorted(self.timeline, key=lambda change: change.at)
+        before = [change for change in ordered if change.at < begin][-1:]
+        return [*(change for change in before if change.at < end), *(c for c in ordered if begin <= c.at < end)]
+
+    def record_reaction(self, reaction: Reaction) -> None:
+        self._write()
+        self.reacted.append(reaction)
+
+    def reactions(self, most: int) -> Sequence[Reaction]:
+        return self.reacted[-most:] if most else []
 
     def projects(self) -> Sequence[str]:
         return list(dict.fromkeys(project for project, _ in self.rows.values()))
@@ -339,3 +365,48 @@ class FakeDevices:
 
     def list(self) -> Sequence[Device]:
         return self.devices
+
+
+@dataclass
+class FakeSensor:
+    """Tells `seen`; `failing` is raised by every reading, and with `hanging` set a reading waits for its end.
+
+    `wait` returns when `happen` is called, or after the seconds that it was given.
+    """
+
+    seen: Seen
+    name: str = "a sensor"
+    failing: Exception | None = None
+    reads: int = 0
+    waits: list[float] = field(default_factory=list)
+    closed: bool = False
+    hanging: threading.Event | None = None
+    happened: threading.Event = field(default_factory=threading.Event)
+    reading: threading.Event = field(default_factory=threading.Event)
+    own: tuple[Condition, ...] | None = None
+
+    @property
+    def conditions(self) -> Sequence[Condition]:
+        return tuple(self.seen) if self.own is None else self.own
+
+    def read(self) -> Seen:
+        self.reads += 1
+        self.reading.set()
+        if self.hanging:
+            self.hanging.wait(30)
+        if self.failing:
+            raise self.failing
+        return self.seen
+
+    def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        if not self.closed:
+            self.happened.wait(seconds)
+            self.happened.clear()
+
+    def happen(self) -> None:
+        self.happened.set()
+
+    def close(self) -> None:
+        self.closed = True
+        self.happened.set()

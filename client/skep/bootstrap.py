@@ -18,6 +18,7 @@ from typing import Any, Final
 import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from skep import sensing
 from skep.adapters import control_socket, machine, practice_mark, signing
 from skep.adapters.activity import choice
 from skep.adapters.catalogue import FileCatalogue
@@ -41,14 +42,17 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, manifest, precision
+from skep.core import control, manifest, precision, session
 from skep.core import fit as fit_check
 from skep.core import messages as m
+from skep.core.conditions import Conditions
 from skep.core.errors import BadInput, DoesNotFit, NotRunning
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
-from skep.core.model import Device, PowerCap, Project
+from skep.core.model import Device, PauseState, PowerCap, Project
 from skep.core.settings import Value
+from skep.core.snapshot import Snapshot
+from skep.core.timeline import KEPT
 from skep.engine import Engine
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 
@@ -89,6 +93,18 @@ def all_sensors(home: Home) -> Sequence[Sensor]:
     """Every sensor there is here, for one look at each."""
     wanted = str(settings(home).load()["compute.device"])
     return (*activity_sensors(), *machine_sensors(home, lambda _message: None, lambda: wanted))
+
+
+def live_sensors(home: Home, engine: Callable[[], Engine]) -> Sequence[Sensor]:
+    """Every sensor there is here, for the engine that is made with them, and not asked for before they are read."""
+
+    def post(message: m.Message) -> None:
+        engine().post(message)
+
+    def device() -> str:
+        return str(engine().snapshot.settings.get("compute.device", ""))
+
+    return (*activity_sensors(), *machine_sensors(home, post, device))
 
 
 def own_roots(home: Home) -> Iterable[int]:
@@ -213,6 +229,18 @@ def sign(home: Home, path: Path, chosen: str | None) -> Path:
     return signing.sign_with(path, private, chosen or "the key kept here")
 
 
+def look(home: Home) -> Snapshot:
+    """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
+    home.create()
+    values, (paused, until) = settings(home).load(), PauseFile(home.pause_file).load()
+    conditions = Conditions(graphical=is_graphical()).with_seen(sensing.look(all_sensors(home), clock()))
+    with ledger(home) as kept:
+        reactions = kept.reactions(KEPT)
+    pause = PauseState(until) if paused else None
+    now, zone = clock().wall(), clock().zone()
+    return session.initial(values, pause, now, zone=zone, conditions=conditions, reactions=reactions)
+
+
 @contextmanager
 def ledger(home: Home) -> Iterator[Ledger]:
     """The ledger for one look from the calling thread. Raises StorageError."""
@@ -266,6 +294,8 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         identity=identity(home),
         listen_host=host,
         invitations=kept_invitations(home),
+        sensors=live_sensors(home, lambda: engine),
+        graphical=is_graphical(),
     )
     with _power_capped(home, engine), serve(home, engine):
         yield Parts(engine, SystemClock())
@@ -312,7 +342,7 @@ def serve(home: Home, engine: Engine) -> Iterator[None]:
     """Let other terminals ask and command the engine meanwhile."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        said, commands = control.decide(request, engine.snapshot)
+        said, commands = control.decide(request, engine.snapshot, clock().wall(), clock().zone())
         for command in commands:
             engine.post(command)
         return said

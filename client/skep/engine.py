@@ -17,7 +17,7 @@ import logging
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Final
@@ -25,13 +25,16 @@ from typing import Final
 from skep import ports
 from skep.core import launch, session
 from skep.core import messages as m
+from skep.core.conditions import Conditions
 from skep.core.errors import SkepError
 from skep.core.model import Contribution, ContributionState, PauseState, Problem, Project
 from skep.core.snapshot import Snapshot
+from skep.core.timeline import KEPT
+from skep.sensing import Sensing, unread
 
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
-TICK_SECONDS: Final = 0.25
+TICK_SECONDS: Final = 0.5
 ENDED_BEFORE: Final = "skep ended before the round"
 OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.")
 
@@ -54,15 +57,20 @@ class Engine:
         notify: Callable[[Problem], None] | None = None,
         listen_host: str = "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
         invitations: ports.Invitations | None = None,
+        sensors: Sequence[ports.Sensor] = (),
+        graphical: bool = False,
     ) -> None:
         """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` too.
 
-        Without `invitations` only open projects can be joined.
+        Without `invitations` only open projects can be joined. `graphical` says whether somebody can sit at a screen of
+        this computer. The sensors are read from `start` to the end.
         """
         self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
         self._identity, self._notify, self._listen_host = identity, notify, listen_host
         self._open_ledger = open_ledger
         self._invitations, self._invitation = invitations, ""
+        self._sensing = Sensing(sensors, self.post, clock)
+        self._unseen = Conditions(graphical=graphical).with_seen(unread(sensors))
         self._worker = make_worker(self.post)
         self._ledger: ports.Ledger
         self._inbox: queue.Queue[m.Message] = queue.Queue(maxsize=INBOX)
@@ -118,6 +126,7 @@ class Engine:
             return
         self._started.set_result(None)
         try:
+            self._sensing.start()
             while not self._ending:
                 self._turn()
         finally:
@@ -126,9 +135,17 @@ class Engine:
     def _open(self) -> None:
         paused, until = self._pauses.load()
         pause = PauseState(until) if paused else None
-        self._snapshot = session.initial(self._settings.load(), pause, self._clock.wall())
+        settings = self._settings.load()
         self._ledger = self._open_ledger()
         try:
+            self._snapshot = session.initial(
+                settings,
+                pause,
+                self._clock.wall(),
+                zone=self._clock.zone(),
+                conditions=self._unseen,
+                reactions=self._ledger.reactions(KEPT),
+            )
             self._lose_what_an_earlier_life_left()
         except BaseException:
             self._ledger.close()
@@ -159,6 +176,7 @@ class Engine:
 
     def _tick(self) -> None:
         self._ticked = self._clock.monotonic()
+        self._sensing.check()
         self._catch_up()
         self._handle(m.Tick())
 
@@ -169,7 +187,7 @@ class Engine:
 
     def _take(self, message: m.Message) -> None:
         try:
-            self._snapshot, effects = session.step(self._snapshot, message, self._clock.wall())
+            self._snapshot, effects = session.step(self._snapshot, message, self._clock.wall(), self._clock.zone())
         except Exception:
             log.exception("no step for %s", type(message).__name__)
             self._confess(message)
@@ -193,7 +211,7 @@ class Engine:
     def _close(self) -> None:
         self._ended.set()
         self._catch_up()
-        for part in (self._worker, self._shards, self._ledger):
+        for part in (self._sensing, self._worker, self._shards, self._ledger):
             try:
                 part.close()
             except Exception:
@@ -223,7 +241,7 @@ class Engine:
             case m.StopWorker():
                 self._worker.stop()
             case m.SetAllowance(allowance=allowance):
-                self._worker.tell(m.SetShare(allowance.share))
+                self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
             case m.FetchShard(shard=shard):
                 self._shards.fetch(shard, self.post)
             case m.Record(project_id=project_id, contribution=contribution):
@@ -239,6 +257,10 @@ class Engine:
                 self._settings.save(values)
             case m.SavePause(paused=paused, until=until):
                 self._pauses.save(paused=paused, until=until)
+            case m.RecordChange(change=change):
+                self._ledger.record_change(change)
+            case m.RecordReaction(reaction=reaction):
+                self._ledger.record_reaction(reaction)
             case m.Notify(problem=problem):
                 if self._notify:
                     self._notify(problem)

@@ -6,12 +6,24 @@ It must hold no behaviour. Every port has one contract test that runs on the rea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol
 
 from skep.core import messages
 from skep.core.conditions import Condition, Seen
-from skep.core.model import Contribution, Device, Evaluation, FileRef, Problem, Project, ShardRef, Totals
+from skep.core.model import (
+    Change,
+    Contribution,
+    Device,
+    Evaluation,
+    FileRef,
+    Problem,
+    Project,
+    Reaction,
+    ShardRef,
+    Totals,
+)
 
 Post = Callable[[messages.Message], None]
 """Hands a message to the engine's queue; may be called from any thread."""
@@ -23,6 +35,9 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds that only grow; for measuring."""
+
+    def zone(self) -> tzinfo:
+        """This computer's time zone as it is now, summer time included."""
 
 
 class Worker(Protocol):
@@ -66,6 +81,20 @@ class Ledger(Protocol):
 
     def projects(self) -> Sequence[str]:
         """Ids of the projects with at least one contribution."""
+
+    def record_change(self, change: Change) -> None:
+        """Add to the timeline."""
+
+    def changes(self, begin: float, end: float) -> Sequence[Change]:
+        """The timeline from `begin` until before `end` (wall clock seconds), oldest first.
+
+        The first is the one in force at `begin`, though older, where there is one.
+        """
+
+    def record_reaction(self, reaction: Reaction) -> None: ...
+
+    def reactions(self, most: int) -> Sequence[Reaction]:
+        """The last ones recorded, `most` of them at most, oldest first."""
 
     def close(self) -> None: ...
 

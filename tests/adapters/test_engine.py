@@ -16,6 +16,7 @@ from fakes import (
     FakeInvitations,
     FakeLedger,
     FakePauses,
+    FakeSensor,
     FakeSettings,
     FakeShards,
     FakeWorker,
@@ -25,8 +26,18 @@ from fakes import (
     make_project,
 )
 from skep.core import messages as m
+from skep.core.conditions import Condition, answered
 from skep.core.errors import InvitationError, SettingsError, SkepError, StorageError
-from skep.core.model import Contribution, ContributionState, Evaluation, PauseState, Phase, Problem, Tally
+from skep.core.model import (
+    Contribution,
+    ContributionState,
+    Evaluation,
+    PauseState,
+    Phase,
+    Problem,
+    Reaction,
+    Tally,
+)
 from skep.core.snapshot import Snapshot
 from skep.engine import INBOX, OUR_OWN, Engine
 from skep.ports import Post
@@ -46,6 +57,7 @@ class House:
     settings: FakeSettings = field(default_factory=FakeSettings)
     pauses: FakePauses = field(default_factory=FakePauses)
     invitations: FakeInvitations = field(default_factory=FakeInvitations)
+    sensors: tuple[FakeSensor, ...] = ()
     on_start: tuple[m.Message, ...] = (make_joined(),)
     told: list[tuple[m.Message, Snapshot]] = field(default_factory=list)
     notified: list[Problem] = field(default_factory=list)
@@ -63,6 +75,8 @@ class House:
             identity=FakeIdentity(),
             notify=self.notified.append,
             invitations=self.invitations,
+            sensors=self.sensors,
+            graphical=bool(self.sensors),
         )
         self.engine.observe(self.observe)
 
@@ -93,6 +107,7 @@ class House:
 
     def train(self) -> None:
         self.engine.start()
+        self.wait(lambda: self.engine.snapshot.allowance.share == 1.0)  # the sensors have answered
         self.engine.post(m.Join(PROJECT))
         self.wait_phase(Phase.TRAINING)
 
@@ -237,6 +252,64 @@ def test_leave_then_join_another_project_ignores_the_late_index(house: House):
     assert not house.worker.starts
     house.shards.held[1]()
     house.wait(lambda: house.worker.starts)
+
+
+# --- sensors
+
+
+def test_what_the_sensors_see_reaches_the_worker_and_the_timeline(make_house: Callable[..., House]):
+    sensor = FakeSensor({Condition.INPUT: answered(9999.0)})
+    house = make_house(sensors=(sensor,))
+    house.train()
+    sensor.seen = {Condition.INPUT: answered(0.0)}
+    sensor.happen()
+    house.wait(lambda: m.SetShare(0.2, present=True) in house.worker.told)
+    house.engine.post(m.WorkerPaused(0.2, 0.01))
+    house.wait(lambda: house.ledger.reacted)
+    assert [change.rule for change in house.ledger.timeline][-1] == "input"
+    assert house.ledger.reacted[0].rule == "input"
+
+
+def test_until_the_sensors_answered_somebody_may_be_there(make_house: Callable[..., House]):
+    gate = threading.Event()
+    house = make_house(sensors=(FakeSensor({Condition.INPUT: answered(9999.0)}, hanging=gate),))
+    house.engine.start()
+    assert house.engine.snapshot.allowance.share == 0.2
+    gate.set()
+    house.wait(lambda: house.engine.snapshot.allowance.share == 1.0)
+
+
+def test_a_sensor_that_hangs_while_it_runs_caps_the_share(make_house: Callable[..., House]):
+    gate = threading.Event()
+    sensor = FakeSensor({Condition.INPUT: answered(9999.0)})
+    house = make_house(sensors=(sensor,))
+    house.train()
+    sensor.hanging = gate
+    reads = sensor.reads
+    sensor.happen()
+    house.wait(lambda: sensor.reads > reads)
+    house.clock.advance(5)
+    house.wait(lambda: house.engine.snapshot.allowance.share == 0.2)
+    assert "until it answers again" in house.engine.snapshot.allowance.reason
+    gate.set()
+    house.wait(lambda: house.engine.snapshot.conditions.input.value is not None)
+
+
+def test_the_sensors_end_with_the_engine(make_house: Callable[..., House]):
+    sensor = FakeSensor({Condition.INPUT: answered(9999.0)})
+    house = make_house(sensors=(sensor,))
+    house.engine.start()
+    house.wait(lambda: sensor.reads)
+    house.quit()
+    assert sensor.closed
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("sensor")]
+
+
+def test_reactions_are_kept_from_the_last_time(make_house: Callable[..., House]):
+    house = make_house()
+    house.ledger.reacted = [Reaction(float(number), "input", 0.2, 0.1) for number in range(30)]
+    house.engine.start()
+    assert [each.at for each in house.engine.snapshot.reactions] == [float(number) for number in range(10, 30)]
 
 
 # --- failures

@@ -14,7 +14,7 @@ import pytest
 from fakes import FakeClock
 from skep.adapters.ledger_sqlite import MIGRATIONS, SqliteLedger, _storage_error
 from skep.core.errors import StorageError
-from skep.core.model import Contribution, ContributionState, Evaluation
+from skep.core.model import Change, Contribution, ContributionState, Evaluation
 
 PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
 
@@ -213,6 +213,21 @@ def test_a_ledger_of_a_later_version_is_refused(ledger, path):
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(StorageError, match="written by a later version of skep"):
         ledger.totals()
+
+
+def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger, path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("skep.adapters.ledger_sqlite.MIGRATIONS", MIGRATIONS[:1])
+        old = SqliteLedger(path)
+        old.record("p", Contribution("a", 1, 10, ContributionState.CONFIRMED, peers=2))
+        old.save_position("p", 77)
+        old.close()
+    change = Change(5.0, "p", 0.0, "battery", "On battery.")
+    ledger.record_change(change)
+    assert list(ledger.changes(0.0, 10.0)) == [change]
+    assert list(ledger.contributions("p")) == [Contribution("a", 1, 10, ContributionState.CONFIRMED, peers=2)]
+    assert ledger.position("p") == 77
+    assert ledger._opened.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
 
 
 def test_a_failed_migration_leaves_an_empty_file(ledger, path, monkeypatch):

@@ -4,7 +4,16 @@ import math
 
 import pytest
 
-from skep.core.model import Contribution, ContributionState, Evaluation, Tally, Totals
+from skep.core.model import (
+    Change,
+    Contribution,
+    ContributionState,
+    Evaluation,
+    GpuMemory,
+    Reaction,
+    Tally,
+    Totals,
+)
 
 PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
 
@@ -21,6 +30,7 @@ class LedgerContract:
         assert list(ledger.evaluations("p")) == []
         assert ledger.totals() == ledger.totals("p") == Totals()
         assert ledger.position("p") == 0
+        assert list(ledger.changes(0.0, 1e12)) == list(ledger.reactions(20)) == []
 
     def test_a_contribution_comes_back_as_it_was(self, ledger):
         told = contribution(state=LOST, epoch=7, samples=96, reason="“no other peer”", peers=3)
@@ -100,3 +110,33 @@ class LedgerContract:
         ledger.record(strange, contribution(strange, LOST, reason=strange))
         assert list(ledger.projects()) == [strange]
         assert list(ledger.contributions(strange)) == [contribution(strange, LOST, reason=strange)]
+
+    def test_changes_come_back_as_they_were_in_their_order(self, ledger):
+        told = [change(10.0, "away"), change(20.0, "battery", share=0.0), change(20.0, "metered", share=0.0)]
+        for each in told:
+            ledger.record_change(each)
+        assert list(ledger.changes(0.0, 100.0)) == told
+
+    def test_a_change_may_have_no_network_and_no_gpu_memory(self, ledger):
+        told = change(10.0, "metered", memory=GpuMemory.RELEASE, network=False)
+        ledger.record_change(told)
+        assert list(ledger.changes(0.0, 100.0)) == [told]
+
+    def test_a_span_of_the_timeline_begins_with_what_was_in_force(self, ledger):
+        for at in (10.0, 20.0, 30.0, 40.0):
+            ledger.record_change(change(at))
+        assert [each.at for each in ledger.changes(25.0, 40.0)] == [20.0, 30.0]
+        assert [each.at for each in ledger.changes(30.0, 40.0)] == [20.0, 30.0]
+        assert [each.at for each in ledger.changes(50.0, 60.0)] == [40.0]
+        assert [each.at for each in ledger.changes(0.0, 10.0)] == []
+
+    def test_the_last_reactions_come_oldest_first(self, ledger):
+        for number in range(5):
+            ledger.record_reaction(Reaction(float(number), "input", 0.2, 0.25))
+        assert [each.at for each in ledger.reactions(3)] == [2.0, 3.0, 4.0]
+        assert ledger.reactions(99)[0] == Reaction(0.0, "input", 0.2, 0.25)
+        assert list(ledger.reactions(0)) == []
+
+
+def change(at, rule="away", share=1.0, *, memory=GpuMemory.KEEP, network=True):
+    return Change(at, "p", share, rule, "Training at full share.", memory, network)

@@ -32,7 +32,7 @@ HOPELESS = m.WorkerFailed(Problem("The model is too big."), retry=False)
 
 
 class Course:
-    """A snapshot on its way; `effects` are those of the last message."""
+    """A snapshot on its way; `effects` are those of the last message, without the entries of the timeline."""
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self.snapshot = snapshot or Snapshot()
@@ -42,7 +42,8 @@ class Course:
     def see(self, *messages: m.Message, after: float = 0.0) -> Course:
         self.now += after
         for message in messages:
-            self.snapshot, self.effects = step(self.snapshot, message, self.now)
+            self.snapshot, effects = step(self.snapshot, message, self.now)
+            self.effects = tuple(effect for effect in effects if not isinstance(effect, m.RecordChange))
         return self
 
     @property
@@ -135,15 +136,11 @@ def test_what_came_of_the_power_cap_is_on_show_and_outlasts_a_join():
     assert course.see(m.PowerCapSeen(None)).snapshot.power_cap is None
 
 
-def test_sleep_takes_nothing_from_the_ledger_nor_from_the_stay(training: Course):
-    training.see(m.ContributionPending("c1", 3, 16))
-    before = training.snapshot
-    training.see(m.AboutToSleep())
-    assert (training.snapshot, training.effects) == (before, ())
-    training.see(m.Slept(600.0))
-    assert (training.snapshot, training.effects) == (before, ())
-    training.see(m.ContributionConfirmed("c1", 3, 16, peers=2))
-    assert training.snapshot.totals.confirmed == Tally(1, 16)
+def test_a_reading_that_cannot_be_counts_as_silence_and_somebody_may_be_there(training: Course):
+    training.see(m.ConditionsSeen({Condition.INPUT: answered(-5.0)}))
+    assert training.snapshot.conditions.input.value is None
+    assert (training.snapshot.allowance.share, training.snapshot.allowance.present) == (0.2, True)
+    assert training.effects == (m.SetAllowance(training.snapshot.allowance),)
 
 
 def test_joining_while_leaving_says_to_wait(training: Course):

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from fakes import make_index, make_joined, make_progress, make_project
 from skep.core import messages as m
+from skep.core.conditions import Condition, answered
 from skep.core.model import (
     Contribution,
     ContributionState,
@@ -148,6 +149,10 @@ class Shell(RuleBasedStateMachine):
         until = self.snapshot.leaving_until
         assert until is None or self.now < until <= self.now + 60, "a wait for the round longer than it was said"
 
+    @rule(condition=st.sampled_from([Condition.METERED, Condition.BATTERY]), holds=st.booleans())
+    def conditions(self, condition: Condition, *, holds: bool) -> None:
+        self.give(m.ConditionsSeen({condition: answered(holds)}))
+
     @rule(arrives=st.booleans(), which=st.integers(0, 5))
     def index(self, *, arrives: bool, which: int) -> None:
         if self.fetching:
@@ -218,13 +223,23 @@ class Shell(RuleBasedStateMachine):
 
     @invariant()
     def the_phase_agrees_with_the_share(self) -> None:
+        worker = self.snapshot.worker
         if self.snapshot.phase in (Phase.TRAINING, Phase.PAUSED):
-            assert (self.snapshot.phase is Phase.PAUSED) == (self.snapshot.allowance.share == 0.0)
+            away = worker is None or worker.departing
+            assert (self.snapshot.phase is Phase.PAUSED) == (self.snapshot.allowance.share == 0.0 or away)
+
+    @invariant()
+    def without_a_network_the_worker_goes_and_none_comes(self) -> None:
+        worker = self.snapshot.worker
+        if not self.snapshot.allowance.network and worker is not None and self.snapshot.phase is not Phase.LEAVING:
+            assert worker.departing or worker.failed
+        if self.snapshot.phase is Phase.PAUSED and worker is None:
+            assert not self.snapshot.allowance.network, "nothing keeps a worker from starting"
 
     @invariant()
     def the_snapshot_knows_whether_a_worker_runs(self) -> None:
         assert (self.snapshot.worker is not None) == self.running
-        with_worker = (Phase.TRAINING, Phase.PAUSED, Phase.LEAVING)
+        with_worker = (Phase.TRAINING, Phase.LEAVING)
         without = (Phase.IDLE, Phase.RECOVERING)
         assert self.running or self.snapshot.phase not in with_worker
         assert not self.running or self.snapshot.phase not in without

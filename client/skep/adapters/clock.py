@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta, tzinfo
+
+
+class LocalZone(tzinfo):
+    """This computer's time zone, asked anew each time, so that a change of the system's setting is followed."""
+
+    def utcoffset(self, moment: datetime | None) -> timedelta | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
+
+    def dst(self, _moment: datetime | None) -> None:
+        """Not told; the offset has it in it."""
+
+    def tzname(self, moment: datetime | None) -> str | None:
+        return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
+
+    def fromutc(self, moment: datetime) -> datetime:
+        there = moment.replace(tzinfo=UTC).astimezone()
+        clock = there.replace(tzinfo=None)
+        # the second time that the clock shows this hour, when summer time ends
+        again = clock.replace(fold=0).astimezone().utcoffset() != there.utcoffset()
+        return clock.replace(tzinfo=self, fold=int(again))
 
 
 class SystemClock:
     """Implements ports.Clock."""
+
+    def __init__(self) -> None:
+        self._zone = LocalZone()
 
     def wall(self) -> float:
         return time.time()
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+    def zone(self) -> tzinfo:
+        if hasattr(time, "tzset"):  # not on Windows, where it is not needed
+            time.tzset()
+        return self._zone

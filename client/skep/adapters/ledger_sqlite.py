@@ -16,7 +16,16 @@ from typing import Final
 
 from skep.adapters.clock import SystemClock
 from skep.core.errors import StorageError
-from skep.core.model import Contribution, ContributionState, Evaluation, Tally, Totals
+from skep.core.model import (
+    Change,
+    Contribution,
+    ContributionState,
+    Evaluation,
+    GpuMemory,
+    Reaction,
+    Tally,
+    Totals,
+)
 from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
@@ -71,6 +80,28 @@ MIGRATIONS: Final = (
 
     CREATE INDEX evaluations_of_project ON evaluations (project);
     """,
+    """
+    CREATE TABLE changes (
+        number INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        project TEXT NOT NULL,
+        share REAL NOT NULL,
+        rule TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        memory TEXT NOT NULL,
+        network INTEGER NOT NULL CHECK (network IN (0, 1))
+    ) STRICT;
+
+    CREATE INDEX changes_by_time ON changes (at);
+
+    CREATE TABLE reactions (
+        number INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        rule TEXT NOT NULL,
+        share REAL NOT NULL,
+        seconds REAL NOT NULL CHECK (seconds >= 0)
+    ) STRICT;
+    """,
 )
 """What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
 
@@ -96,6 +127,18 @@ _PENDING: Final = """
 """
 _TOTALS: Final = """
     SELECT state, count(*), sum(samples) FROM contributions WHERE (?1 IS NULL OR project = ?1) GROUP BY state
+"""
+_RECORD_CHANGE: Final = """
+    INSERT INTO changes (at, project, share, rule, reason, memory, network) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_CHANGES: Final = """
+    SELECT at, project, share, rule, reason, memory, network FROM changes
+    WHERE at < ?2 AND (at >= ?1 OR number = (SELECT number FROM changes WHERE at < ?1 ORDER BY at DESC, number DESC))
+    ORDER BY at, number
+"""
+_RECORD_REACTION: Final = "INSERT INTO reactions (at, rule, share, seconds) VALUES (?, ?, ?, ?)"
+_REACTIONS: Final = """
+    SELECT at, rule, share, seconds FROM (SELECT * FROM reactions ORDER BY number DESC LIMIT ?) ORDER BY number
 """
 
 
@@ -162,6 +205,25 @@ class SqliteLedger:
             rows = connection.execute("SELECT project FROM contributions GROUP BY project ORDER BY min(number)")
             return [project for (project,) in rows]
 
+    def record_change(self, change: Change) -> None:
+        told = (change.at, change.project, change.share, change.rule, change.reason, change.memory.value)
+        with self._connection() as connection:
+            connection.execute(_RECORD_CHANGE, (*told, int(change.network)))
+
+    def changes(self, begin: float, end: float) -> Sequence[Change]:
+        with self._connection() as connection:
+            rows = connection.execute(_CHANGES, (begin, end)).fetchall()
+        return [_change(row) for row in rows]
+
+    def record_reaction(self, reaction: Reaction) -> None:
+        told = (reaction.at, reaction.rule, reaction.share, reaction.seconds)
+        with self._connection() as connection:
+            connection.execute(_RECORD_REACTION, told)
+
+    def reactions(self, most: int) -> Sequence[Reaction]:
+        with self._connection() as connection:
+            return [Reaction(*row) for row in connection.execute(_REACTIONS, (most,))]
+
     def close(self) -> None:
         connection, self._opened = self._opened, None
         if connection is not None:
@@ -188,6 +250,11 @@ class SqliteLedger:
 def _contribution(row: tuple[str, int, int, str, str, int]) -> Contribution:
     contribution_id, epoch, samples, state, reason, peers = row
     return Contribution(contribution_id, epoch, samples, ContributionState(state), reason, peers)
+
+
+def _change(row: tuple[float, str, float, str, str, str, int]) -> Change:
+    at, project, share, rule, reason, memory, network = row
+    return Change(at, project, share, rule, reason, GpuMemory(memory), bool(network))
 
 
 def _open(path: Path) -> sqlite3.Connection:

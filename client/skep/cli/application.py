@@ -15,7 +15,7 @@ from typing import Final
 import skep
 from skep.adapters.logs import open_log
 from skep.adapters.paths import Home, default_home
-from skep.cli import demo, host, join, keys, machine, practice, projects, remote, sensors, settings, stats
+from skep.cli import demo, host, join, keys, machine, practice, projects, reasons, remote, sensors, settings, stats
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
 from skep.cli.terminal import Terminal
@@ -25,6 +25,7 @@ from skep.core.model import Problem
 _GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
     join.add,
     remote.add,
+    reasons.add,
     stats.add,
     settings.add,
     projects.add,

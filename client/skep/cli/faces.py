@@ -102,7 +102,7 @@ class PlainFace:
         self._said: Problem | None = None
         self._written: float | None = None
 
-    def told(self, event: dict[str, Any], snapshot: Snapshot, wall: float) -> None:
+    def told(self, event: dict[str, Any], snapshot: Snapshot, _wall: float) -> None:
         match event["event"]:
             case "stage" if event["name"] != self._stage:
                 self._stage = event["name"]
@@ -112,7 +112,7 @@ class PlainFace:
                 if event["client_mode"]:
                     self._terminal.write(f"This computer is {present.CLIENT}.")
             case "paused":
-                self._terminal.write(present.reason(snapshot, wall))
+                self._terminal.write(present.reason(snapshot))
             case "problem":
                 self._said = Problem(event["title"], event["hint"])
                 self._terminal.sentence(self._said)

@@ -7,6 +7,7 @@ from typing import Final
 
 from skep.cli import words
 from skep.cli.theme import Tone
+from skep.core import timeline
 from skep.core.model import Phase, Stage, StageProgress, SwarmProgress, Tally, Totals
 from skep.core.snapshot import Snapshot
 
@@ -47,6 +48,8 @@ def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
     blocks.append([(Span(sentence(snapshot, now), _tone(snapshot)),)])
     if snapshot.progress is not None:
         blocks.append(_figures(snapshot, snapshot.progress, width))
+    if snapshot.phase in (Phase.TRAINING, Phase.PAUSED) and rules(snapshot):
+        blocks.append(rules(snapshot))
     if snapshot.problem is not None:
         blocks.append(_problem(snapshot))
     return [line for block in blocks for line in ((Span(""),), *block)][1:]
@@ -106,18 +109,24 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.JOINING:
             return "Joining the swarm."
         case Phase.TRAINING | Phase.PAUSED:
-            return reason(snapshot, now)
+            return reason(snapshot)
         case Phase.RECOVERING:
             return f"Trying again{_in(snapshot.restart_at, now)}."
         case Phase.LEAVING:
             return leaving(snapshot, now)
 
 
-def reason(snapshot: Snapshot, now: float) -> str:
-    """Why the share is what it is; a pause with its end on this computer's clock."""
-    if snapshot.pause is not None and snapshot.pause.until is not None and snapshot.allowance.share <= 0:
-        return f"Paused until {words.clock_time(snapshot.pause.until, now)}."
+def reason(snapshot: Snapshot) -> str:
+    """Why the share is what it is."""
     return snapshot.allowance.reason
+
+
+def rules(snapshot: Snapshot) -> list[Line]:
+    """The other rules that hold, and how quickly giving back went; nothing where one rule holds alone."""
+    others = [each.allowance.reason for each in snapshot.holding[1:] if each.rule != "away"]
+    held = [_row("Also" if number == 0 else "", text) for number, text in enumerate(others)]
+    reacted = timeline.sentence(snapshot.reactions)
+    return [*held, *([_row("Give-back", reacted)] if reacted else [])]
 
 
 def leaving(snapshot: Snapshot, now: float) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
+from typing import Any, Final
 
 from skep import bootstrap
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
 from skep.core import settings as declared
+from skep.core.contradictions import contradictions
+from skep.core.hours import in_words
 from skep.core.settings import GROUPS, SETTINGS, Setting, Value
 
+SCHEDULE: Final = "when.schedule"
 _LATER = "Settings marked with * take effect with a later version."
 
 
@@ -29,7 +32,9 @@ def _list(context: Context, _arguments: argparse.Namespace) -> int:
     values = bootstrap.settings(context.home).load()
     body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
     rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
-    context.terminal.show(body, [table(("Setting", "Value", "What it does"), rows), "", _LATER])
+    remarks = contradictions(values)
+    lines: list[Any] = [table(("Setting", "Value", "What it does"), rows), "", _LATER, *remarks]
+    context.terminal.show(body | {"remarks": list(remarks)}, lines)
     return 0
 
 
@@ -52,6 +57,7 @@ def described(setting: Setting, value: Value) -> dict[str, Any]:
         "minimum": setting.minimum if math.isfinite(setting.minimum) else None,
         "maximum": setting.maximum if math.isfinite(setting.maximum) else None,
         "choices": list(setting.choices),
+        "words": in_words(str(value)) if setting.key == SCHEDULE else None,
         "effective": setting.effective,
     }
 
@@ -59,7 +65,10 @@ def described(setting: Setting, value: Value) -> dict[str, Any]:
 def _get(context: Context, arguments: argparse.Namespace) -> int:
     setting = declared.declared(arguments.key)
     value = bootstrap.settings(context.home).load()[setting.key]
-    context.terminal.show(described(setting, value), [declared.show(setting.key, value)])
+    lines = [declared.show(setting.key, value)]
+    if setting.key == SCHEDULE:
+        lines.append(in_words(str(value)))
+    context.terminal.show(described(setting, value), lines)
     return 0
 
 
@@ -67,7 +76,10 @@ def _set(context: Context, arguments: argparse.Namespace) -> int:
     value = declared.parse(arguments.key, arguments.value)
     bootstrap.change_settings(context.home, {arguments.key: value})
     sentence = f"{arguments.key} is {declared.show(arguments.key, value)} now."
-    context.terminal.show(described(SETTINGS[arguments.key], value), [sentence])
+    more = [in_words(str(value))] if arguments.key == SCHEDULE else []
+    remarks = contradictions(bootstrap.settings(context.home).load() | {arguments.key: value})
+    body = described(SETTINGS[arguments.key], value) | {"remarks": list(remarks)}
+    context.terminal.show(body, [sentence, *more, *remarks])
     if arguments.key == "heat.power_cap_watts" and value:
         _remark_on_power(context)
     return 0

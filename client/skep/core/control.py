@@ -9,22 +9,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from datetime import UTC, tzinfo
 from typing import Any, Final
 
+from skep.core import explain, timeline
 from skep.core import messages as m
 from skep.core import settings as declared
+from skep.core.conditions import Condition, Conditions, Reading, Source
+from skep.core.contradictions import contradictions
 from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.model import (
     Allowance,
+    Change,
     Evaluation,
     PauseState,
     Phase,
     Problem,
     Project,
+    Reaction,
     StageProgress,
     SwarmProgress,
     Totals,
 )
+from skep.core.policy import Holding
+from skep.core.rules import ALL
 from skep.core.snapshot import Snapshot
 from skep.core.wire import build
 
@@ -35,18 +43,20 @@ FARTHEST: Final = 1e11
 """Seconds since the epoch; a later end of a pause is no date any clock shows."""
 
 
-def decide(request: dict[str, Any], snapshot: Snapshot) -> Decision:
-    """The answer to `request`, and the commands the engine is to carry out."""
+def decide(request: dict[str, Any], snapshot: Snapshot, now: float = 0.0, zone: tzinfo = UTC) -> Decision:
+    """The answer to `request`, and the commands the engine is to carry out. `now` is wall clock seconds."""
     try:
-        return _decide(request, snapshot)
+        return _decide(request, snapshot, now, zone)
     except SkepError as error:
         return {"ok": False, "exit_code": error.exit_code} | asdict(error.problem), ()
 
 
-def _decide(request: dict[str, Any], snapshot: Snapshot) -> Decision:
+def _decide(request: dict[str, Any], snapshot: Snapshot, now: float, zone: tzinfo) -> Decision:
     match request.get("verb"):
         case "status":
             return {"ok": True, "status": status(snapshot)}, ()
+        case "explain":
+            return {"ok": True, "explanation": explain.explained(snapshot, request.get("if") or (), now, zone)}, ()
         case "pause":
             return {"ok": True}, (m.Pause(_until(request.get("until"))),)
         case "resume":
@@ -89,6 +99,12 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "stage": None if snapshot.stage is None else _stage(snapshot.stage),
         "allowance": asdict(snapshot.allowance),
         "paused": snapshot.allowance.share <= 0,
+        "holding": [_holding(each) for each in snapshot.holding],
+        "conditions": asdict(snapshot.conditions),
+        "reactions": [asdict(each) for each in snapshot.reactions],
+        "reaction": timeline.sentence(snapshot.reactions),
+        "remarks": list(contradictions(snapshot.settings)),
+        "change": None if snapshot.change is None else asdict(snapshot.change),
         "pause": None if snapshot.pause is None else asdict(snapshot.pause),
         "peer_id": snapshot.peer_id,
         "device": snapshot.device,
@@ -101,6 +117,11 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "leaving_until": snapshot.leaving_until,
     }
     return finite(body)  # type: ignore[no-any-return]
+
+
+def _holding(each: Holding) -> dict[str, Any]:
+    rule = ALL[each.rule]
+    return asdict(each) | {"label": rule.label, "setting": rule.setting}
 
 
 def _project(project: Project) -> dict[str, Any]:
@@ -128,6 +149,12 @@ def snapshot_of(body: dict[str, Any]) -> Snapshot:
         return Snapshot(
             phase=Phase(body["phase"]),
             allowance=build(Allowance, body["allowance"], "allowance"),
+            holding=tuple(
+                Holding(str(each["rule"]), build(Allowance, each["allowance"], "holding")) for each in body["holding"]
+            ),
+            conditions=conditions_of(body["conditions"]),
+            reactions=build(tuple[Reaction, ...], body["reactions"], "reactions"),
+            change=_optional(Change, body["change"]),
             pause=_optional(PauseState, body["pause"]),
             project=_optional(Project, body["project"], manifest=""),
             stage=_optional(StageProgress, _named(body["stage"])),
@@ -145,6 +172,17 @@ def snapshot_of(body: dict[str, Any]) -> Snapshot:
         raise NotRunning(
             "The running skep answered in a way this one does not understand.", "Both may be of different versions."
         ) from None
+
+
+def conditions_of(body: dict[str, Any]) -> Conditions:
+    """What `asdict` made of conditions. Raises KeyError, ValueError, TypeError."""
+    seen = {condition: _reading(body[condition.value]) for condition in Condition}
+    return Conditions(graphical=build(bool, body["graphical"], "graphical")).with_seen(seen)
+
+
+def _reading(body: dict[str, Any]) -> Reading[Any]:
+    value = build(bool | float | None, body["value"], "value")
+    return Reading(value, Source(body["source"]), str(body["note"]))
 
 
 def _optional(kind: type[Any], body: Any, **more: Any) -> Any:

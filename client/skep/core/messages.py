@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from skep.core.conditions import Seen
 from skep.core.model import (
     Allowance,
+    Change,
     Contribution,
     Evaluation,
     FileRef,
@@ -18,6 +19,7 @@ from skep.core.model import (
     PowerCap,
     Problem,
     Project,
+    Reaction,
     ShardIndex,
     ShardRef,
     Stage,
@@ -76,9 +78,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class ConditionsSeen:
-    """A sensor looked; readings that are not among `seen` stand."""
+    """A sensor looked, at the moment `at` (wall clock seconds); readings that are not among `seen` stand."""
 
     seen: Seen
+    at: float | None = None
 
 
 @dataclass(frozen=True)
@@ -429,6 +432,18 @@ class SavePause:
 
 
 @dataclass(frozen=True)
+class RecordChange:
+    """Write a change of the allowance to the timeline."""
+
+    change: Change
+
+
+@dataclass(frozen=True)
+class RecordReaction:
+    reaction: Reaction
+
+
+@dataclass(frozen=True)
 class Notify:
     """Tell the user once about a problem."""
 
@@ -453,6 +468,8 @@ Effect = (
     | SaveEvaluation
     | SaveSettings
     | SavePause
+    | RecordChange
+    | RecordReaction
     | Notify
     | EndEngine
 )

@@ -118,6 +118,35 @@ class Allowance:
 
 
 @dataclass(frozen=True)
+class Change:
+    """The allowance as it was from a moment on; `at` is wall clock seconds.
+
+    `project` is the id of the project that this computer was in, "" from when it was in none.
+    """
+
+    at: float
+    project: str
+    share: float
+    rule: str
+    reason: str
+    memory: GpuMemory = GpuMemory.KEEP
+    network: bool = True
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """How long giving back took: from what called for it (an input, say) to the worker's word that it obeys.
+
+    `at` is wall clock seconds of that word, `share` what was given back to.
+    """
+
+    at: float
+    rule: str
+    share: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class PauseState:
     """The person's own pause; `until` is wall clock seconds, or None: until Resume."""
 

@@ -1,36 +1,22 @@
-"""What the worker may use now, and the sentence that says why: named rules as data, the lowest ceiling wins.
+"""What the worker may use now, and the sentence that says why: of all rules that hold, the lowest ceiling wins.
 
 Pure; time comes in as an argument. It must not know how a share is enforced (the worker) nor who shows the sentence.
+`decide` and `holding` answer for one moment, as if whatever is seen had lasted; how a share goes down and up over time
+is `grades`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from typing import Final
 
-from skep.core.model import Allowance, PauseState
+from skep.core.conditions import Conditions
+from skep.core.model import Allowance, GpuMemory, PauseState
+from skep.core.rules import RULES, Facts, Settings
 
-Settings = Mapping[str, bool | int | float | str]
-
-FULL: Final = 1.0
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the rules look at. `now` is wall clock seconds."""
-
-    pause: PauseState | None
-    settings: Settings
-    now: float
-
-
-@dataclass(frozen=True)
-class Rule:
-    """`propose` gives a ceiling with its sentence while the rule holds, else None."""
-
-    name: str
-    propose: Callable[[Facts], Allowance | None]
+_STRICTNESS: Final = (GpuMemory.KEEP, GpuMemory.SHRINK, GpuMemory.RELEASE)
 
 
 @dataclass(frozen=True)
@@ -41,44 +27,47 @@ class Holding:
     allowance: Allowance
 
 
-def decide(pause: PauseState | None, settings: Settings, now: float) -> Allowance:
-    """What is granted now: the proposal of the rule that wins."""
-    return holding(Facts(pause, settings, now))[0].allowance
+def decide(
+    conditions: Conditions,
+    settings: Settings,
+    now: float,
+    *,
+    zone: tzinfo = UTC,
+    pause: PauseState | None = None,
+    on_processor: bool = False,
+) -> Allowance:
+    """What is granted under these conditions, once they have lasted. `now` is wall clock seconds."""
+    facts = Facts(conditions, settings, now, zone, pause, on_processor=on_processor)
+    return combined(holding(facts))
 
 
 def holding(facts: Facts) -> tuple[Holding, ...]:
-    """Every rule that holds, the winner first; of equal ceilings the one listed first in RULES wins."""
+    """Every rule that holds, the winner first."""
     proposals = ((rule.name, rule.propose(facts)) for rule in RULES)
-    held = (Holding(name, allowance) for name, allowance in proposals if allowance is not None)
-    return tuple(sorted(held, key=lambda each: each.allowance.share))
+    return ranked(Holding(name, proposal) for name, proposal in proposals if proposal is not None)
 
 
-def is_over(pause: PauseState, now: float) -> bool:
-    """Whether a pause with an end has reached it."""
-    return pause.until is not None and not now < pause.until
+def ranked(held: Iterable[Holding]) -> tuple[Holding, ...]:
+    """The lowest ceiling first; of equal ones that which comes first already, as in RULES."""
+    return tuple(sorted((_named(each) for each in held), key=lambda each: each.allowance.share))
 
 
-def _paused(facts: Facts) -> Allowance | None:
-    if facts.pause is None or is_over(facts.pause, facts.now):
-        return None
-    if facts.pause.until is None:
-        return Allowance(0.0, "Paused until you resume.")
-    return Allowance(0.0, "Paused for a while.", until=facts.pause.until)
+def _named(each: Holding) -> Holding:
+    if each.allowance.rule == each.rule:
+        return each
+    return Holding(each.rule, replace(each.allowance, rule=each.rule))
 
 
-def _away(facts: Facts) -> Allowance:
-    share = _share(facts.settings, "compute.share_away")
-    return Allowance(share, "Training at full share." if share == FULL else f"Training at {share:.0%} share.")
+def combined(held: tuple[Holding, ...]) -> Allowance:
+    """The winner's share and sentence, with the strictest that any rule says of memory, network and presence."""
+    said = [each.allowance for each in held]
+    return replace(
+        said[0],
+        present=any(each.present for each in said),
+        memory=strictest(each.memory for each in said),
+        network=all(each.network for each in said),
+    )
 
 
-def _share(settings: Settings, key: str) -> float:
-    """A setting as a share 0..1. Full where it is not set, as its declared default is."""
-    value = settings.get(key, FULL)
-    return min(FULL, max(0.0, float(value))) if isinstance(value, int | float) else FULL
-
-
-RULES: Final = (
-    Rule("paused", _paused),
-    Rule("away", _away),
-)
-"""In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""
+def strictest(levels: Iterable[GpuMemory]) -> GpuMemory:
+    return max(levels, key=_STRICTNESS.index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from skep.core import aside
 from skep.core import messages as m
 from skep.core.contribution import note
 from skep.core.model import (
@@ -37,7 +38,6 @@ Report = (
     | m.WorkerJoined
     | m.WorkerProgress
     | m.WorkerEvaluated
-    | m.WorkerPaused
     | m.ContributionPending
     | m.ContributionConfirmed
     | m.ContributionLost
@@ -75,7 +75,7 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
             return _failed(snapshot, worker, message)
         case m.WorkerExited(code=code):
             return _exited(snapshot, worker, code, now)
-        case m.WorkerPaused() | m.ShardProgress():
+        case m.ShardProgress():
             return snapshot, ()  # for front ends only
 
 
@@ -202,6 +202,8 @@ def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArriv
 def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> Step:
     if snapshot.phase is Phase.LEAVING:
         return leave(snapshot)
+    if worker.departing:
+        return aside.depart(snapshot, worker)
     failed = replace(snapshot, worker=replace(worker, failed=True))
     told, notifying = trouble(failed, message.problem)
     if message.retry:
@@ -219,6 +221,8 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Ste
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
         return after, (losing, *effects)
+    if worker.departing:
+        return aside.gone(snapshot), (replace(losing, reason=LEFT),)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
     after, effects = _recovering(told, now) if told.joined else become_idle(told)
     return after, (losing, *notifying, *effects)

@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from skep.core.hours import FORM, FULL_WEEK, PATTERN
+
 Value = bool | int | float | str
 
 
@@ -100,6 +102,7 @@ _DECLARED: Final = (
         minimum=0.0,
         maximum=1.0,
         zero="pause",
+        effective=True,
     ),
     Setting(
         "compute.idle_minutes",
@@ -110,6 +113,7 @@ _DECLARED: Final = (
         unit="min",
         minimum=0.5,
         maximum=60,
+        effective=True,
     ),
     Setting(
         "compute.threads",
@@ -131,6 +135,7 @@ _DECLARED: Final = (
         unit="s",
         minimum=0,
         maximum=120,
+        effective=True,
     ),
     Setting(
         "memory.leave_gpu_gb",
@@ -181,6 +186,7 @@ _DECLARED: Final = (
         unit="°C",
         minimum=50,
         maximum=95,
+        effective=True,
     ),
     Setting(
         "heat.power_cap_watts",
@@ -200,15 +206,41 @@ _DECLARED: Final = (
         "Stop computing while this computer runs on its battery.",
         Kind.YES_NO,
         default=True,
+        effective=True,
     ),
     Setting(
         "when.schedule",
         "Schedule",
-        "The hours of the week in which skep may compute.",
+        "The hours of the week in which skep computes fully, gently or not at all; the last one that fits an hour counts.",
         Kind.TEXT,
-        "full",
-        pattern=r"full",
-        form="full, which means all hours",
+        FULL_WEEK,
+        pattern=PATTERN,
+        form=FORM,
+        effective=True,
+    ),
+    Setting(
+        "when.gentle_away",
+        "Share in gentle hours while away",
+        "The most that is computed in gentle hours of the schedule while nobody uses this computer.",
+        Kind.PERCENT,
+        0.0,
+        unit="%",
+        minimum=0.05,
+        maximum=1.0,
+        zero="as while using",
+        effective=True,
+    ),
+    Setting(
+        "when.gentle_using",
+        "Share in gentle hours while you use this computer",
+        "The most that is computed in gentle hours of the schedule while somebody uses this computer.",
+        Kind.PERCENT,
+        0.0,
+        unit="%",
+        minimum=0.05,
+        maximum=1.0,
+        zero="as while using",
+        effective=True,
     ),
     Setting(
         "when.full_screen_pause",
@@ -216,6 +248,15 @@ _DECLARED: Final = (
         "Stop computing while another program fills the screen.",
         Kind.YES_NO,
         default=True,
+        effective=True,
+    ),
+    Setting(
+        "when.call_pause",
+        "Pause for calls and films",
+        "Stop computing while another program keeps the screen on, as a call or a film does.",
+        Kind.YES_NO,
+        default=True,
+        effective=True,
     ),
     Setting(
         "when.busy_gpu_pause",
@@ -223,6 +264,29 @@ _DECLARED: Final = (
         "Stop computing while another program uses the GPU.",
         Kind.YES_NO,
         default=True,
+        effective=True,
+    ),
+    Setting(
+        "when.calm_seconds",
+        "Calm time",
+        "How long other programs must have been quiet before computing goes on.",
+        Kind.NUMBER,
+        15.0,
+        unit="s",
+        minimum=1,
+        maximum=600,
+        effective=True,
+    ),
+    Setting(
+        "when.mains_calm_seconds",
+        "Calm time of mains and network",
+        "How long this computer must have been on mains, or off a metered connection, before computing goes on.",
+        Kind.NUMBER,
+        5.0,
+        unit="s",
+        minimum=1,
+        maximum=600,
+        effective=True,
     ),
     Setting(
         "network.metered_pause",
@@ -230,6 +294,7 @@ _DECLARED: Final = (
         "Leave the swarm while the connection is metered.",
         Kind.YES_NO,
         default=True,
+        effective=True,
     ),
     Setting(
         "network.port",

@@ -6,19 +6,23 @@ from dataclasses import dataclass, field
 
 from skep.core.conditions import Conditions
 from skep.core.contribution import Account
+from skep.core.grades import Grades
 from skep.core.model import (
     Allowance,
+    Change,
     Evaluation,
     PauseState,
     Phase,
     PowerCap,
     Problem,
     Project,
+    Reaction,
     ShardIndex,
     StageProgress,
     SwarmProgress,
     Totals,
 )
+from skep.core.policy import Holding
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,19 @@ class WorkerRun:
     """It gave up with words of its own, and is about to exit."""
     wanted: frozenset[str] = frozenset()
     """Hashes of the shards it waits for."""
+    departing: bool = False
+    """It was told to leave the swarm and exit; another one starts when it may."""
+    departing_until: float | None = None
+    """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+
+
+@dataclass(frozen=True)
+class Falling:
+    """The share went down, and the worker's word about it is awaited; `since` is wall clock seconds."""
+
+    rule: str
+    share: float
+    since: float
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,15 @@ class Snapshot:
     conditions: Conditions = field(default_factory=Conditions)
     power_cap: PowerCap | None = None
     """The power limit skep has set on the card, or why it could not; None while it wants none."""
+    holding: tuple[Holding, ...] = field(default=(), compare=False)
+    """Every rule that holds now, the winner first."""
+    grades: Grades = field(default_factory=Grades, compare=False, repr=False)
+    """How the share moves over time; not for show."""
+    reactions: tuple[Reaction, ...] = ()
+    """How long giving back took the last times, the latest last."""
+    falling: Falling | None = None
+    change: Change | None = None
+    """The entry of the timeline that is in force."""
     project: Project | None = None
     """The project being joined, trained or left; None when idle."""
     last_project: Project | None = None

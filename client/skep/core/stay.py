@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from skep.core import messages as m
-from skep.core.model import Phase, Problem
+from skep.core.model import GpuMemory, Phase, Problem
 from skep.core.snapshot import Snapshot, WorkerRun
 
 Step = tuple[Snapshot, tuple[m.Effect, ...]]
@@ -39,8 +39,11 @@ def start_worker(snapshot: Snapshot) -> Step:
         port=int(settings.get("network.port", 0)),
         client_mode=str(settings.get("network.client_mode", "automatic")),
     )
-    joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None)
-    return joining, (starting,)
+    joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None, falling=None)
+    allowance = snapshot.allowance
+    ordinary = (allowance.present, allowance.memory) == (False, GpuMemory.KEEP)
+    # the start message says the share alone
+    return joining, (starting,) if ordinary else (starting, m.SetAllowance(allowance))
 
 
 def leave(snapshot: Snapshot) -> Step:
@@ -59,6 +62,9 @@ def leave_after_round(snapshot: Snapshot, now: float) -> Step:
     trains = snapshot.phase in (Phase.TRAINING, Phase.PAUSED)
     if not trains or snapshot.worker is None or snapshot.worker.failed:
         return leave(snapshot)
+    if snapshot.worker.departing:
+        until = snapshot.worker.departing_until
+        return leave(snapshot) if until is None else (replace(snapshot, phase=Phase.LEAVING, leaving_until=until), ())
     waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LONGEST_GOODBYE)
     return waiting, (m.TellWorker(m.FinishTraining()),)
 
@@ -83,5 +89,6 @@ def become_idle(snapshot: Snapshot) -> Step:
         worker=None,
         restart_at=None,
         leaving_until=None,
+        falling=None,
     )
     return idle, (m.EndEngine(),) if snapshot.quitting else ()

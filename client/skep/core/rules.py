@@ -1,0 +1,333 @@
+"""The rules of giving back, each a named predicate that proposes a ceiling and says its sentence. Pure.
+
+A rule looks at the facts of one moment only; how long something must last, and how long it must be over, stands beside
+it as data and is kept by `grades`. A source that does not exist switches its rule off; one that does not answer caps at
+the share granted while somebody uses this computer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
+from typing import Any, Final
+
+from skep.core import hours
+from skep.core.conditions import Condition, Conditions, Reading, Source
+from skep.core.hours import Grade
+from skep.core.model import Allowance, GpuMemory, PauseState
+from skep.core.settings_list import DEFAULTS
+
+Settings = Mapping[str, bool | int | float | str]
+
+FULL: Final = 1.0
+BUSY_GPU: Final = 0.15
+"""What other programs may use of the GPU before it counts as busy with them."""
+BUSY_PROCESSOR: Final = 0.60
+"""What other programs may use of all cores together before they count as needing the processor."""
+PROCESSOR: Final = "CPU"
+"""What the worker calls its device when it trains on the processor."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at. `now` is wall clock seconds; `zone` is where this computer is.
+
+    `idle_more` are seconds gone by since the input reading was taken. `heat` is the share that the heat loop allows, and
+    `gpu_memory` what is to be held of the GPU's memory so that other programs have enough; both loops are kept outside.
+    """
+
+    conditions: Conditions = field(default_factory=Conditions)
+    settings: Settings = field(default_factory=dict)
+    now: float = 0.0
+    zone: tzinfo = UTC
+    pause: PauseState | None = None
+    idle_more: float = 0.0
+    heat: float = FULL
+    gpu_memory: GpuMemory = GpuMemory.KEEP
+    on_processor: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`propose` gives a ceiling with its sentence while the rule holds, else None.
+
+    It counts once it has held for `onset` seconds, and until it has been over for what the setting `calm` says; `over`
+    is its sentence in between. `label` names it in lists; `setting` is the setting that rules it, `condition` the
+    reading that it needs, where there is one.
+    """
+
+    name: str
+    label: str
+    propose: Callable[[Facts], Allowance | None]
+    setting: str = ""
+    condition: Condition | None = None
+    onset: float = 0.0
+    calm: str = ""
+    over: str = ""
+
+
+def percent(share: float) -> str:
+    """0.2 -> "20 %"."""
+    return f"{share * 100:.0f} %"
+
+
+def share_of(settings: Settings, key: str) -> float:
+    """A setting as a share 0..1, its default where it is none; what is no number grants nothing."""
+    value = settings.get(key, DEFAULTS[key])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        value = DEFAULTS[key]
+    return min(FULL, max(0.0, float(value)))
+
+
+def number_of(settings: Settings, key: str) -> float:
+    """A setting as a number, its default where it is none."""
+    value = settings.get(key, DEFAULTS[key])
+    return float(value) if isinstance(value, int | float) else float(DEFAULTS[key])
+
+
+def using(settings: Settings) -> float:
+    """The share while somebody uses this computer, which the share while away bounds."""
+    return min(share_of(settings, "compute.share_using"), share_of(settings, "compute.share_away"))
+
+
+def is_over(pause: PauseState, now: float) -> bool:
+    """Whether a pause with an end has reached it."""
+    return pause.until is not None and not now < pause.until
+
+
+def reading_of(conditions: Conditions, condition: Condition) -> Reading[Any]:
+    reading: Reading[Any] = getattr(conditions, condition.value)
+    return reading
+
+
+def is_on(settings: Settings, key: str) -> bool:
+    return bool(settings.get(key, DEFAULTS[key]))
+
+
+# --- the person's own word, and the clock
+
+
+def _paused(facts: Facts) -> Allowance | None:
+    pause = facts.pause
+    if pause is None or is_over(pause, facts.now):
+        return None
+    if pause.until is None:
+        return Allowance(0.0, "Paused until you resume.")
+    until = hours.clock_time(pause.until, facts.now, facts.zone)
+    return Allowance(0.0, f"Paused until {until}.", until=pause.until)
+
+
+def _schedule(facts: Facts) -> Allowance | None:
+    grid = hours.grid(str(facts.settings.get("when.schedule", hours.FULL_WEEK)))
+    match hours.at(grid, hours.local(facts.now, facts.zone)):
+        case Grade.FULL:
+            return None
+        case Grade.GENTLE:
+            return _gentle(facts, hours.next_change(grid, facts.now, facts.zone, frozenset({Grade.FULL, Grade.OFF})))
+        case Grade.OFF:
+            until = hours.next_change(grid, facts.now, facts.zone, frozenset({Grade.FULL, Grade.GENTLE}))
+            back = f", back at {hours.clock_time(until, facts.now, facts.zone)}" if until else ""
+            return Allowance(0.0, f"Outside your hours{back}.", until=until)
+
+
+def _gentle(facts: Facts, until: float | None) -> Allowance:
+    own = share_of(facts.settings, "when.gentle_using" if is_used(facts) else "when.gentle_away")
+    share = own or using(facts.settings)
+    said = f" until {hours.clock_time(until, facts.now, facts.zone)}" if until else ""
+    return Allowance(share, f"Your gentle hours: {_limit(share, said)}.", until=until)
+
+
+def _limit(share: float, until: str = "") -> str:
+    return f"{percent(share)}{until}" if share else f"paused{until}"
+
+
+# --- what the machine is doing
+
+
+def _silent(facts: Facts, reading: Reading[Any]) -> Allowance:
+    share = using(facts.settings)
+    note = reading.note.strip() or "A source of readings does not answer."
+    granted = percent(share) if share else "Paused"
+    return Allowance(share, f"{note} {granted} until it answers again.")
+
+
+def _when(
+    condition: Condition, share: float, sentence: str, *, network: bool = True
+) -> Callable[[Facts], Allowance | None]:
+    """The proposal of a rule that holds while a yes-or-no reading says yes."""
+
+    def propose(facts: Facts) -> Allowance | None:
+        reading = reading_of(facts.conditions, condition)
+        if reading.source is Source.SILENT:
+            return _silent(facts, reading)
+        return Allowance(share, sentence, network=network) if reading.value else None
+
+    return propose
+
+
+def _unless_off(key: str, propose: Callable[[Facts], Allowance | None]) -> Callable[[Facts], Allowance | None]:
+    return lambda facts: propose(facts) if is_on(facts.settings, key) else None
+
+
+def _busy_gpu(facts: Facts) -> Allowance | None:
+    reading = facts.conditions.gpu_use
+    if facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    busy = reading.value is not None and reading.value > BUSY_GPU
+    return Allowance(0.0, "Another program is using the GPU.") if busy else None
+
+
+def _busy_processor(facts: Facts) -> Allowance | None:
+    reading = facts.conditions.processor_use
+    if not facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    busy = reading.value is not None and reading.value > BUSY_PROCESSOR
+    return Allowance(using(facts.settings), "Other programs need the processor.") if busy else None
+
+
+# --- the person
+
+
+def idle_seconds(facts: Facts) -> float | None:
+    """Since the last input, as of now; None where it is not known."""
+    read = facts.conditions.input.value
+    return None if read is None else read + facts.idle_more
+
+
+def is_used(facts: Facts) -> bool:
+    """Whether somebody uses this computer, or may: a screen whose last use cannot be told counts as in use."""
+    conditions, idle = facts.conditions, idle_seconds(facts)
+    if conditions.locked.value:
+        return False
+    if idle is None:
+        return conditions.graphical or conditions.input.source is Source.SILENT
+    return idle < number_of(facts.settings, "compute.idle_minutes") * 60
+
+
+def _input(facts: Facts) -> Allowance | None:
+    reading = facts.conditions.input
+    if reading.source is Source.SILENT:
+        return replace(_silent(facts, reading), present=True)
+    if not is_used(facts):
+        return None
+    share = using(facts.settings)
+    if reading.source is Source.MISSING:
+        note = reading.note.strip() or "This computer does not say when it was last used."
+        return Allowance(share, f"{note} {_limit(share).capitalize()} to be safe.", present=True)
+    sentence = f"{percent(share)} while you use this computer." if share else "Paused while you use this computer."
+    return Allowance(share, sentence, present=True)
+
+
+# --- the device
+
+
+def _gpu_memory(facts: Facts) -> Allowance | None:
+    reading, sentence = facts.conditions.gpu_memory, "Your programs need GPU memory."
+    if facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    match facts.gpu_memory:
+        case GpuMemory.KEEP:
+            return None
+        case GpuMemory.SHRINK:
+            # its ceiling is that of an absent user, so that it wins over that rule alone and is said
+            return Allowance(share_of(facts.settings, "compute.share_away"), sentence, memory=GpuMemory.SHRINK)
+        case GpuMemory.RELEASE:
+            return Allowance(0.0, sentence, memory=GpuMemory.RELEASE)
+
+
+def _heat(facts: Facts) -> Allowance | None:
+    reading = facts.conditions.temperature
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    if facts.heat >= FULL:
+        return None
+    device = "processor" if facts.on_processor else "GPU"
+    cap = number_of(facts.settings, "heat.cap_celsius")
+    return Allowance(facts.heat, f"Keeping the {device} under {cap:.0f} °C.")
+
+
+def _away(facts: Facts) -> Allowance:
+    share = share_of(facts.settings, "compute.share_away")
+    return Allowance(share, "Training at full share." if share == FULL else f"Training at {percent(share)} share.")
+
+
+_CALM: Final = "when.calm_seconds"
+_MAINS_CALM: Final = "when.mains_calm_seconds"
+
+RULES: Final = (
+    Rule("paused", "Your pause", _paused),
+    Rule("schedule", "Schedule", _schedule, "when.schedule"),
+    Rule(
+        "battery",
+        "Battery",
+        _unless_off("when.battery_pause", _when(Condition.BATTERY, 0.0, "On battery.")),
+        "when.battery_pause",
+        Condition.BATTERY,
+        calm=_MAINS_CALM,
+        over="On battery a moment ago.",
+    ),
+    Rule(
+        "metered",
+        "Metered connection",
+        _unless_off("network.metered_pause", _when(Condition.METERED, 0.0, "On a metered connection.", network=False)),
+        "network.metered_pause",
+        Condition.METERED,
+        calm=_MAINS_CALM,
+        over="On a metered connection a moment ago.",
+    ),
+    Rule(
+        "full_screen",
+        "Full-screen program",
+        _unless_off("when.full_screen_pause", _when(Condition.FULL_SCREEN, 0.0, "A full-screen program is open.")),
+        "when.full_screen_pause",
+        Condition.FULL_SCREEN,
+        calm=_CALM,
+        over="A full-screen program was open a moment ago.",
+    ),
+    Rule(
+        "call",
+        "Call or film",
+        _unless_off("when.call_pause", _when(Condition.INHIBITED, 0.0, "A call or film is running.")),
+        "when.call_pause",
+        Condition.INHIBITED,
+        calm=_CALM,
+        over="A call or film was running a moment ago.",
+    ),
+    Rule(
+        "busy_gpu",
+        "Busy GPU",
+        _unless_off("when.busy_gpu_pause", _busy_gpu),
+        "when.busy_gpu_pause",
+        Condition.GPU_USE,
+        onset=2.0,
+        calm=_CALM,
+        over="Another program was using the GPU a moment ago.",
+    ),
+    Rule("input", "You use this computer", _input, "compute.share_using", Condition.INPUT),
+    Rule(
+        "busy_processor",
+        "Busy processor",
+        _busy_processor,
+        "compute.share_using",
+        Condition.PROCESSOR_USE,
+        onset=5.0,
+        calm=_CALM,
+        over="Other programs needed the processor a moment ago.",
+    ),
+    Rule("gpu_memory", "GPU memory", _gpu_memory, "memory.leave_gpu_gb", Condition.GPU_MEMORY),
+    Rule("heat", "Temperature cap", _heat, "heat.cap_celsius", Condition.TEMPERATURE),
+    Rule("away", "Away", _away, "compute.share_away"),
+)
+"""In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""
+
+RAMP: Final = Rule("ramp", "Up gently", lambda _facts: None, "compute.ramp_seconds")
+"""Proposed by `grades` alone: what keeps a share that may rise from rising at once."""
+
+ALL: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RULES, RAMP)}
