@@ -223,7 +223,7 @@ class Engine:
             case m.StopWorker():
                 self._worker.stop()
             case m.SetAllowance(allowance=allowance):
-                self._worker.tell(m.SetShare(allowance.share))
+                self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
             case m.FetchShard(shard=shard):
                 self._shards.fetch(shard, self.post)
             case m.Record(project_id=project_id, contribution=contribution):

@@ -24,6 +24,8 @@ NOW = {
     "compute.device",
     "compute.share_away",
     "compute.threads",
+    "memory.leave_gpu_gb",
+    "memory.leave_ram_gb",
     "network.client_mode",
     "network.port",
     "disk.cache_gb",

@@ -17,16 +17,23 @@ from skep.core.messages import (
     ShardArrived,
     ShardFailed,
     WorkerEvaluated,
+    WorkerMemory,
     WorkerPaused,
     WorkerProgress,
 )
 from skep.core.model import Evaluation, Problem
+from skep.worker import examiner as examiner_module
 from skep.worker import loop as loop_module
 from skep.worker import reporter as reporter_module
 from skep.worker.batches import text_batch
-from skep.worker.loop import Examiner, TrainingLoop
+from skep.worker.device import Threads
+from skep.worker.examiner import Examiner
+from skep.worker.loop import TrainingLoop
+from skep.worker.manners import Manners
+from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
+from skep.worker.sizes import DryRun, MicroBatches
 from skep.worker.traffic import Traffic
 
 STEP_BATCH = 8
@@ -81,16 +88,25 @@ class FakeSamples:
 
 @dataclass
 class FakeTrainer:
-    """Remembers what it computed; `losses` are given out first, then 2.0 for ever."""
+    """Remembers what it computed; `losses` are given out first, then 2.0 for ever. More than `room` samples do not fit."""
 
+    device_name = "Fake GPU"
+    parameters = ()
+    room: float = math.inf
+    emptied: int = 0
     losses: list = field(default_factory=list)
     finite: bool = True
     done: list = field(default_factory=list)
     seconds: float = 0.0
 
     def add_gradients(self, tokens, scale):
+        if len(tokens) > self.room:
+            raise torch.OutOfMemoryError
         self.done.append((len(tokens), scale))
         return self.losses.pop(0) if self.losses else 2.0
+
+    def empty_caches(self):
+        self.emptied += 1
 
     def gradients_finite(self):
         return self.finite
@@ -116,7 +132,9 @@ class FakeOptimizer:
     alone: bool = False
 
     def __post_init__(self):
-        self.tracker = SimpleNamespace(global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512))
+        self.tracker = SimpleNamespace(
+            rate=None, global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512)
+        )
 
     @property
     def settled(self):
@@ -158,6 +176,34 @@ class FakeOptimizer:
         return [call for call in self.calls if call[0] == name]
 
 
+@dataclass
+class FakeGaps:
+    """A computer that never sleeps, but for the seconds in `slept`."""
+
+    slept: list = field(default_factory=list)
+
+    def look(self, longest=0.0):
+        return self.slept.pop() if self.slept else 0.0
+
+    def expected(self):
+        pass
+
+
+@dataclass
+class FakeResidence:
+    away: bool = False
+    moves: list = field(default_factory=list)
+
+    def leave(self):
+        self.away = True
+        self.moves.append("left")
+
+    def come_back(self):
+        if self.away:
+            self.away = False
+            self.moves.append("back")
+
+
 class Bench:
     """A loop with everything it drives, run for as long as a condition does not hold."""
 
@@ -166,6 +212,12 @@ class Bench:
         self.rounds = Rounds("s", self.link.send)
         self.optimizer = FakeOptimizer(self.rounds)
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
+        self.orders = Orders(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
+        self.gaps = FakeGaps()
+        # of all sizes the largest is the quickest, and all are quick
+        self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
+        self.residence = FakeResidence()
+        self.manners = Manners(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
         self.finish = threading.Event()
         self.loop = TrainingLoop(
             link=self.link,
@@ -176,7 +228,8 @@ class Bench:
             rounds=self.rounds,
             traffic=Traffic.fresh(),
             step_batch=STEP_BATCH,
-            micro_batch=micro_batch,
+            manners=self.manners,
+            gaps=self.gaps,
         )
 
     def run_until(self, condition):
@@ -326,15 +379,16 @@ def test_a_leave_ends_a_nap():
 class LongRound:
     """Stands in `tend` until let go, as in a round whose groupmates are slow."""
 
-    def __init__(self, bench):
-        self.bench, self.entered, self.go_on = bench, threading.Event(), threading.Event()
+    def __init__(self, bench, *, moves_on=False):
+        self.bench, self.moves_on = bench, moves_on
+        self.entered, self.go_on = threading.Event(), threading.Event()
         bench.optimizer.tend = self
         self.thread = threading.Thread(target=bench.run_until, args=(self.go_on.is_set,))
 
     def __call__(self, hand_over):
         self.entered.set()
         assert self.go_on.wait(10)
-        return False
+        return self.moves_on
 
     def __enter__(self):
         self.thread.start()
@@ -346,14 +400,17 @@ class LongRound:
         self.thread.join()
 
 
-def test_a_pause_is_acknowledged_while_the_training_thread_stands_in_a_round():
+@pytest.mark.parametrize(("is_round", "behind"), [(True, "round"), (False, "")])
+def test_a_pause_that_comes_in_a_round_is_obeyed_after_it_and_says_so(is_round, behind):
     bench = Bench()
-    with LongRound(bench):
+    with LongRound(bench, moves_on=is_round):
         bench.pace.set_share(0.0)
-        assert [told.share for told in bench.link.all(WorkerPaused)] == [0.0]
+        assert not bench.link.all(WorkerPaused)
         done = len(bench.trainer.done)
     assert len(bench.trainer.done) == done
-    assert len(bench.link.all(WorkerPaused)) == 1
+    (told,) = bench.link.all(WorkerPaused)
+    assert (told.share, told.behind) == (0.0, behind)
+    assert told.reaction_seconds > 0
 
 
 def test_progress_is_told_on_while_the_training_thread_stands_in_a_round(monkeypatch):
@@ -459,7 +516,7 @@ def test_held_out_loss_is_measured_at_the_start_and_between_micro_batches():
 
 @pytest.fixture
 def examiner():
-    return Examiner(FakeTrainer(), FakeSamples(held_out_count=4), micro_batch=4)
+    return Examiner(FakeTrainer(), FakeSamples(held_out_count=4), size=lambda: 4)
 
 
 def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
@@ -467,7 +524,7 @@ def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
     assert examiner.go_on() == Evaluation(1, 4.0)
     examiner.begin(2)
     assert not examiner.busy
-    assert examiner._next - time.monotonic() == pytest.approx(loop_module.EVALUATION_COST * 0.5, abs=1)
+    assert examiner._next - time.monotonic() == pytest.approx(examiner_module.EVALUATION_COST * 0.5, abs=1)
     examiner._next = 0.0
     examiner.begin(3)
     assert examiner.busy

@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from skep.core import messages as m
 from skep.core import policy
-from skep.core.model import PauseState, Phase, Problem
+from skep.core.model import Allowance, GpuMemory, PauseState, Phase, Problem
 from skep.core.reports import LONGEST_WAIT, report
 from skep.core.snapshot import Snapshot, WorkerRun
 from skep.core.stay import Step, become_idle, go_on_leaving, leave, leave_after_round, start_worker, trouble
@@ -81,8 +81,12 @@ def _granted(snapshot: Snapshot, now: float) -> Step:
     phase = snapshot.phase
     if phase in (Phase.TRAINING, Phase.PAUSED):
         phase = Phase.PAUSED if allowance.share == 0 else Phase.TRAINING
-    changed = allowance.share != snapshot.allowance.share
+    changed = _for_worker(allowance) != _for_worker(snapshot.allowance)
     return replace(snapshot, allowance=allowance, phase=phase), (m.SetAllowance(allowance),) if changed else ()
+
+
+def _for_worker(allowance: Allowance) -> tuple[float, bool, GpuMemory]:
+    return allowance.share, allowance.present, allowance.memory
 
 
 def _tick(snapshot: Snapshot, now: float) -> Step:
