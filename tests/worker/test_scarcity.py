@@ -138,7 +138,11 @@ def test_halves_that_cannot_be_finished_spoil_what_was_begun(batch):
     Shortage(short, "transformer.h.0", backwards=True, room=0, times=1)
     real = short.add_gradients
     calls = iter([real, lambda *_: math.nan, real])  # the whole, then one half that is not finite, then the other
-    short.add_gradients = lambda *given: next(calls)(*given)
+
+    def attempt(*given):
+        return next(calls)(*given)
+
+    short.add_gradients = attempt
     with pytest.raises(SpoiltGradients):
         add_gradients(short, batch, 1.0, lambda _: None)
 

@@ -64,7 +64,7 @@ class _Piece:
         self._ran_out(len(batch))
         gc.collect()
         self._trainer.empty_caches()
-        if len(added) == len(marks):
+        if added and len(added) == len(marks):
             return self._trainer.loss(batch)  # it broke off when all was done
         with _left_out(added):
             loss = self._in_halves(batch, scale) if len(batch) > 1 else self._once_more(batch, scale, tries - 1)
