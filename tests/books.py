@@ -9,8 +9,6 @@ from unittest import mock
 
 import hivemind.optim.progress_tracker as tracker_module
 import hivemind.utils.performance_ema as ema_module
-from hivemind.dht import DHT
-from hivemind.optim.progress_tracker import ProgressTracker
 from hivemind.utils import ValueWithExpiration
 
 from skep.worker import tracker as ours_module
@@ -87,7 +85,6 @@ class SimulatedPeer:
 
     def pause(self):
         """As the loop does: hivemind's own peers just stop."""
-        self.counted += 0.0
         self.share, self.resting = 0.0, True
         if isinstance(self.tracker, PoliteTracker):
             self.accumulated = int(self.counted)
@@ -151,6 +148,3 @@ def _epochs(table, peers, event, count):
         table.now += 1.0  # the round
         for peer in peers:
             peer.tracker.performance_ema.reset_timer()
-
-
-__all__ = ["DHT", "RATE", "STEP_BATCH", "TARGET", "PoliteTracker", "ProgressTracker", "epochs"]

@@ -235,3 +235,8 @@ def test_build_knows_the_shapes_our_messages_use():
     assert wire.build(int | None, None, "it") is None
     assert wire.build(dict[str, int], {"a": 1}, "it") == {"a": 1}
     assert wire.build(tuple[float, ...], [1, 2.5], "it") == (1.0, 2.5)
+
+
+def test_a_part_of_a_message_that_is_no_object_is_refused():
+    with pytest.raises(WireError, match="WorkerFailed.problem is not an object"):
+        decode_from_worker(b'{"type":"WorkerFailed","problem":1,"retry":true}')
