@@ -238,5 +238,5 @@ def test_build_knows_the_shapes_our_messages_use():
 
 
 def test_a_part_of_a_message_that_is_no_object_is_refused():
-    with pytest.raises(WireError, match="WorkerFailed.problem is not an object"):
+    with pytest.raises(WireError, match=r"WorkerFailed\.problem is not an object"):
         decode_from_worker(b'{"type":"WorkerFailed","problem":1,"retry":true}')

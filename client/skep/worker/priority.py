@@ -22,6 +22,8 @@ def lower_training(nice: int) -> None:
     Threads of Python's own that run already are hivemind's and ours for the network, and stay as they are; those started
     later by the calling thread inherit from it.
     """
+    if nice <= 0:
+        return
     if sys.platform != "linux":
         os.nice(nice)  # the whole process, where a thread has no priority of its own; the network's were forked before
         return
