@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 import hivemind
 import torch
+from hivemind.p2p import P2P
 
 
 class Rate:
@@ -59,6 +61,7 @@ def say(**event: Any) -> None:
 
 
 def main() -> None:
+    P2P._UNIX_SOCKET_PREFIX = f"/unix{tempfile.mkdtemp(prefix='s-')}/h-"  # noqa: SLF001 - stock leaves them in /tmp
     options = json.loads(Path(sys.argv[1]).read_text())
     optimizer, parameter = build(options)
     optimizer.load_state_from_peers()

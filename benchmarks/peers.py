@@ -27,6 +27,7 @@ from skep.adapters.worker_launch import COMMAND, spawn
 from skep.core import wire
 from skep.core.manifest import parse
 from skep.core.messages import (
+    ContributionLost,
     ContributionPending,
     SetShare,
     ShardArrived,
@@ -256,6 +257,8 @@ class SkepPeer(Peer):
             )
         elif isinstance(message, WorkerJoined):
             self.joined = vars(message)
+        elif isinstance(message, ContributionLost):
+            return [{"event": "lost"} | vars(message)]
         elif isinstance(message, ContributionPending):
             return [{"event": "contribution", "epoch": message.epoch, "samples": message.samples}]
         elif isinstance(message, WorkerProgress):

@@ -36,6 +36,7 @@ FIRST_SHARE = 0.3
 AFTER = 5
 INTO_EPOCH = 8.0
 FIFTH = 0.2
+FIRST_BOUND, MEAN_BOUND = 0.1, 0.05
 
 
 class PacedStockPeer(Peer):
@@ -66,6 +67,7 @@ class Books:
     def __init__(self, peers: list[Any]) -> None:
         self.samples: dict[int, int] = defaultdict(int)
         self.begun: dict[int, float] = {}
+        self.lost: list[dict[str, Any]] = []
         self._changed = threading.Condition()
         for peer in peers:
             threading.Thread(target=self._follow, args=(peer,), daemon=True).start()
@@ -73,17 +75,20 @@ class Books:
     def _follow(self, peer: Peer) -> None:
         with contextlib.suppress(RuntimeError, TimeoutError):
             while True:
-                self._note(peer.wait_for(lambda event: event["event"] == "contribution", within=10 * PATIENCE))
+                self._note(peer.wait_for(lambda event: event["event"] in {"contribution", "lost"}, 10 * PATIENCE))
 
     def _note(self, event: dict[str, Any]) -> None:
         with self._changed:
+            if event["event"] == "lost":
+                self.lost.append({key: event[key] for key in ("epoch", "samples", "reason")})
+                return
             self.samples[event["epoch"]] += event["samples"]
             self.begun.setdefault(event["epoch"] + 1, time.monotonic())
             self._changed.notify_all()
 
     def wait_for_epoch(self, epoch: int) -> None:
         with self._changed:
-            if not self._changed.wait_for(lambda: epoch in self.begun, 20 * EPOCH_SECONDS):
+            if not self._changed.wait_for(lambda: max(self.begun, default=0) >= epoch, 20 * EPOCH_SECONDS):
                 raise TimeoutError(f"epoch {epoch} does not begin")
 
     @property
@@ -113,6 +118,7 @@ def judged(books: Books, before: range, after: range) -> dict[str, Any]:
         "undisturbed": [books.samples[epoch] for epoch in before],
         "epoch_seconds": round(statistics.median(seconds), 1),
         "after": samples,
+        "lost": [each for each in books.lost if each["epoch"] >= before[0]],
         "first_off": samples[0] / plain - 1,
         "mean_off": statistics.mean(samples) / plain - 1,
     }
@@ -175,7 +181,7 @@ def main() -> int:
     body = {"machine": machine(), "date": datetime.now(UTC).strftime("%Y-%m-%d"), "command": command}
     asked.out.write_text(json.dumps(body | {"target": TARGET, "results": results}, indent=1) + "\n")
     ours = [found for name, found in results.items() if name.startswith("skep")]
-    return int(any(abs(found["first_off"]) > 0.1 or abs(found["mean_off"]) > 0.05 for found in ours))
+    return int(any(abs(found["first_off"]) > FIRST_BOUND or abs(found["mean_off"]) > MEAN_BOUND for found in ours))
 
 
 if __name__ == "__main__":
