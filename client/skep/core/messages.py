@@ -149,8 +149,8 @@ class WorkerEvaluated:
 class WorkerPaused:
     """The worker stopped computing (`share` 0), or took up again; `reaction_seconds` after it was told.
 
-    `behind` names what had to end first: "round" (with the optimizer's step), "state" for the swarm's state on its way, or
-    "" for a micro-batch at most. The first two end at low priority, and are not what is called a reaction.
+    `behind` names what had to end first: "round" (with the optimizer's step), "state" for the swarm's state on its way,
+    "joining", or "" for a micro-batch at most. What has a name ends at low priority, and is not what is called a reaction.
     """
 
     share: float

@@ -82,7 +82,7 @@ class TrainingLoop:
         )
         self._filled = 0
         self._resting_since: float | None = None
-        self._stood_in: tuple[str, float] = ("", 0.0)
+        self._stood_in = "joining", time.monotonic()
         self._longest_piece = 0.0
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
