@@ -174,6 +174,7 @@ class FakeOptimizer:
 
     def find_back(self, company, hand_over):
         self.calls.append(("find back", company))
+        self.round_due = False
         return self.answers.pop(0) if self.answers else True
 
     def withdraw(self):
@@ -616,6 +617,7 @@ def test_gradients_that_were_only_partly_added_are_thrown_away():
     bench.manners.add_gradients = spoil
     bench.run_until(lambda: bench.optimizer.named("contribute"))
     assert bench.optimizer.calls == [("discard", "gradients that were not finite"), ("contribute", 8)]
+    assert len(bench.trainer.done) == 3  # a whole step batch since then
     assert [lost.samples for lost in bench.link.all(ContributionLost)] == [4]
 
 
@@ -680,12 +682,11 @@ def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
 def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
     bench = Bench(micro_batch=4)
     bench.run_until(lambda: len(bench.trainer.done) == 2)
-    bench.optimizer.round_due = True
     add_gradients = bench.trainer.add_gradients
 
     def sleep(*given):
         bench.gaps.slept = [60.0]
-        bench.optimizer.round_due = False
+        bench.optimizer.round_due = True  # its time is over, though others have ended it long ago
         bench.trainer.add_gradients = add_gradients
         return add_gradients(*given)
 

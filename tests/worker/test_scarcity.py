@@ -133,11 +133,16 @@ def test_another_error_is_no_lack_of_memory(batch):
         add_gradients(short, batch, 1.0, lambda _: None)
 
 
-def test_halves_that_cannot_be_finished_spoil_what_was_begun(batch):
+@pytest.mark.parametrize("second_half_finite", [True, False])
+def test_halves_that_cannot_be_finished_spoil_what_was_begun(batch, second_half_finite):
     short = make()
     Shortage(short, "transformer.h.0", backwards=True, room=0, times=1)
     real = short.add_gradients
-    calls = iter([real, lambda *_: math.nan, real])  # the whole, then one half that is not finite, then the other
+
+    def bad(*_):
+        return math.nan
+
+    calls = iter([real, bad, real if second_half_finite else bad])  # the whole, then its halves
 
     def attempt(*given):
         return next(calls)(*given)
