@@ -126,7 +126,8 @@ def judged(books: Books, before: range, after: range) -> dict[str, Any]:
 
 def of_skep(folder: Path, case: str, undisturbed: int) -> dict[str, Any]:
     with swarm(folder, "0.45 M", target_batch_size=TARGET) as shared:
-        peers = [SkepPeer(shared, share=FIRST_SHARE) for _ in range(3)]
+        # at normal priority: what else this machine does must not change their rates
+        peers = [SkepPeer(shared, share=FIRST_SHARE, nice=0) for _ in range(3)]
         try:
             for peer in peers:
                 peer.wait_for(is_progress)
