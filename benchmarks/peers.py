@@ -26,7 +26,17 @@ from skep.adapters.paths import make_run_folder
 from skep.adapters.worker_launch import COMMAND, spawn
 from skep.core import wire
 from skep.core.manifest import parse
-from skep.core.messages import ShardArrived, ShardWanted, StartTraining, StopTraining, WorkerJoined, WorkerProgress
+from skep.core.messages import (
+    ContributionLost,
+    ContributionPending,
+    SetShare,
+    ShardArrived,
+    ShardWanted,
+    StartTraining,
+    StopTraining,
+    WorkerJoined,
+    WorkerProgress,
+)
 from skep.core.model import ShardIndex
 from skep.host.practice import PracticeFolder, seed
 from skep.host.practice_manifest import practice_manifest
@@ -200,10 +210,10 @@ class LoopPeer(Peer):
 class SkepPeer(Peer):
     """skep's worker, with its shards handed over at once as the engine does."""
 
-    def __init__(self, shared: Swarm, share: float = 1.0) -> None:
+    def __init__(self, shared: Swarm, share: float = 1.0, *, nice: int = 19, threads: int = 1) -> None:
         self._shared = shared
         self._run_folder = make_run_folder()
-        process = spawn(COMMAND, self._run_folder, 1)
+        process = spawn(COMMAND, self._run_folder, threads)
         threading.Thread(target=self._note, args=(process,), daemon=True).start()
         self.joined: dict[str, Any] = {}
         super().__init__(process)
@@ -217,9 +227,13 @@ class SkepPeer(Peer):
                 listen=("/ip4/127.0.0.1/tcp/0",),
                 share=share,
                 device="cpu",
-                threads=1,
+                threads=threads,
+                nice=nice,
             )
         )
+
+    def set_share(self, share: float, *, present: bool = False) -> None:
+        self._tell(SetShare(share, present))
 
     def _note(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stderr is not None
@@ -243,6 +257,10 @@ class SkepPeer(Peer):
             )
         elif isinstance(message, WorkerJoined):
             self.joined = vars(message)
+        elif isinstance(message, ContributionLost):
+            return [{"event": "lost"} | vars(message)]
+        elif isinstance(message, ContributionPending):
+            return [{"event": "contribution", "epoch": message.epoch, "samples": message.samples}]
         elif isinstance(message, WorkerProgress):
             progress = message.progress
             event = {
@@ -254,6 +272,7 @@ class SkepPeer(Peer):
                 "received": progress.bytes_received,
                 "sent": progress.bytes_sent,
                 "loss": progress.loss,
+                "rate": progress.samples_per_second,
             }
             return [{"event": "counted"}, event] if message.position else [event]
         return []

@@ -86,6 +86,7 @@ def test_after_a_night_a_fresh_worker_goes_on_and_the_ledger_says_what_became_of
 def test_a_worker_that_did_not_outlive_the_night_is_replaced_all_the_same(house):
     house.worker.running = False
     house.engine.post(m.WorkerExited(1))
+    house.until(lambda: house.engine.snapshot.phase is Phase.RECOVERING)
     house.close_the_lid(NIGHT)
     house.until(lambda: len(house.worker.starts) == 2 and house.engine.snapshot.phase is Phase.TRAINING)
     house.until(

@@ -46,6 +46,11 @@ def test_a_peer_behind_a_router_is_told_that_it_is() -> None:
     assert present.CLIENT in shown(replace(TRAINING, client_mode=True))
 
 
+def test_samples_that_a_pause_must_wait_for_are_told() -> None:
+    assert present.HEAVY not in shown(TRAINING)
+    assert present.HEAVY in shown(replace(TRAINING, heavy=True))
+
+
 def test_training_shows_the_project_the_sentence_and_every_figure() -> None:
     text = shown(TRAINING)
     for part in (

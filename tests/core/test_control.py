@@ -33,6 +33,7 @@ BUSY = Snapshot(
     peer_id="Qm",
     device="CPU",
     client_mode=True,
+    heavy=True,
     progress=make_progress(),
     evaluations=(Evaluation(1, 5.0), Evaluation(2, 4.0)),
     totals=Totals(confirmed=Tally(2, 20)),

@@ -156,6 +156,15 @@ def test_rises_begin_five_seconds_apart(computer: Computer):
     assert computer.after(3).share > 0.2
 
 
+def test_a_share_that_fell_right_after_a_rise_waits_where_it_is(computer: Computer):
+    computer.see(battery=True).see(battery=False).after(5.25)
+    computer.see(full_screen=True).see(full_screen=False)
+    computer.facts = replace(computer.facts, settings={"when.calm_seconds": 0.0})
+    before = computer.share
+    assert computer.jump(0.25).share == before
+    assert computer.after(6).share > before
+
+
 def test_without_a_ramp_the_share_rises_at_once_after_the_calm():
     computer = Computer(**{"compute.ramp_seconds": 0.0}).see(battery=True).see(battery=False)
     assert computer.after(5).share == 1.0

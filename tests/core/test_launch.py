@@ -5,6 +5,7 @@ from __future__ import annotations
 from fakes import make_index, make_project
 from skep.core import messages as m
 from skep.core.launch import LaunchFacts, complete
+from skep.core.model import GpuMemory
 
 
 def test_every_field_of_the_start_message_has_one_source():
@@ -17,6 +18,10 @@ def test_every_field_of_the_start_message_has_one_source():
         threads=3,
         port=4001,
         client_mode="off",
+        present=True,
+        memory=GpuMemory.SHRINK,
+        leave_gpu=7,
+        leave_ram=8,
     )
     facts = LaunchFacts(identity_path="/home/identity.key", position=70, listen_host="127.0.0.1", invitation="{}")
     assert complete(wanted, facts) == m.StartTraining(
@@ -32,4 +37,8 @@ def test_every_field_of_the_start_message_has_one_source():
         position=70,
         invitation="{}",
         client_mode="off",
+        present=True,
+        memory=GpuMemory.SHRINK,
+        leave_gpu=7,
+        leave_ram=8,
     )

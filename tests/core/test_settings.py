@@ -38,6 +38,8 @@ NOW = {
     "when.gentle_using",
     "when.mains_calm_seconds",
     "when.schedule",
+    "memory.leave_gpu_gb",
+    "memory.leave_ram_gb",
     "network.client_mode",
     "network.port",
     "disk.cache_gb",

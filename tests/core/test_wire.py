@@ -16,6 +16,7 @@ from skep.core import wire
 from skep.core.model import (
     Evaluation,
     FileRef,
+    GpuMemory,
     ImageLayout,
     Problem,
     ShardIndex,
@@ -57,8 +58,12 @@ to_worker = st.one_of(
         threads=counts,
         position=counts,
         nice=counts,
+        present=st.booleans(),
+        memory=st.sampled_from(GpuMemory),
+        leave_gpu=counts,
+        leave_ram=counts,
     ),
-    st.builds(m.SetShare, numbers),
+    st.builds(m.SetShare, numbers, st.booleans(), st.sampled_from(GpuMemory)),
     st.builds(m.ShardArrived, texts, texts),
     st.builds(m.ShardFailed, texts, problems),
     st.builds(m.FinishTraining),
@@ -66,10 +71,11 @@ to_worker = st.one_of(
 )
 from_worker = st.one_of(
     st.builds(m.WorkerStage, st.sampled_from(Stage), numbers, texts),
-    st.builds(m.WorkerJoined, texts, texts, texts, counts, counts, counts, lists),
-    st.builds(m.WorkerProgress, progresses, texts, counts, counts),
+    st.builds(m.WorkerJoined, texts, texts, texts, counts, counts, counts, lists, st.booleans(), st.booleans()),
+    st.builds(m.WorkerProgress, progresses, texts, counts, counts, st.booleans()),
     st.builds(m.WorkerEvaluated, st.builds(Evaluation, counts, numbers)),
-    st.builds(m.WorkerPaused, numbers, numbers),
+    st.builds(m.WorkerPaused, numbers, numbers, texts),
+    st.builds(m.WorkerMemory, st.sampled_from(GpuMemory), numbers, texts),
     st.builds(m.ContributionPending, texts, counts, counts),
     st.builds(m.ContributionConfirmed, texts, counts, counts, counts),
     st.builds(m.ContributionLost, texts, counts, counts, texts, counts),
@@ -117,6 +123,7 @@ def _examples() -> list[Any]:
         m.WorkerProgress(SwarmProgress(1, 0, None, 0.0, 0.0, None, 0, 1, 0.0, 0.0, 0.0, 0, 0)),
         m.WorkerEvaluated(Evaluation(1, 1.0)),
         m.WorkerPaused(0.0, 0.0),
+        m.WorkerMemory(GpuMemory.RELEASE, 0.1, "round"),
         m.ContributionPending("a", 1, 1),
         m.ContributionConfirmed("a", 1, 1, 1),
         m.ContributionLost("a", 1, 1, "why"),
@@ -228,3 +235,8 @@ def test_build_knows_the_shapes_our_messages_use():
     assert wire.build(int | None, None, "it") is None
     assert wire.build(dict[str, int], {"a": 1}, "it") == {"a": 1}
     assert wire.build(tuple[float, ...], [1, 2.5], "it") == (1.0, 2.5)
+
+
+def test_a_part_of_a_message_that_is_no_object_is_refused():
+    with pytest.raises(WireError, match=r"WorkerFailed\.problem is not an object"):
+        decode_from_worker(b'{"type":"WorkerFailed","problem":1,"retry":true}')

@@ -118,10 +118,10 @@ def squeezed(made, limit):
 def test_auto_recomputes_where_one_sample_does_not_fit_and_only_there(make, kind):
     plain = kept_by(make(kind, activation_checkpointing="off"), count=1)
     roomy = squeezed(make(kind, activation_checkpointing="auto"), plain)
-    assert roomy.fit_micro_batch(8) == 1  # less than two samples fit, which is no reason to recompute
+    assert roomy.dry_run(8).limit == 1  # less than two samples fit, which is no reason to recompute
     assert not roomy.checkpointing
     tight = squeezed(make(kind, activation_checkpointing="auto"), plain - 1)
-    assert tight.fit_micro_batch(8) >= 1
+    assert tight.dry_run(8).limit >= 1
     assert tight.checkpointing
 
 
@@ -129,8 +129,8 @@ def test_auto_recomputes_before_it_gives_up_and_off_never_does(make):
     kind = KINDS[0]
     plain = kept_by(make(kind, activation_checkpointing="off"), count=1)
     with pytest.raises(DoesNotFit, match="Not even one sample"):
-        squeezed(make(kind, activation_checkpointing="off"), plain - 1).fit_micro_batch(8)
+        squeezed(make(kind, activation_checkpointing="off"), plain - 1).dry_run(8)
     hopeless = squeezed(make(kind, activation_checkpointing="auto"), 0)
     with pytest.raises(DoesNotFit, match="Not even one sample"):
-        hopeless.fit_micro_batch(8)
+        hopeless.dry_run(8)
     assert hopeless.checkpointing

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from skep.core.errors import DoesNotFit
-from skep.worker.device import CPU, choose_precision, pick, set_threads, why_not
+from skep.worker.device import CPU, Threads, choose_precision, pick, why_not
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a computer without CUDA is told")
 
@@ -46,8 +46,8 @@ def test_on_the_processor_only_our_own_time_counts():
 
 def test_threads_are_what_was_asked_or_half_the_cores():
     before = torch.get_num_threads()
-    set_threads(1)
+    Threads(1).use(present=False)
     assert torch.get_num_threads() == 1
-    set_threads(0)
+    Threads(0).use(present=False)
     assert torch.get_num_threads() >= 1
     torch.set_num_threads(before)

@@ -193,12 +193,23 @@ def test_cards_are_numbered_as_the_engine_lists_them(monkeypatch):
 def test_automatic_threads_are_half_the_cores_this_process_may_use(monkeypatch, threads, physical, allowed, expected):
     monkeypatch.setattr(device.psutil, "cpu_count", lambda logical=True: physical)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(allowed)), raising=False)
-    device.set_threads(0)
+    device.Threads(0).use(present=False)
     assert torch.get_num_threads() == expected
 
 
-def test_asked_threads_are_taken_as_asked(threads):
-    device.set_threads(3)
+@pytest.mark.parametrize(("cores", "away", "present"), [(1, 1, 1), (2, 1, 1), (8, 4, 1), (16, 8, 2), (64, 32, 8)])
+def test_automatic_threads_are_fewer_while_somebody_uses_the_computer(monkeypatch, threads, cores, away, present):
+    monkeypatch.setattr(device, "_cores", lambda: cores)
+    chosen = device.Threads(0)
+    chosen.use(present=True)
+    assert torch.get_num_threads() == present
+    chosen.use(present=False)
+    assert torch.get_num_threads() == away
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_asked_threads_are_taken_as_asked(threads, present):
+    device.Threads(3).use(present=present)
     assert torch.get_num_threads() == 3
 
 

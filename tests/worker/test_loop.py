@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from skep.core.errors import DataError
+from skep.core.errors import DataError, DeviceError, SwarmError
 from skep.core.messages import (
     ContributionLost,
     ContributionPending,
@@ -17,16 +17,25 @@ from skep.core.messages import (
     ShardArrived,
     ShardFailed,
     WorkerEvaluated,
+    WorkerMemory,
     WorkerPaused,
     WorkerProgress,
 )
-from skep.core.model import Evaluation, Problem
+from skep.core.model import Evaluation, GpuMemory, Problem
+from skep.worker import examiner as examiner_module
 from skep.worker import loop as loop_module
 from skep.worker import reporter as reporter_module
+from skep.worker import scarcity as scarcity_module
 from skep.worker.batches import text_batch
-from skep.worker.loop import Examiner, TrainingLoop
+from skep.worker.device import Threads
+from skep.worker.examiner import Examiner
+from skep.worker.loop import TrainingLoop
+from skep.worker.manners import Manners
+from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
+from skep.worker.scarcity import SpoiltGradients
+from skep.worker.sizes import DryRun, MicroBatches
 from skep.worker.traffic import Traffic
 
 STEP_BATCH = 8
@@ -81,16 +90,25 @@ class FakeSamples:
 
 @dataclass
 class FakeTrainer:
-    """Remembers what it computed; `losses` are given out first, then 2.0 for ever."""
+    """Remembers what it computed; `losses` are given out first, then 2.0 for ever. More than `room` samples do not fit."""
 
+    device_name = "Fake GPU"
+    parameters = ()
+    room: float = math.inf
+    emptied: int = 0
     losses: list = field(default_factory=list)
     finite: bool = True
     done: list = field(default_factory=list)
     seconds: float = 0.0
 
     def add_gradients(self, tokens, scale):
+        if len(tokens) > self.room:
+            raise torch.OutOfMemoryError
         self.done.append((len(tokens), scale))
         return self.losses.pop(0) if self.losses else 2.0
+
+    def empty_caches(self):
+        self.emptied += 1
 
     def gradients_finite(self):
         return self.finite
@@ -113,10 +131,14 @@ class FakeOptimizer:
     round_due: bool = False
     calls: list = field(default_factory=list)
     under_way: bool = False
+    answers: list = field(default_factory=list)
+    company: int = 2
     alone: bool = False
 
     def __post_init__(self):
-        self.tracker = SimpleNamespace(global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512))
+        self.tracker = SimpleNamespace(
+            rate=None, global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512)
+        )
 
     @property
     def settled(self):
@@ -150,12 +172,45 @@ class FakeOptimizer:
     def wake(self):
         self.calls.append(("wake",))
 
+    def find_back(self, company, hand_over):
+        self.calls.append(("find back", company))
+        self.round_due = False
+        return self.answers.pop(0) if self.answers else True
+
     def withdraw(self):
         if ("withdraw",) not in self.calls:
             self.calls.append(("withdraw",))
 
     def named(self, name):
         return [call for call in self.calls if call[0] == name]
+
+
+@dataclass
+class FakeGaps:
+    """A computer that never sleeps, but for the seconds in `slept`."""
+
+    slept: list = field(default_factory=list)
+
+    def look(self, longest=0.0):
+        return self.slept.pop() if self.slept else 0.0
+
+    def expected(self):
+        pass
+
+
+@dataclass
+class FakeResidence:
+    away: bool = False
+    moves: list = field(default_factory=list)
+
+    def leave(self):
+        self.away = True
+        self.moves.append("left")
+
+    def come_back(self):
+        if self.away:
+            self.away = False
+            self.moves.append("back")
 
 
 class Bench:
@@ -166,6 +221,12 @@ class Bench:
         self.rounds = Rounds("s", self.link.send)
         self.optimizer = FakeOptimizer(self.rounds)
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
+        self.orders = Orders(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
+        self.gaps = FakeGaps()
+        # of all sizes the largest is the quickest, and all are quick
+        self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
+        self.residence = FakeResidence()
+        self.manners = Manners(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
         self.finish = threading.Event()
         self.loop = TrainingLoop(
             link=self.link,
@@ -176,7 +237,8 @@ class Bench:
             rounds=self.rounds,
             traffic=Traffic.fresh(),
             step_batch=STEP_BATCH,
-            micro_batch=micro_batch,
+            manners=self.manners,
+            gaps=self.gaps,
         )
 
     def run_until(self, condition):
@@ -326,15 +388,16 @@ def test_a_leave_ends_a_nap():
 class LongRound:
     """Stands in `tend` until let go, as in a round whose groupmates are slow."""
 
-    def __init__(self, bench):
-        self.bench, self.entered, self.go_on = bench, threading.Event(), threading.Event()
+    def __init__(self, bench, *, moves_on=False):
+        self.bench, self.moves_on = bench, moves_on
+        self.entered, self.go_on = threading.Event(), threading.Event()
         bench.optimizer.tend = self
         self.thread = threading.Thread(target=bench.run_until, args=(self.go_on.is_set,))
 
     def __call__(self, hand_over):
         self.entered.set()
         assert self.go_on.wait(10)
-        return False
+        return self.moves_on
 
     def __enter__(self):
         self.thread.start()
@@ -346,14 +409,17 @@ class LongRound:
         self.thread.join()
 
 
-def test_a_pause_is_acknowledged_while_the_training_thread_stands_in_a_round():
+@pytest.mark.parametrize(("is_round", "behind"), [(True, "round"), (False, "")])
+def test_a_pause_that_comes_in_a_round_is_obeyed_after_it_and_says_so(is_round, behind):
     bench = Bench()
-    with LongRound(bench):
+    with LongRound(bench, moves_on=is_round):
         bench.pace.set_share(0.0)
-        assert [told.share for told in bench.link.all(WorkerPaused)] == [0.0]
+        assert not bench.link.all(WorkerPaused)
         done = len(bench.trainer.done)
     assert len(bench.trainer.done) == done
-    assert len(bench.link.all(WorkerPaused)) == 1
+    (told,) = bench.link.all(WorkerPaused)
+    assert (told.share, told.behind) == (0.0, behind)
+    assert told.reaction_seconds > 0
 
 
 def test_progress_is_told_on_while_the_training_thread_stands_in_a_round(monkeypatch):
@@ -459,7 +525,7 @@ def test_held_out_loss_is_measured_at_the_start_and_between_micro_batches():
 
 @pytest.fixture
 def examiner():
-    return Examiner(FakeTrainer(), FakeSamples(held_out_count=4), micro_batch=4)
+    return Examiner(FakeTrainer(), FakeSamples(held_out_count=4), size=lambda: 4)
 
 
 def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
@@ -467,7 +533,7 @@ def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
     assert examiner.go_on() == Evaluation(1, 4.0)
     examiner.begin(2)
     assert not examiner.busy
-    assert examiner._next - time.monotonic() == pytest.approx(loop_module.EVALUATION_COST * 0.5, abs=1)
+    assert examiner._next - time.monotonic() == pytest.approx(examiner_module.EVALUATION_COST * 0.5, abs=1)
     examiner._next = 0.0
     examiner.begin(3)
     assert examiner.busy
@@ -492,3 +558,165 @@ def test_a_held_out_loss_that_is_not_finite_is_not_told(examiner):
     examiner.begin(1)
     assert examiner.go_on() is None
     assert not examiner.busy
+
+
+# --- what is owed to whoever owns the computer
+
+
+def test_presence_takes_effect_at_the_next_micro_batch_and_step_batches_stay_whole():
+    bench = Bench(micro_batch=4)
+    bench.sizes._sizings[True].size = 2
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    bench.orders.give(GpuMemory.KEEP, present=True)
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    assert [size for size, _ in bench.trainer.done] == [4, 2, 2, 4, 4]
+    assert sum(size for size, _ in bench.trainer.done[:3]) == STEP_BATCH
+    assert [scale for _, scale in bench.trainer.done] == [size / STEP_BATCH for size, _ in bench.trainer.done]
+    assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
+
+
+def test_what_runs_out_of_memory_is_computed_in_halves_and_counted_whole():
+    bench = Bench(micro_batch=4)
+    bench.trainer.room = 2
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert bench.trainer.done == [(2, 2 / 8)] * 4
+    assert bench.optimizer.calls == [("contribute", 8)]
+    assert bench.trainer.emptied == 1  # the next micro-batch was small enough
+
+
+def test_memory_that_holds_not_one_sample_ends_training_in_words(monkeypatch):
+    monkeypatch.setattr(scarcity_module, "PATIENCE_SECONDS", 0.0)
+    bench = Bench()
+    bench.trainer.room = 0
+    with pytest.raises(DeviceError, match="Not even one sample finds room in the memory of Fake GPU now"):
+        bench.run_until(lambda: False)
+
+
+def test_a_device_that_is_gone_ends_training_in_words():
+    bench = Bench()
+
+    def lost(*_):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    bench.trainer.add_gradients = lost
+    with pytest.raises(DeviceError, match="Fake GPU stopped working"):
+        bench.run_until(lambda: False)
+
+
+def test_gradients_that_were_only_partly_added_are_thrown_away():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    real = bench.manners.add_gradients
+
+    def spoil(*_):
+        bench.manners.add_gradients = real
+        raise SpoiltGradients
+
+    bench.manners.add_gradients = spoil
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert bench.optimizer.calls == [("discard", "gradients that were not finite"), ("contribute", 8)]
+    assert len(bench.trainer.done) == 3  # a whole step batch since then
+    assert [lost.samples for lost in bench.link.all(ContributionLost)] == [4]
+
+
+def test_released_memory_rests_the_worker_and_training_goes_on_where_it_was():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.orders.give(GpuMemory.RELEASE, present=True)
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    assert bench.residence.moves == ["left"]
+    assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE]
+    assert len(bench.trainer.done) == 3
+    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.residence.moves == ["left", "back"]
+    assert bench.optimizer.named("wake")
+    assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE, GpuMemory.KEEP]
+
+
+def test_an_order_that_comes_in_a_round_says_what_it_waited_for():
+    bench = Bench()
+    with LongRound(bench, moves_on=True):
+        bench.orders.give(GpuMemory.SHRINK, present=True)
+    bench.optimizer.tend = lambda hand_over: False
+    bench.run_until(lambda: bench.link.all(WorkerMemory))
+    (told,) = bench.link.all(WorkerMemory)
+    assert (told.memory, told.behind) == (GpuMemory.SHRINK, "round")
+
+
+@pytest.mark.parametrize("heavy", [True, False])
+def test_progress_says_whether_the_project_is_heavy(monkeypatch, heavy):
+    monkeypatch.setattr(MicroBatches, "heavy", heavy)
+    bench = Bench()
+    bench.run_until(lambda: bench.link.all(WorkerProgress))
+    assert bench.link.all(WorkerProgress)[0].heavy is heavy
+
+
+def test_the_swarm_is_told_the_rate_of_now():
+    bench = Bench()
+    bench.pace.stopwatch = time.monotonic
+    add_gradients = bench.trainer.add_gradients
+    bench.trainer.add_gradients = lambda *given: (time.sleep(0.005), add_gradients(*given))[1]
+    assert bench.optimizer.tracker.rate() is None
+    bench.run_until(lambda: len(bench.trainer.done) >= 40)
+    full = bench.optimizer.tracker.rate()
+    assert 0 < full <= 4 / 0.005
+    bench.pace.set_share(0.2)
+    assert full / 6 < bench.optimizer.tracker.rate() < full / 4  # at once, not after dozens of step batches
+    bench.pace.set_share(0.0)
+    assert bench.optimizer.tracker.rate() == 0.0
+
+
+def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.answers = [False, True]
+    bench.gaps.slept = [60.0]
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.optimizer.calls[1:3] == [("find back", 2), ("find back", 2)]  # asked until it answers
+    assert bench.optimizer.local_epoch == 3
+
+
+def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    add_gradients = bench.trainer.add_gradients
+
+    def sleep(*given):
+        bench.gaps.slept = [60.0]
+        bench.optimizer.round_due = True  # its time is over, though others have ended it long ago
+        bench.trainer.add_gradients = add_gradients
+        return add_gradients(*given)
+
+    bench.trainer.add_gradients = sleep
+    bench.run_until(lambda: bench.optimizer.named("find back"))
+    assert bench.optimizer.named("round") == []
+
+
+def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words(monkeypatch):
+    monkeypatch.setattr(loop_module, "FIND_BACK_SECONDS", 0.1)
+    bench = Bench()
+    bench.optimizer.answers = [False] * 10**6
+    bench.gaps.slept = [60.0]
+    with pytest.raises(SwarmError, match="does not answer since this computer woke up"):
+        bench.run_until(lambda: False)
+
+
+def test_a_stop_is_obeyed_while_the_swarm_is_looked_for():
+    bench = Bench()
+    bench.optimizer.answers = [False] * 10**6
+    bench.gaps.slept = [60.0]
+    bench.run_until(lambda: len(bench.optimizer.named("find back")) > 2)
+
+
+def test_a_worker_that_slept_while_it_rested_gives_up_what_waited_for_a_round():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    bench.gaps.slept = [60.0]
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.named("discard") == [("discard", "this computer was asleep")]
+    assert not bench.optimizer.named("round")

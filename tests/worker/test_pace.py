@@ -79,10 +79,10 @@ def test_a_change_while_nothing_is_computed_is_obeyed_at_once(told):
     pace = Pace(1.0, Hand(), Hand(), lambda *news: told.append(news))
     with pace.waiting():
         pace.set_share(0.0)
-        assert told == [(0.0, 0.0)]
+        assert told == [(0.0, 0.0, "")]
     with pace.computing() as allowed:
         assert not allowed  # the training thread had looked before the pause came
-    assert told == [(0.0, 0.0)]
+    assert told == [(0.0, 0.0, "")]
     assert pace.compute_seconds == 0.0
 
 
@@ -94,9 +94,9 @@ def test_a_change_while_something_is_computed_is_obeyed_after_it_and_reported_on
         pace.set_share(0.0)
         clock.now += 0.04
         assert told == []
-    assert told == [(0.0, pytest.approx(0.04))]
+    assert told == [(0.0, pytest.approx(0.04), "")]
     pace.set_share(0.5)
-    assert told[1:] == [(0.5, 0.0)]
+    assert told[1:] == [(0.5, 0.0, "")]
 
 
 def test_of_two_changes_during_one_piece_the_last_is_obeyed(told):
@@ -104,7 +104,7 @@ def test_of_two_changes_during_one_piece_the_last_is_obeyed(told):
     with pace.computing():
         pace.set_share(0.0)
         pace.set_share(0.7)
-    assert told == [(0.7, 0.0)]
+    assert told == [(0.7, 0.0, "")]
 
 
 def test_a_piece_that_fails_does_not_leave_the_pace_computing(told):
@@ -146,3 +146,72 @@ def test_a_paused_worker_is_woken_by_the_change():
     pace.wait_for_change(10.0)
     assert time.monotonic() - begun < 5.0
     timer.join()
+
+
+def test_a_change_that_comes_in_a_round_is_obeyed_after_it_and_named_so(told):
+    clock = Hand()
+    pace = Pace(1.0, Hand(), clock, lambda *news: told.append(news))
+    with pace.in_swarm() as engagement:
+        pace.set_share(0.0)
+        clock.now += 1.5
+        assert told == []
+        engagement.behind = "round"
+    assert told == [(0.0, pytest.approx(1.5), "round")]
+    assert pace.waiting_seconds == pytest.approx(1.5)
+    with pace.in_swarm():
+        pass
+    assert len(told) == 1
+
+
+def test_a_nudge_ends_a_nap_and_a_wait_and_forgives_nothing():
+    stopwatch = Hand()
+    pace = Pace(0.01, stopwatch)
+    work(pace, stopwatch, 1.0)
+    timer = threading.Timer(0.02, pace.nudge)
+    timer.start()
+    begun = time.monotonic()
+    pace.wait_for_change(10.0)
+    assert time.monotonic() - begun < 5.0
+    assert pace.nap()  # still owed
+    timer.join()
+
+
+class Sleeper(Hand):
+    """A clock that jumps when it is looked at the next time, as after the computer slept."""
+
+    jump = 0.0
+
+    def __call__(self):
+        self.now, self.jump = self.now + self.jump, 0.0
+        return self.now
+
+
+def test_a_nap_in_which_the_computer_slept_is_as_long_as_it_was_meant():
+    clock, stopwatch = Sleeper(), Hand()
+    pace = Pace(0.5, stopwatch, clock)
+    work(pace, stopwatch, 0.01)
+    wait_for = pace._changed.wait_for
+    pace._changed.wait_for = lambda *arguments: (wait_for(*arguments), setattr(clock, "jump", 60.0))
+    pace.nap()
+    assert pace.nap_seconds == pytest.approx(0.01)
+    assert pace.measured == pytest.approx(0.5)
+
+
+def test_a_piece_in_which_the_computer_slept_counts_as_one_of_its_like():
+    stopwatch = Hand()
+    pace = Pace(0.5, stopwatch)
+    for _ in range(3):
+        work(pace, stopwatch, 0.04)
+        nap_all(pace)
+    work(pace, stopwatch, 60.0)
+    assert pace.spent == pytest.approx(0.04)
+    assert pace.compute_seconds == pytest.approx(0.16)
+    assert pace._owed < 0.1
+
+
+def test_pieces_that_grow_honestly_are_counted_whole():
+    stopwatch = Hand()
+    pace = Pace(1.0, stopwatch)
+    for seconds in (0.01, 0.1, 1.0, 1.5):
+        work(pace, stopwatch, seconds)
+    assert pace.compute_seconds == pytest.approx(2.61)

@@ -8,7 +8,8 @@ from skep.core.manifest import parse
 from skep.worker import trainer as trainer_module
 from skep.worker.batches import text_batch
 from skep.worker.device import pick
-from skep.worker.trainer import Trainer, step_batch_for, within_memory
+from skep.worker.faults import within_memory
+from skep.worker.trainer import Trainer, step_batch_for
 
 SMALL = {"recipe__sequence_length": 16}
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
@@ -92,26 +93,36 @@ class Scarce:
 def test_the_dry_run_stops_where_memory_does(monkeypatch):
     made, _ = make()
     Scarce(made, monkeypatch, fitting=3)
-    assert made.fit_micro_batch(16) == 2
+    found = made.dry_run(16)
+    assert (list(found.seconds), found.limit) == ([1, 2], 2)
 
 
 def test_the_dry_run_never_exceeds_the_step_batch(monkeypatch):
     made, _ = make()
     Scarce(made, monkeypatch, fitting=10**6)
-    assert made.fit_micro_batch(8) == 8
+    found = made.dry_run(8)
+    assert (list(found.seconds), found.limit) == ([1, 2, 4, 8], 8)
 
 
 def test_the_dry_run_stops_where_a_pause_would_have_to_wait(monkeypatch):
     made, _ = make()
-    monkeypatch.setattr(trainer_module, "MICRO_BATCH_SECONDS", -1.0)
-    assert made.fit_micro_batch(16) == 1
+    monkeypatch.setattr(trainer_module, "AWAY_SECONDS", -1.0)
+    found = made.dry_run(16)
+    assert (list(found.seconds), found.limit) == ([1], 16)
+
+
+def test_the_dry_run_stops_where_other_programs_need_the_memory(monkeypatch):
+    made, _ = make()
+    scarce = Scarce(made, monkeypatch, fitting=10**6)
+    assert made.dry_run(16, enough=lambda: 4 not in scarce.tried).limit == 4
+    assert made.dry_run(16, enough=lambda: False).limit == 1  # one is tried in any case, and others say what follows
 
 
 def test_what_does_not_fit_at_all_is_refused_after_recomputing_was_tried(monkeypatch):
     made, _ = make()
     scarce = Scarce(made, monkeypatch, fitting=0)
     with pytest.raises(DoesNotFit, match="Not even one sample of Tiny code model fits into the memory of CPU"):
-        made.fit_micro_batch(16)
+        made.dry_run(16)
     assert scarce.tried == [1, 1]
     assert made.checkpointing
 
@@ -120,7 +131,7 @@ def test_recomputing_is_left_off_when_the_manifest_says_so(monkeypatch):
     made, _ = make(activation_checkpointing="off")
     scarce = Scarce(made, monkeypatch, fitting=0)
     with pytest.raises(DoesNotFit):
-        made.fit_micro_batch(16)
+        made.dry_run(16)
     assert scarce.tried == [1]
     assert not made.checkpointing
 

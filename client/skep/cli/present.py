@@ -17,6 +17,7 @@ _BAR: Final = 24
 _LABEL: Final = 14
 
 CLIENT: Final = "behind a router: makes connections, accepts none"
+HEAVY: Final = "one takes longer than 0.05 s, and a pause waits for it"
 STAGES: Final = {
     Stage.HARDWARE: "Check this computer",
     Stage.DATA: "Fetch training data",
@@ -155,6 +156,7 @@ def _tone(snapshot: Snapshot) -> Tone:
 
 def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Line]:
     client = [_row("Network", CLIENT)] if snapshot.client_mode else []
+    heavy = [_row("Samples", HEAVY)] if snapshot.heavy else []
     return [
         *_epoch(progress, width),
         _row("Loss", loss(snapshot)),
@@ -163,6 +165,7 @@ def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Li
         _row("Contributions", tallies(snapshot.totals)),
         _row("Traffic", bytes_moved(progress)),
         *client,
+        *heavy,
     ]
 
 

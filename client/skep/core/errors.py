@@ -10,6 +10,7 @@ It must not know where an error came from: adapters translate foreign exceptions
     │   ├── SettingsError     a setting or the settings file is wrong
     │   └── InvitationError   an invitation is missing, expired, tampered, or somebody else's
     ├── DoesNotFit            this computer cannot carry the project
+    ├── DeviceError           the device ran out of memory, or is gone; another try may help
     ├── SwarmError            the swarm cannot be reached, or does not give us its state
     ├── DataError             training data cannot be fetched or is not what was promised
     ├── StorageError          the disk is full, or a file of ours cannot be read or written
@@ -58,6 +59,10 @@ class InvitationError(BadInput):
 
 
 class DoesNotFit(SkepError):
+    pass
+
+
+class DeviceError(SkepError):
     pass
 
 

@@ -35,4 +35,8 @@ def complete(wanted: StartWorker, facts: LaunchFacts) -> StartTraining:
         position=facts.position,
         invitation=facts.invitation,
         client_mode=wanted.client_mode,
+        present=wanted.present,
+        memory=wanted.memory,
+        leave_gpu=wanted.leave_gpu,
+        leave_ram=wanted.leave_ram,
     )

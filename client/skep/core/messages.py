@@ -147,6 +147,7 @@ class WorkerJoined:
     micro_batch: int
     addresses: tuple[str, ...] = ()
     client_mode: bool = False
+    heavy: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,15 @@ class WorkerProgress:
     """About once a second while joined.
 
     `contribution` names the one growing now ("" when there is none) and `samples` what it holds so far;
-    `position` counts samples this peer has drawn from the data, so that a restart goes on there.
+    `position` counts samples this peer has drawn from the data, so that a restart goes on there. A project is `heavy`
+    while a single sample takes longer than a micro-batch may while somebody uses this computer.
     """
 
     progress: SwarmProgress
     contribution: str = ""
     samples: int = 0
     position: int = 0
+    heavy: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,10 +173,27 @@ class WorkerEvaluated:
 
 @dataclass(frozen=True)
 class WorkerPaused:
-    """The worker stopped computing (`share` 0), or took up again; `reaction_seconds` after it was told."""
+    """The worker stopped computing (`share` 0), or took up again; `reaction_seconds` after it was told.
+
+    `behind` names what had to end first: "round" (with the optimizer's step), "state" for the swarm's state on its way,
+    "joining", or "" for a micro-batch at most. What has a name ends at low priority, and is not what is called a reaction.
+    """
 
     share: float
     reaction_seconds: float
+    behind: str = ""
+
+
+@dataclass(frozen=True)
+class WorkerMemory:
+    """The worker holds no more of the GPU's memory than `memory` says, `reaction_seconds` after it was told.
+
+    `behind` as in WorkerPaused.
+    """
+
+    memory: GpuMemory
+    reaction_seconds: float
+    behind: str = ""
 
 
 @dataclass(frozen=True)
@@ -272,6 +292,7 @@ Event = (
     | WorkerProgress
     | WorkerEvaluated
     | WorkerPaused
+    | WorkerMemory
     | ContributionPending
     | ContributionConfirmed
     | ContributionLost
@@ -295,7 +316,8 @@ class StartTraining:
     `share` 0..1; `threads` 0 means chosen by the worker; `device` "" means the best usable one;
     `listen` are multiaddresses to listen on; `run_folder` is private and short (unix sockets live there), made and
     filled in by whoever starts the process. `invitation` is the text of this peer's invitation, "" for an open project;
-    `client_mode` is automatic, on or off, as in the setting.
+    `client_mode` is automatic, on or off, as in the setting. `present` and `memory` are as in SetShare; `leave_gpu` and
+    `leave_ram` are the bytes that other programs always find free.
     """
 
     manifest: str
@@ -308,9 +330,13 @@ class StartTraining:
     device: str = ""
     threads: int = 0
     position: int = 0
-    nice: int = 10
+    nice: int = 19
     invitation: str = ""
     client_mode: str = "automatic"
+    present: bool = False
+    memory: GpuMemory = GpuMemory.KEEP
+    leave_gpu: int = 0
+    leave_ram: int = 0
 
 
 @dataclass(frozen=True)
@@ -363,6 +389,10 @@ class StartWorker:
     threads: int = 0
     port: int = 0
     client_mode: str = "automatic"
+    present: bool = False
+    memory: GpuMemory = GpuMemory.KEEP
+    leave_gpu: int = 0
+    leave_ram: int = 0
 
 
 @dataclass(frozen=True)

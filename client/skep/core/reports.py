@@ -38,6 +38,7 @@ Report = (
     | m.WorkerJoined
     | m.WorkerProgress
     | m.WorkerEvaluated
+    | m.WorkerMemory
     | m.ContributionPending
     | m.ContributionConfirmed
     | m.ContributionLost
@@ -75,7 +76,7 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
             return _failed(snapshot, worker, message)
         case m.WorkerExited(code=code):
             return _exited(snapshot, worker, code, now)
-        case m.ShardProgress():
+        case m.WorkerMemory() | m.ShardProgress():
             return snapshot, ()  # for front ends only
 
 
@@ -107,6 +108,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         peer_id=message.peer_id,
         device=message.device,
         client_mode=message.client_mode,
+        heavy=message.heavy,
         worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
     )
 
@@ -115,7 +117,7 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, 
     assert snapshot.project is not None
     if worker.joined_at is None:
         return snapshot, ()
-    moved = replace(snapshot, progress=message.progress, position=message.position)
+    moved = replace(snapshot, progress=message.progress, position=message.position, heavy=message.heavy)
     if _is_steady(worker, message.progress.epoch, now):
         moved = replace(moved, failures=0)
     saving: tuple[m.Effect, ...] = ()

@@ -118,7 +118,7 @@ _DECLARED: Final = (
     Setting(
         "compute.threads",
         "Processor threads",
-        "How many processor threads the training may use.",
+        "How many processor threads the training may use; automatic takes fewer while you use this computer.",
         Kind.WHOLE,
         0,
         minimum=1,
@@ -146,6 +146,7 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0,
         maximum=256,
+        effective=True,
     ),
     Setting(
         "memory.leave_ram_gb",
@@ -156,6 +157,7 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0,
         maximum=1024,
+        effective=True,
     ),
     Setting(
         "memory.free_gpu_seconds",

@@ -86,6 +86,8 @@ class Snapshot:
     device: str = ""
     client_mode: bool = False
     """Whether the worker makes connections and accepts none, as behind a router."""
+    heavy: bool = False
+    """Whether a single sample takes longer than a micro-batch may while somebody uses this computer."""
     progress: SwarmProgress | None = None
     position: int = 0
     """Samples drawn from the data, as last reported in this stay."""

@@ -13,6 +13,7 @@ Step = tuple[Snapshot, tuple[m.Effect, ...]]
 
 LEFT: Final = "left before the round"
 STOPPED: Final = "the worker stopped before the round"
+GB: Final = 1_000_000_000
 LONGEST_GOODBYE: Final = 60.0
 """Seconds that leaving waits for the round, at most."""
 
@@ -38,6 +39,10 @@ def start_worker(snapshot: Snapshot) -> Step:
         threads=int(settings.get("compute.threads", 0)),
         port=int(settings.get("network.port", 0)),
         client_mode=str(settings.get("network.client_mode", "automatic")),
+        present=snapshot.allowance.present,
+        memory=snapshot.allowance.memory,
+        leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
+        leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
     )
     joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None, falling=None)
     allowance = snapshot.allowance

@@ -26,6 +26,7 @@ FROM_WORKER: Final = (
     m.WorkerProgress,
     m.WorkerEvaluated,
     m.WorkerPaused,
+    m.WorkerMemory,
     m.ContributionPending,
     m.ContributionConfirmed,
     m.ContributionLost,
@@ -39,6 +40,7 @@ FromWorker = (
     | m.WorkerProgress
     | m.WorkerEvaluated
     | m.WorkerPaused
+    | m.WorkerMemory
     | m.ContributionPending
     | m.ContributionConfirmed
     | m.ContributionLost

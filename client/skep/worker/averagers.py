@@ -147,6 +147,11 @@ class HonestGradientAverager(MembersOnly, HonestRounds, GradientAverager):
                 total.add_(gradient.to(total.device))
                 gradient.zero_()
 
+    @property
+    def local_accumulators(self) -> tuple[torch.Tensor, ...]:
+        """Where gradients wait beside `.grad`; nowhere with `reuse_grad_buffers`."""
+        return self._local_accumulators or ()
+
     def catch_up(self, within: float) -> None:  # noqa: ARG002 - others ask the swarm
         """The parameters were replaced by the swarm's: forget what was computed with the old ones."""
         self.reset_accumulated_grads_()

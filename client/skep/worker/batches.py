@@ -53,6 +53,10 @@ class Batch:
         """Batches of `size`, the last with what is left."""
         return [self._part(slice(start, start + size)) for start in range(0, len(self), size)]
 
+    def part(self, start: int, count: int) -> Batch:
+        """`count` samples from `start` on, or what is left."""
+        return self._part(slice(start, start + count))
+
     def _part(self, part: slice) -> Batch:
         return Batch(self.inputs[part], self.draws[part], None if self.labels is None else self.labels[part])
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import psutil
@@ -17,6 +20,7 @@ CPU: Final = torch.device("cpu")
 _TRIAL_SIZE: Final = 16
 TENSOR_CORES: Final = 7
 """Major compute capability from which NVIDIA's cards have units for fp16 matrices (Volta); bf16 came with 8 (Ampere)."""
+LEAST_FRACTION: Final = 1e-3
 BF16_MACOS: Final = (14, 0)
 """The first macOS whose GPU driver computes in bfloat16."""
 
@@ -39,6 +43,48 @@ class TrainingDevice:
             torch.cuda.synchronize(self.device)
         elif self.device.type == "mps":
             torch.mps.synchronize()
+
+    @contextmanager
+    def low_priority(self) -> Iterator[None]:
+        """What is computed inside waits for other work of this process on the device; synchronise before using it."""
+        if self.device.type != "cuda":
+            yield
+            return
+        stream = self._low_priority_stream
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream):
+            yield
+
+    @cached_property
+    def _low_priority_stream(self) -> torch.cuda.Stream:
+        # 0 is the lowest there is; CUDA's default stream has it too, and a stream of its own leaves that one free
+        return torch.cuda.Stream(self.device, priority=0)
+
+    def empty_caches(self) -> None:
+        """Give back to the system what torch keeps of the device's memory and does not use."""
+        if self.device.type == "cuda":
+            with torch.cuda.device(self.device):
+                torch.cuda.empty_cache()
+        elif self.device.type == "mps":
+            torch.mps.empty_cache()
+
+    def cap_memory(self, leave: int) -> None:
+        """From now on torch runs out of memory before fewer than `leave` bytes of what is free now would be left.
+
+        On the processor there is no such cap.
+        """
+        if self.device.type == "cuda":
+            free, total = torch.cuda.mem_get_info(self.device)
+            ours = torch.cuda.memory_reserved(self.device)
+            torch.cuda.set_per_process_memory_fraction(fraction_of(free + ours - leave, total), self.device)
+        elif self.device.type == "mps":
+            total = torch.mps.recommended_max_memory()
+            torch.mps.set_per_process_memory_fraction(fraction_of(total - leave, total))
+
+
+def fraction_of(part: int, total: int) -> float:
+    """`part` of `total`, as torch wants it: between 0 and 1, and never 0, which would mean no limit."""
+    return min(1.0, max(LEAST_FRACTION, part / total))
 
 
 @dataclass(frozen=True)
@@ -145,9 +191,27 @@ def _has(device: torch.device, precision: str, facts: TorchFacts) -> bool:
     return facts.gpus[device.index or 0].bf16 if device.type == "cuda" else facts.mps_bf16
 
 
-def set_threads(wanted: int) -> None:
-    """Processor threads for training; 0 means half the physical cores this process may use, at least one."""
-    torch.set_num_threads(wanted or max(1, _cores() // 2))
+PRESENT_CORES: Final = 8
+"""While somebody uses this computer, one thread for so many cores: a job on all of them waits for its slowest one."""
+
+
+class Threads:
+    """Processor threads for training; `wanted` 0 chooses them by the physical cores this process may use.
+
+    That is half of the cores while nobody uses this computer, and fewer while somebody does. A number that was asked for
+    holds always.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        cores = _cores()
+        self._present = wanted or max(1, cores // PRESENT_CORES)
+        self._away = wanted or max(1, cores // 2)
+
+    def use(self, *, present: bool) -> None:
+        """For what the calling thread computes from now on."""
+        count = self._present if present else self._away
+        if count != torch.get_num_threads():
+            torch.set_num_threads(count)
 
 
 def _cores() -> int:

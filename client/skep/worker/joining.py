@@ -6,10 +6,10 @@ a newcomer late for the next round. It must not train, nor end the process.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +22,22 @@ from skep.core.messages import ShardWanted, StartTraining, WorkerJoined, WorkerS
 from skep.core.model import Stage
 from skep.worker import device, network
 from skep.worker.data import Samples
+from skep.worker.examiner import HELD_OUT_SAMPLES
+from skep.worker.faults import said_in_words, within_memory
 from skep.worker.link import Link
-from skep.worker.loop import HELD_OUT_SAMPLES, TrainingLoop, hear_data
+from skep.worker.loop import TrainingLoop, hear_data
+from skep.worker.manners import Manners
 from skep.worker.membership import membership_of
 from skep.worker.optimizer import SwarmOptimizer
+from skep.worker.orders import Orders
 from skep.worker.pace import Pace
+from skep.worker.priority import lower_training
+from skep.worker.ram import RamWatch
+from skep.worker.residence import Residence
 from skep.worker.rounds import Rounds
+from skep.worker.sizes import MicroBatches
 from skep.worker.traffic import Traffic, watch_streams
-from skep.worker.trainer import Trainer, step_batch_for, within_memory
+from skep.worker.trainer import Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
 
@@ -43,10 +51,13 @@ class Joining:
         link: Link,
         rounds: Rounds,
         pace: Pace,
+        *,
+        orders: Orders,
         introduce: Callable[[Callable[[float], None]], None],
     ) -> None:
         self._start, self._link, self._rounds, self._pace = start, link, rounds, pace
-        self._introduce = introduce
+        self._orders, self._introduce = orders, introduce
+        self._ram = RamWatch(start.leave_ram)
         self._manifest: Manifest = parse(start.manifest.encode())
 
     def run(self) -> TrainingLoop:
@@ -54,7 +65,9 @@ class Joining:
         with self._stage(Stage.HARDWARE):
             chosen = device.pick(self._start.device, self._manifest.precision)
             self._pace.stopwatch = chosen.stopwatch
-            device.set_threads(self._start.threads)
+            chosen.cap_memory(self._start.leave_gpu)
+            threads = device.Threads(self._start.threads)
+            threads.use(present=False)
             membership = membership_of(self._start, self._manifest)
             peer_id = PeerID.from_identity(Path(self._start.identity_path).read_bytes())
             samples = self._open_data(str(peer_id))
@@ -65,16 +78,28 @@ class Joining:
             traffic = Traffic.fresh()
             watch_streams(traffic)
             dht = network.reach(self._start, self._manifest.peers, membership)
-        with self._stage(Stage.WARM_UP), within_memory(self._manifest.title, chosen.name):
+        title = self._manifest.title
+        with self._stage(Stage.WARM_UP), said_in_words(chosen.name), within_memory(title, chosen.name):
             step_batch = step_batch_for(self._manifest.sync.target_batch_size)
             trainer = Trainer(self._manifest, chosen, files)
             optimizer = SwarmOptimizer(
                 self._manifest, dht, trainer.parameters, step_batch, self._rounds, membership=membership
             )
             self._introduce(optimizer.tracker.withdraw)
-            os.nice(self._start.nice)  # after the network's processes were forked: they must stay quick
-            micro_batch = trainer.fit_micro_batch(step_batch)
+            lower_training(self._start.nice)  # after the network's processes were forked: they must stay quick
+            threads.use(present=self._orders.present)
+            sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
+            if not self._ram.enough():
+                raise self._ram.shortage()
             optimizer.grad_averager.reset_accumulated_grads_()
+        manners = Manners(
+            orders=self._orders,
+            trainer=trainer,
+            sizes=sizes,
+            threads=threads,
+            residence=Residence(chosen.device, lambda: chain(trainer.tensors(), optimizer.tensors())),
+            ram=self._ram,
+        )
         with self._stage(Stage.STATE):
             optimizer.synchronise()
         self._link.send(
@@ -84,9 +109,10 @@ class Joining:
                 precision=chosen.precision,
                 epoch=optimizer.local_epoch,
                 step_batch=step_batch,
-                micro_batch=micro_batch,
+                micro_batch=manners.size,
                 addresses=() if dht.client_mode else addresses_of(dht),
                 client_mode=dht.client_mode,
+                heavy=manners.heavy,
             )
         )
         return TrainingLoop(
@@ -98,7 +124,7 @@ class Joining:
             rounds=self._rounds,
             traffic=traffic,
             step_batch=step_batch,
-            micro_batch=micro_batch,
+            manners=manners,
         )
 
     @contextmanager

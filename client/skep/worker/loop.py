@@ -9,19 +9,26 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
+from skep.core.errors import SwarmError
 from skep.core.messages import ShardArrived, ShardFailed, WorkerEvaluated
-from skep.core.model import Evaluation
 from skep.core.stay import LEFT
 from skep.worker.batches import Batch
 from skep.worker.data import Samples
+from skep.worker.examiner import Examiner
+from skep.worker.faults import said_in_words
+from skep.worker.gaps import GAP_SECONDS, Gaps
 from skep.worker.link import Link
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.pace import Pace
+from skep.worker.manners import Manners
+from skep.worker.optimizer import ASLEEP, SwarmOptimizer
+from skep.worker.pace import Engagement, Pace
 from skep.worker.reporter import Reporter
 from skep.worker.rounds import Rounds
+from skep.worker.scarcity import SpoiltGradients
+from skep.worker.throughput import Throughput
 from skep.worker.traffic import Traffic
 from skep.worker.trainer import Trainer
 
@@ -29,50 +36,9 @@ REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 LAST_ROUND_SECONDS: Final = 60.0
 """How long a paused peer waits for the round that takes what it had accumulated."""
-HELD_OUT_SAMPLES: Final = 32
-EVALUATION_COST: Final = 50
-"""A held-out evaluation is repeated only after this many times the computing it took: at most 2 % of the work."""
+FIND_BACK_SECONDS: Final = 30.0
+"""How long the swarm may take to answer after this computer slept; then the worker starts anew."""
 PAUSED_TOO_LONG: Final = "paused until after the round"
-
-
-@dataclass
-class Examiner:
-    """Measures held-out loss a micro-batch at a time, and not too often."""
-
-    trainer: Trainer
-    samples: Samples
-    micro_batch: int
-    _todo: list[Batch] = field(default_factory=list)
-    _total: float = 0.0
-    _count: int = 0
-    _epoch: int = 0
-    _spent: float = 0.0
-    _next: float = 0.0
-
-    def begin(self, epoch: int) -> None:
-        """Start an evaluation, unless one is under way, the last was too recent, or its data is still on its way."""
-        if self._todo or time.monotonic() < self._next:
-            return
-        batch = self.samples.held_out(HELD_OUT_SAMPLES)
-        if batch is not None:
-            self._todo = batch.split(self.micro_batch)
-            self._total, self._count, self._epoch, self._spent = 0.0, len(batch), epoch, 0.0
-
-    @property
-    def busy(self) -> bool:
-        return bool(self._todo)
-
-    def go_on(self) -> Evaluation | None:
-        """One micro-batch; the evaluation after its last."""
-        begun = self.trainer.stopwatch()
-        chunk = self._todo.pop()
-        self._total += self.trainer.loss(chunk) * len(chunk)
-        self._spent += self.trainer.stopwatch() - begun
-        if self._todo:
-            return None
-        self._next = time.monotonic() + EVALUATION_COST * self._spent
-        mean = self._total / self._count
-        return Evaluation(self._epoch, mean) if math.isfinite(mean) else None
 
 
 def hear_data(link: Link, samples: Samples) -> None:
@@ -96,32 +62,47 @@ class TrainingLoop:
         rounds: Rounds,
         traffic: Traffic,
         step_batch: int,
-        micro_batch: int,
+        manners: Manners,
+        gaps: Gaps | None = None,
     ) -> None:
         self._link, self._pace, self._samples, self._trainer = link, pace, samples, trainer
         self._optimizer, self._rounds = optimizer, rounds
-        self._step_batch, self._micro_batch = step_batch, micro_batch
-        self._examiner = Examiner(trainer, samples, micro_batch)
+        self._step_batch, self._manners, self._gaps = step_batch, manners, gaps or Gaps()
+        self._throughput = Throughput()
+        optimizer.tracker.rate = lambda: self._throughput.rate(pace.share)
+        self._examiner = Examiner(trainer, samples, lambda: manners.size)
         self._reporter = Reporter(
-            link=link, pace=pace, samples=samples, optimizer=optimizer, rounds=rounds, traffic=traffic
+            link=link,
+            pace=pace,
+            samples=samples,
+            optimizer=optimizer,
+            rounds=rounds,
+            traffic=traffic,
+            heavy=lambda: manners.heavy,
         )
         self._filled = 0
         self._resting_since: float | None = None
+        self._stood_in = "joining", time.monotonic()
+        self._longest_piece = 0.0
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
         """Train until `stop` is set, or after `finish` was, until a round took what was accumulated.
 
-        Raises SkepError when the swarm or the data fails for good.
+        Raises SkepError when the swarm, the data or the device fails for good.
         """
         finish = finish or threading.Event()
-        with self._reporter.beating():
+        with said_in_words(self._trainer.device_name), self._reporter.beating():
             self._examiner.begin(self._optimizer.local_epoch)
+            self._gaps.expected()
             while not stop.is_set():
                 hear_data(self._link, self._samples)
+                if self._gaps.look(self._longest_piece):
+                    self._find_back(stop)
+                self._manners.obey(self._stood_in)
                 if finish.is_set():
                     if self._is_finished():
                         return
-                elif self._pace.share == 0.0:
+                elif self._pace.share == 0.0 or self._manners.must_rest:
                     self._rest(PAUSED_TOO_LONG)
                 else:
                     self._take_turn(stop, finish)
@@ -130,43 +111,69 @@ class TrainingLoop:
     def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
         """A micro-batch, a look at the swarm, and the nap that is owed."""
         self._wake()
-        self._work()
-        self._keep_in_step()
+        begun, spent_before = time.monotonic(), self._pace.compute_seconds
+        trained = self._work()
+        if trained is None:
+            return
+        if self._gaps.look(self._longest_piece):
+            self._find_back(stop)  # before a look at the swarm would begin a round that is long over
+        elif not self._keep_in_step():
+            spent = self._pace.compute_seconds - spent_before
+            self._throughput.turn(trained, time.monotonic() - begun, spent)
         while self._pace.nap() and not (stop.is_set() or finish.is_set()):
             self._keep_in_step()
 
     # --- working
 
-    def _work(self) -> None:
+    def _work(self) -> int | None:
+        """A micro-batch; the samples that were trained, or None when there was nothing to compute yet."""
         if self._examiner.busy:
-            with self._pace.computing() as allowed:
-                evaluation = self._examiner.go_on() if allowed else None
-            if evaluation:
-                self._link.send(WorkerEvaluated(evaluation))
-        elif self._samples.ready(self._next_size):
-            self._train()
-        else:
-            with self._pace.waiting():
-                time.sleep(DATA_LOOK_SECONDS)
+            self._evaluate()
+            return 0
+        if self._samples.ready(self._next_size):
+            return self._train()
+        with self._pace.waiting():
+            time.sleep(DATA_LOOK_SECONDS)
+        self._keep_in_step()
+        return None
+
+    def _evaluate(self) -> None:
+        with self._pace.computing() as allowed:
+            evaluation = self._examiner.go_on() if allowed else None
+        if evaluation:
+            self._link.send(WorkerEvaluated(evaluation))
 
     @property
     def _next_size(self) -> int:
-        return min(self._micro_batch, self._step_batch - self._filled)
+        return min(self._manners.size, self._step_batch - self._filled)
 
-    def _train(self) -> None:
-        size = self._next_size
+    def _train(self) -> int:
+        size, begun = self._next_size, time.monotonic()
         with self._pace.computing() as allowed:
             if not allowed:
-                return
+                return 0
             batch = self._samples.next_batch(size)
-            loss = self._trainer.add_gradients(batch, size / self._step_batch)
+            loss = self._add_gradients(batch, size / self._step_batch)
+        wall = time.monotonic() - begun
+        self._longest_piece = max(self._longest_piece, min(wall, GAP_SECONDS))
+        self._manners.took(size, wall, self._pace.spent)
         if not math.isfinite(loss):
-            return  # nothing was added; these samples are simply not counted
+            return 0  # nothing was added; these samples are simply not counted
         self._reporter.trained(loss, size)
         self._rounds.grow(self._optimizer.local_epoch, size)
         self._filled += size
         if self._filled == self._step_batch:
             self._hand_over()
+        return size
+
+    def _add_gradients(self, batch: Batch, scale: float) -> float:
+        """The loss; not finite when nothing was added."""
+        try:
+            return self._manners.add_gradients(batch, scale)
+        except SpoiltGradients:
+            self._filled = 0
+            self._optimizer.discard("gradients that were not finite")
+            return math.nan
 
     def _hand_over(self) -> None:
         """Count the gradients since the last call into this epoch, if they are finite."""
@@ -178,12 +185,24 @@ class TrainingLoop:
         else:
             self._optimizer.discard("gradients that were not finite")
 
-    def _keep_in_step(self) -> None:
-        with self._pace.waiting():
+    def _keep_in_step(self) -> bool:
+        """A look at the swarm, and all that follows from it; whether the epoch changed."""
+        with self._in_swarm() as engagement:
             moved_on = self._optimizer.tend(self._hand_over)
+            engagement.behind = "round" if moved_on else ""
         if moved_on:
             self._examiner.begin(self._optimizer.local_epoch)
             self._reporter.tell(at_once=True)
+        return moved_on
+
+    @contextmanager
+    def _in_swarm(self) -> Iterator[Engagement]:
+        """What takes long here is named, and is no gap."""
+        with self._pace.in_swarm() as engagement:
+            yield engagement
+        self._gaps.expected()
+        if engagement.behind:
+            self._stood_in = engagement.behind, time.monotonic()
 
     # --- resting
 
@@ -214,7 +233,24 @@ class TrainingLoop:
         return self._optimizer.settled or self._optimizer.alone
 
     def _wake(self) -> None:
+        self._manners.prepare()
         if self._resting_since is not None:
             self._resting_since = None
-            with self._pace.waiting():
+            with self._in_swarm() as engagement:
+                engagement.behind = "state"
                 self._optimizer.wake()
+
+    def _find_back(self, stop: threading.Event) -> None:
+        """The computer slept: the swarm went on without us, and what was computed before may be worth nothing now."""
+        if self._resting_since is not None:
+            self._optimizer.discard(ASLEEP)
+            return
+        company, deadline = self._optimizer.company, time.monotonic() + FIND_BACK_SECONDS
+        with self._in_swarm() as engagement:
+            engagement.behind = "state"
+            while not stop.is_set() and not self._optimizer.find_back(company, self._hand_over):
+                if time.monotonic() > deadline:
+                    raise SwarmError(
+                        "The swarm does not answer since this computer woke up.",
+                        "skep tries again; check that the network is connected.",
+                    )

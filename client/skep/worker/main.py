@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 
-from skep.core.errors import DataError, SkepError, SwarmError
+from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
 from skep.core.messages import StartTraining, WorkerStage
 from skep.core.model import Problem, Stage
 from skep.core.wire import WireError
@@ -29,7 +29,7 @@ def main() -> None:
     try:
         volunteer.run()
     except SkepError as error:
-        volunteer.fail(error.problem, retry=isinstance(error, SwarmError | DataError))
+        volunteer.fail(error.problem, retry=isinstance(error, SwarmError | DataError | DeviceError))
     except BaseException:  # noqa: BLE001 - the last resort: words for the user, the traceback for the log
         complain()
         volunteer.fail(UNEXPECTED, retry=True)

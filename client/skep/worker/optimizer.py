@@ -8,7 +8,7 @@ peer's old rate is extrapolated by the others. It must not know about JSON, data
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
@@ -34,6 +34,7 @@ STATE_ATTEMPTS: Final = 3
 STATE_PAUSE_SECONDS: Final = 2.0
 RECORD_SECONDS: Final = 30.0
 """How long other peers believe our last progress record; half of stock, so that a vanished peer is forgotten sooner."""
+ASLEEP: Final = "this computer was asleep"
 LOOK_SECONDS: Final = 2.0
 """How long a peer that comes back waits for news of the swarm: right after a pause, what it knows may be 10 s old."""
 
@@ -165,6 +166,7 @@ class SwarmOptimizer(hivemind.Optimizer):
         Raises SwarmError when the swarm moved on and nobody hands over its state.
         """
         before = self.local_epoch
+        self.tracker.tell_rate()
         self.apply_arrived()
         if self._should_load_state_from_peers():
             hand_over()
@@ -204,11 +206,38 @@ class SwarmOptimizer(hivemind.Optimizer):
         """Stop being counted on: what is accumulated stays for this epoch's round, the rate becomes zero."""
         self.tracker.rest()
 
-    def wake(self) -> None:
+    def wake(self, reason: str = "this computer was paused") -> None:
         """Take up work again after a rest, in step with the swarm. Raises SwarmError."""
         self.tracker.back(LOOK_SECONDS)
         if self.local_epoch < self.tracker.global_epoch:
-            self.catch_up("this computer was paused")
+            self.catch_up(reason)
+
+    def find_back(self, company: int, hand_over: Callable[[], None]) -> bool:
+        """After the computer slept: whether we are in step again, and nothing stale is left; False to be asked again.
+
+        `company` is how many others there were before: a swarm that had any is not believed to be empty before it answers.
+        Raises SwarmError.
+        """
+        self.withdraw_from_rounds()
+        self.tracker.back(LOOK_SECONDS)
+        heard = self.tracker.fetched_global_progress_this_epoch.is_set()
+        if not heard or (company and not self.company):
+            return False
+        if self.local_epoch < self.tracker.global_epoch:
+            hand_over()
+            self.catch_up(ASLEEP)
+        return True
+
+    @property
+    def company(self) -> int:
+        """Other peers on the swarm's books, as last seen."""
+        return int(self.tracker.others)
+
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """What lives on the training device beside the model: gradient accumulators, the optimizer's statistics."""
+        yield from self.grad_averager.local_accumulators
+        for kept in self.state_averager.optimizer.state.values():
+            yield from (value for value in kept.values() if torch.is_tensor(value))
 
     def withdraw(self) -> None:
         """Nothing of ours is left for a round: leave the swarm's books until `wake`. Harmless when repeated."""

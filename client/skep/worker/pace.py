@@ -2,7 +2,8 @@
 
 Share means compute / (compute + nap); waiting for the swarm or for data is neither. On the processor, compute is the
 training thread's own processor time, so that time the system gave to other programs is not counted as ours; elsewhere
-it is the wall time of the synchronised work. It must not know what is computed.
+it is the wall time of the synchronised work. Time in which the computer slept is neither. It must not know what is
+computed.
 """
 
 from __future__ import annotations
@@ -12,22 +13,34 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 WINDOW_SECONDS: Final = 60.0
 SLICE_SECONDS: Final = 0.1
 """Longest nap between two looks at the swarm, so that a slowed peer does not keep the others waiting."""
+GAP_SECONDS: Final = 2.0
+"""A nap that lasts so much longer than it should, and a piece that lasts so much longer than PIECES of its like, was
+interrupted: the computer slept."""
+PIECES: Final = 20
+
+Obeyed = Callable[[float, float, str], None]
+"""Told of the share that is obeyed from now on, how many seconds after it was asked for, and what had to end first."""
 
 
-Obeyed = Callable[[float, float], None]
-"""Told of the share that is obeyed from now on, and how many seconds after it was asked for."""
+@dataclass
+class Engagement:
+    """What the training thread stood in with the swarm; `behind` is named by whoever finds out that it was more than a look."""
+
+    behind: str = ""
 
 
 class Pace:
     """Shared by the training thread (compute, nap) and the thread that hears from the engine (set_share).
 
     `stopwatch` gives seconds of computing by the calling thread; the device that was picked has its own. A new share is
-    obeyed at once while nothing is computed, whatever the training thread waits for, and else after the piece in hand.
+    obeyed at once while nothing is computed and the training thread waits for data or naps, and else after the piece in
+    hand, or after the round.
     """
 
     def __init__(
@@ -35,10 +48,14 @@ class Pace:
         share: float,
         stopwatch: Callable[[], float] = time.thread_time,
         clock: Callable[[], float] = time.monotonic,
-        obeyed: Obeyed = lambda _share, _seconds: None,
+        obeyed: Obeyed = lambda _share, _seconds, _behind: None,
     ) -> None:
         self._share, self.stopwatch, self._clock, self._obeyed = share, stopwatch, clock, obeyed
-        self._computes = False
+        self._engaged = False
+        self._changes = 0
+        self._typical = 0.0
+        self.spent = 0.0
+        """Seconds of the last piece of computing."""
         self._changed = threading.Condition()
         self._changed_at: float | None = None
         self._owed = 0.0
@@ -54,14 +71,23 @@ class Pace:
         with self._changed:
             if share != self._share:
                 self._share, self._changed_at, self._owed = share, self._clock(), 0.0
-                self._changed.notify_all()
-                if not self._computes:
-                    self._obey()
+                self._wake()
+                if not self._engaged:
+                    self._obey("")
 
-    def _obey(self) -> None:
+    def nudge(self) -> None:
+        """From any thread: something else than the share was asked for. Ends the slice of a nap, and a wait."""
+        with self._changed:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changes += 1
+        self._changed.notify_all()
+
+    def _obey(self, behind: str) -> None:
         changed_at, self._changed_at = self._changed_at, None
         if changed_at is not None:
-            self._obeyed(self._share, self._clock() - changed_at)
+            self._obeyed(self._share, self._clock() - changed_at, behind)
 
     @contextmanager
     def computing(self) -> Iterator[bool]:
@@ -70,7 +96,7 @@ class Pace:
         Yields whether it may be done: a pause may have come, and been reported as obeyed, since the caller looked.
         """
         with self._changed:
-            self._computes = allowed = self._share > 0.0
+            self._engaged = allowed = self._share > 0.0
         begun = self.stopwatch()
         try:
             yield allowed
@@ -79,12 +105,37 @@ class Pace:
 
     def _computed(self, spent: float) -> None:
         with self._changed:
-            self._computes = False
+            self._engaged = False
+            self.spent = spent = self._honest(spent)
             self.compute_seconds += spent
             if 0.0 < self._share < 1.0:
                 self._owed += spent * (1.0 - self._share) / self._share
             self._remember(spent, 0.0)
-            self._obey()
+            self._obey("")
+
+    def _honest(self, spent: float) -> float:
+        """`spent`, or what such a piece takes where the computer slept meanwhile."""
+        if self._typical and spent > PIECES * self._typical + GAP_SECONDS:
+            return self._typical
+        self._typical = max(spent, self._typical * (1 - 1 / PIECES))
+        return spent
+
+    @contextmanager
+    def in_swarm(self) -> Iterator[Engagement]:
+        """Measure time with the swarm, which is neither computing nor a nap. A share asked for meanwhile is obeyed after it.
+
+        Rounds, the optimizer's step and the swarm's state on its way end first; what is yielded takes their name.
+        """
+        engagement = Engagement()
+        with self._changed:
+            self._engaged = True
+        try:
+            with self.waiting():
+                yield engagement
+        finally:
+            with self._changed:
+                self._engaged = False
+                self._obey(engagement.behind)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -100,9 +151,12 @@ class Pace:
         with self._changed:
             if self._owed <= 0.0:
                 return False
-            begun, share = self._clock(), self._share
-            self._changed.wait_for(lambda: self._share != share, min(self._owed, SLICE_SECONDS))
+            begun, share, changes = self._clock(), self._share, self._changes
+            asked = min(self._owed, SLICE_SECONDS)
+            self._changed.wait_for(lambda: self._changes != changes, asked)
             napped = self._clock() - begun
+            if napped > asked + GAP_SECONDS:
+                napped = asked
             self.nap_seconds += napped
             if self._share == share:
                 self._owed -= napped
@@ -110,10 +164,10 @@ class Pace:
             return self._owed > 0.0
 
     def wait_for_change(self, within: float) -> None:
-        """While paused: return when the share changes, or after `within` seconds."""
+        """While paused: return when something else is asked for, or after `within` seconds."""
         with self._changed:
-            share = self._share
-            self._changed.wait_for(lambda: self._share != share, within)
+            changes = self._changes
+            self._changed.wait_for(lambda: self._changes != changes, within)
 
     @property
     def measured(self) -> float | None:

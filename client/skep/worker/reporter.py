@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -38,9 +38,10 @@ class Reporter:
         optimizer: SwarmOptimizer,
         rounds: Rounds,
         traffic: Traffic,
+        heavy: Callable[[], bool],
     ) -> None:
         self._link, self._pace, self._samples = link, pace, samples
-        self._optimizer, self._rounds, self._traffic = optimizer, rounds, traffic
+        self._optimizer, self._rounds, self._traffic, self._heavy = optimizer, rounds, traffic, heavy
         self._losses: deque[float] = deque(maxlen=LOSSES)
         self._trained: deque[tuple[float, int]] = deque()
         self._told_at = 0.0
@@ -81,7 +82,8 @@ class Reporter:
         with self._rounds.held():
             samples = self._rounds.grown
             growing = self._rounds.growing if samples else ""
-            self._link.send(WorkerProgress(self.progress(now), growing, samples, self._samples.position))
+            progress = self.progress(now)
+            self._link.send(WorkerProgress(progress, growing, samples, self._samples.position, self._heavy()))
 
     def progress(self, now: float) -> SwarmProgress:
         """What a front end shows. `now` is monotonic seconds."""

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import enum
+import time
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final
 
-from hivemind.optim.progress_tracker import LocalTrainingProgress, ProgressTracker
+from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainingProgress, ProgressTracker
 from hivemind.utils import get_dht_time
 
 REPORT_MARGIN_SECONDS: Final = 1.0
+CHANGE: Final = 0.1
+"""A rate that differs by more than this part from the one that others know is told at once."""
+LEAST_SECONDS: Final = 0.5
+"""Between two records that tell nothing but another rate."""
+
+Rate = Callable[[], float | None]
+"""Samples a second that this peer trains at present, waiting for the swarm excluded; None while nobody knows."""
+
+
+def unknown() -> float | None:
+    """The rate of a peer that measures none of its own: hivemind's estimate stands."""
+    return None
 
 
 class Presence(enum.Enum):
@@ -29,10 +43,30 @@ class Absence(LocalTrainingProgress):
 
 
 class PoliteTracker(ProgressTracker):
-    """Progress tracker that can say "I am resting", so that the others stop extrapolating our old rate."""
+    """Progress tracker that tells the rate of now, and "I am resting": others extrapolate what they were told last.
+
+    hivemind's own is a moving average over dozens of step batches, which after a change of share is wrong for minutes.
+    """
 
     local_progress: LocalTrainingProgress
     presence = Presence.WORKING
+    rate: Rate = staticmethod(unknown)
+    others = 0
+    """Peers but for us on the swarm's books, as last seen."""
+    _told_rate_at = -LEAST_SECONDS
+
+    def tell_rate(self) -> None:
+        """Publish what we really train, if it is no longer what the others know. Cheap; call it often."""
+        rate, now = self.rate(), time.monotonic()
+        told = self.local_progress.samples_per_second
+        if rate is None or self.presence is not Presence.WORKING or abs(rate - told) <= CHANGE * max(rate, told):
+            return
+        if now - self._told_rate_at >= LEAST_SECONDS:
+            self._told_rate_at = now
+            self.local_progress = self._get_local_progress(
+                self.local_progress.epoch, self.local_progress.samples_accumulated
+            )
+            self.should_report_progress.set()
 
     def rest(self) -> None:
         """Publish what is accumulated with a rate of zero, and nothing but zero until `back`."""
@@ -68,8 +102,16 @@ class PoliteTracker(ProgressTracker):
         self.global_state_updated.set()
         self.fetched_global_progress_this_epoch.wait(within)
 
+    def _parse_swarm_progress_data(self, metadata: Any) -> GlobalTrainingProgress:
+        records = metadata if isinstance(metadata, dict) else {}
+        self.others = sum(record.value is not None for key, record in records.items() if key != self._local_public_key)
+        return super()._parse_swarm_progress_data(metadata)
+
     def _get_local_progress(self, local_epoch: int, samples_accumulated: int) -> LocalTrainingProgress:
         progress = super()._get_local_progress(local_epoch, samples_accumulated)
+        rate = self.rate()
+        if rate is not None:
+            progress = progress.copy(update={"samples_per_second": rate})
         match self.presence:
             case Presence.WORKING:
                 return progress

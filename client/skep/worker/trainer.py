@@ -1,4 +1,4 @@
-"""Forward and backward passes on one device: micro-batches, the dry run that sizes them, and held-out loss.
+"""Forward and backward passes on one device: micro-batches, the dry run that measures them, and held-out loss.
 
 It must not know about the swarm; it adds gradients to `.grad` and never clears them.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 import torch
@@ -16,42 +17,22 @@ from skep.core.errors import DoesNotFit
 from skep.core.manifest import Manifest
 from skep.worker.batches import Batch
 from skep.worker.device import TrainingDevice
+from skep.worker.faults import MAKE_ROOM, is_lack_of_memory
 from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
 from skep.worker.recipes import NO_FILES, Files, open_recipe
 from skep.worker.recomputing import recompute
+from skep.worker.sizes import AWAY_SECONDS, DryRun
 
-MICRO_BATCH_SECONDS: Final = 0.05
-"""The longest a micro-batch may take, so that a pause acts at once."""
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
 DRY_RUNS: Final = 3
 """Of these the quickest counts: the first ones warm caches up."""
-MAKE_ROOM: Final = "Close other programs that use its memory, or pick a smaller project."
 
 
 def step_batch_for(target_batch_size: int) -> int:
     """Samples per step batch, constant for a run: a power of two, at most 1/64 of the swarm's target."""
     wanted = max(1, min(LARGEST_STEP_BATCH, target_batch_size // STEP_BATCHES_PER_EPOCH))
     return int(2 ** math.floor(math.log2(wanted)))
-
-
-@contextlib.contextmanager
-def within_memory(title: str, device: str) -> Iterator[None]:
-    """Says in words (DoesNotFit) that memory did not suffice for what is done inside."""
-    try:
-        yield
-    except (MemoryError, OSError, RuntimeError) as error:
-        if not is_lack_of_memory(error):
-            raise
-        raise DoesNotFit(f"{title} does not fit into the memory of {device}.", MAKE_ROOM) from None
-
-
-def is_lack_of_memory(error: Exception) -> bool:
-    """Whether torch or the system had no memory to give; torch says so in many ways on the processor."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    words = ("not enough memory", "can't allocate memory", "Cannot allocate memory")
-    return any(each in str(error) for each in words)
 
 
 class Trainer:
@@ -77,17 +58,31 @@ class Trainer:
     def parameters(self) -> list[torch.nn.Parameter]:
         return [p for p in self.model.parameters() if p.requires_grad]
 
+    @property
+    def device_name(self) -> str:
+        return self._device.name
+
+    def empty_caches(self) -> None:
+        """Give back what torch keeps of the device's memory and does not use."""
+        self._device.empty_caches()
+
+    def tensors(self) -> Iterable[torch.Tensor]:
+        """All that the model itself holds on its device: parameters, their gradients, buffers."""
+        gradients = (p.grad for p in self.model.parameters() if p.grad is not None)
+        return chain(self.model.parameters(), gradients, self.model.buffers())
+
     def add_gradients(self, batch: Batch, scale: float) -> float:
         """Add the gradients of `scale` x mean loss over the samples of `batch` to `.grad`.
 
         Returns the loss in nats per prediction. One that is not finite says that nothing was added: the loss itself was
         not, or its gradients overflowed in fp16.
         """
-        with self._autocast():
-            loss = self._recipe.loss(self.model, batch.to(self._device.device))
-        value = float(loss.detach())
-        if math.isfinite(value) and not self._backward(loss, scale):
-            value = math.nan
+        with self._device.low_priority():
+            with self._autocast():
+                loss = self._recipe.loss(self.model, batch.to(self._device.device))
+            value = float(loss.detach())
+            if math.isfinite(value) and not self._backward(loss, scale):
+                value = math.nan
         self._device.synchronize()
         return value
 
@@ -101,30 +96,34 @@ class Trainer:
     @torch.no_grad()
     def loss(self, batch: Batch) -> float:
         """Mean loss over `batch`, in nats per prediction, without gradients."""
-        with self._autocast():
+        with self._device.low_priority(), self._autocast():
             return float(self._recipe.loss(self.model, batch.to(self._device.device)))
 
     def gradients_finite(self) -> bool:
         gradients = [p.grad for p in self.parameters if p.grad is not None]
         return bool(torch.isfinite(torch.nn.utils.get_total_norm(gradients)))
 
-    def fit_micro_batch(self, step_batch: int) -> int:
-        """The largest micro-batch (a power of two up to `step_batch`) within memory and MICRO_BATCH_SECONDS.
+    def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
+        """What micro-batches of 1, 2, 4, … samples take, up to `step_batch`, memory, or AWAY_SECONDS.
 
-        Leaves rubbish in `.grad`. Raises DoesNotFit when not even one sample fits.
+        `enough` says whether the computer has memory left. Leaves rubbish in `.grad`. Raises DoesNotFit when not even one
+        sample fits.
         """
-        fitting = 0
+        seconds: dict[int, float] = {}
         size = 1
         while size <= step_batch:
-            seconds = self._try(size)
-            if seconds is None or (fitting and seconds > MICRO_BATCH_SECONDS):
+            taken = self._try(size) if enough() or not seconds else None
+            if taken is None:
                 break
-            fitting, size = size, size * 2
-        if fitting:
-            return fitting
+            seconds[size] = taken
+            if taken > AWAY_SECONDS:
+                return DryRun(seconds, step_batch)
+            size *= 2
+        if seconds:
+            return DryRun(seconds, max(seconds))
         if self._manifest.activation_checkpointing == "auto" and not self.checkpointing:
             self._checkpoint_activations()
-            return self.fit_micro_batch(step_batch)
+            return self.dry_run(step_batch, enough)
         raise DoesNotFit(
             f"Not even one sample of {self._manifest.title} fits into the memory of {self._device.name}.",
             MAKE_ROOM,

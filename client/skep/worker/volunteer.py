@@ -26,11 +26,13 @@ from skep.core.messages import (
     StopTraining,
     ToWorker,
     WorkerFailed,
+    WorkerMemory,
     WorkerPaused,
 )
 from skep.core.model import Problem
 from skep.worker import processes
 from skep.worker.link import Link
+from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
 
@@ -52,7 +54,8 @@ class Volunteer:
         self._stop, self._finish = threading.Event(), threading.Event()
         self._departing = threading.Lock()
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
-        self._pace = Pace(start.share, obeyed=lambda share, seconds: link.send(WorkerPaused(share, seconds)))
+        self._pace = Pace(start.share, obeyed=lambda *told: link.send(WorkerPaused(*told)))
+        self._orders = Orders(start.present, start.memory, obeyed=lambda *told: link.send(WorkerMemory(*told)))
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -66,7 +69,10 @@ class Volunteer:
         # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
         from skep.worker.joining import Joining  # noqa: PLC0415
 
-        loop = Joining(self._start, self._link, self._rounds, self._pace, self._introduce).run()
+        joining = Joining(
+            self._start, self._link, self._rounds, self._pace, orders=self._orders, introduce=self._introduce
+        )
+        loop = joining.run()
         self._trains = True
         loop.run(self._stop, self._finish)
 
@@ -121,6 +127,8 @@ class Volunteer:
 
     def _hear(self, message: ToWorker) -> None:
         if isinstance(message, SetShare):
+            if self._orders.give(message.memory, present=message.present):
+                self._pace.nudge()
             self._pace.set_share(message.share)
         elif isinstance(message, FinishTraining) and self._trains:
             self._finish.set()

@@ -1,0 +1,150 @@
+"""The swarm's books by a clock of our own: trackers that train, report and look exactly when their code says, in no time.
+
+Peers train in step batches at their rate; whoever first believes the epoch to be over ends it for all, as a round does.
+Nothing runs beside the test, so that the figures are the same each time.
+"""
+
+from dataclasses import dataclass, field
+from unittest import mock
+
+import hivemind.optim.progress_tracker as tracker_module
+import hivemind.utils.performance_ema as ema_module
+from hivemind.utils import ValueWithExpiration
+
+from skep.worker import tracker as ours_module
+from skep.worker.tracker import PoliteTracker
+
+TARGET = 240
+STEP_BATCH = 2
+RATE = 4.0
+"""Samples a second of each of the three: epochs of 20 s."""
+TICK = 0.05
+
+
+@dataclass
+class Table:
+    """The DHT, in which records are seen at once and end when they expire."""
+
+    now: float = 1000.0
+    records: dict = field(default_factory=dict)
+    peer_id = mock.Mock(to_bytes=lambda: b"peer")
+    client_mode = False
+
+    def clock(self):
+        return self.now
+
+    def add_validators(self, _validators):
+        pass
+
+    def get(self, _key, **_options):
+        alive = {key: each for key, each in self.records.items() if each.expiration_time > self.now}
+        return ValueWithExpiration(alive, self.now + 60) if alive else None
+
+    def put(self, name, value, lasts):
+        self.records[name] = ValueWithExpiration(value, self.now + lasts)
+
+    def store(self, _key, subkey, value, expiration_time, **_options):
+        self.records[subkey] = ValueWithExpiration(value, expiration_time)
+        return mock.Mock(result=lambda _within: True)
+
+
+class SimulatedPeer:
+    def __init__(self, kind, table, number):
+        self.table, self.share, self.done = table, 1.0, 0.0
+        self.tracker = kind(table, "run", TARGET, start=False, metadata_expiration=kind_expiration(kind))
+        self.tracker._local_public_key = number
+        if kind is PoliteTracker:
+            self.tracker.rate = lambda: RATE * self.share
+        self.epoch, self.accumulated, self.counted = 0, 0, 0.0
+        self.resting = self.away = False
+        self.reported_at = -1e9
+
+    def tick(self):
+        """A moment of training, and whatever is due of reporting and looking."""
+        self.counted += RATE * self.share * TICK
+        if self.counted - self.accumulated >= STEP_BATCH:
+            self.accumulated += STEP_BATCH
+            self.tracker.report_local_progress(self.epoch, self.accumulated)
+        if isinstance(self.tracker, PoliteTracker):
+            self.tracker.tell_rate()
+        self._publish()
+        if self.table.now >= self.tracker.global_progress.next_fetch_time:
+            self.look()
+
+    def _publish(self):
+        due = self.table.now - self.reported_at > self.tracker.metadata_expiration / 2
+        if self.tracker.should_report_progress.is_set() or due:
+            self.tracker.should_report_progress.clear()
+            self.reported_at = self.table.now
+            record = self.tracker.local_progress.dict()
+            self.table.put(self.tracker._local_public_key, record, self.tracker.metadata_expiration)
+
+    def look(self):
+        found = self.table.get("run_progress")
+        self.tracker.global_progress = self.tracker._parse_swarm_progress_data(found.value if found else None)
+
+    def pause(self):
+        """As the loop does: hivemind's own peers just stop."""
+        self.share, self.resting = 0.0, True
+        if isinstance(self.tracker, PoliteTracker):
+            self.accumulated = int(self.counted)
+            self.tracker.report_local_progress(self.epoch, self.accumulated)
+            self.tracker.rest()
+
+    def end_epoch(self, epoch):
+        """The round takes what everybody has; returns it."""
+        taken, self.epoch, self.accumulated, self.counted = int(self.counted), epoch, 0, 0.0
+        if self.resting and isinstance(self.tracker, PoliteTracker):
+            self.tracker.withdraw(0.0)
+            self._publish()
+            return taken
+        if self.resting:
+            return taken  # it no longer calls step, and takes no part in rounds: its record stays as it was
+        with self.tracker.lock_global_progress:
+            self.tracker.update_epoch(epoch)
+        return taken
+
+
+def kind_expiration(kind):
+    return 30.0 if kind is PoliteTracker else 60.0
+
+
+def epochs(kind, event, count):
+    """Real samples of each epoch of three peers: ten, then `event(peer)` happens to one in the middle of the next, and more."""
+    table = Table()
+    clocks = [
+        mock.patch.object(tracker_module, "get_dht_time", table.clock),
+        mock.patch.object(ours_module, "get_dht_time", table.clock),
+        mock.patch.object(ema_module.time, "perf_counter", table.clock),
+        mock.patch.object(ours_module.time, "monotonic", table.clock),
+    ]
+    for clock in clocks:
+        clock.start()
+    try:
+        peers = [SimulatedPeer(kind, table, b"%d" % number) for number in range(3)]
+        return list(_epochs(table, peers, event, count))
+    finally:
+        for clock in clocks:
+            clock.stop()
+
+
+def _epochs(table, peers, event, count):
+    for epoch in range(count):
+        begun = table.now
+        happened = epoch != 10
+        while True:
+            table.now += TICK
+            if not happened and table.now - begun > 8.0:
+                event(peers[0])
+                happened = True
+            for peer in peers:
+                if not peer.resting:
+                    peer.tick()
+                else:
+                    peer._publish()
+            if any(peer.tracker.ready_to_update_epoch for peer in peers if not peer.resting):
+                break
+        yield sum(peer.end_epoch(epoch + 1) for peer in peers)
+        table.now += 1.0  # the round
+        for peer in peers:
+            peer.tracker.performance_ema.reset_timer()
