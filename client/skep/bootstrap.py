@@ -7,7 +7,7 @@ asked for, and what is started here is a context manager that ends it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from typing import Any, Final
 import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from skep.adapters import control_socket, signing
+from skep.adapters import control_socket, invitations, signing
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -26,7 +26,7 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
-from skep.adapters.paths import Home, make_run_folder
+from skep.adapters.paths import Home, default_home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers
 from skep.adapters.publisher_keys import DEFAULT_NAME, PublisherKeys
@@ -37,13 +37,13 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, manifest, precision
+from skep.core import control, invitation, manifest, precision
 from skep.core import fit as fit_check
 from skep.core import messages as m
-from skep.core.errors import BadInput, DoesNotFit, NotRunning
+from skep.core.errors import BadInput, DoesNotFit, InvitationError, NotRunning
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
-from skep.core.model import Project
+from skep.core.model import Problem, Project
 from skep.core.settings import Value
 from skep.engine import Engine
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, SettingsStore
@@ -58,6 +58,13 @@ class Parts:
 
     engine: Engine
     clock: Clock
+
+
+def home(chosen: str | None, environ: Mapping[str, str]) -> Home:
+    """The folder that was chosen, or the usual one, not made yet. Raises BadInput."""
+    made = Home(default_home(environ) if chosen is None else Path(chosen).expanduser().absolute())
+    made.check()
+    return made
 
 
 def clock() -> Clock:
@@ -162,6 +169,20 @@ def check_invitation(home: Home, project: Project) -> None:
     kept_invitations(home).present(project)
 
 
+def accept_invitation(home: Home, path: Path, *, in_file: bool) -> Project:
+    """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
+    raw = invitations.read_file(path)
+    wanted = invitation.read(raw, invitations.verify).project
+    try:
+        project = catalogue(home).find(wanted)
+    except BadInput:
+        raise InvitationError(
+            f'The invitation is to a project that is not known here, "{wanted}".', "Add the project first."
+        ) from None
+    kept_invitations(home).accept(raw, parse(project.manifest.encode()), in_file=in_file)
+    return project
+
+
 def make_key(path: Path) -> tuple[bytes, str]:
     """A new publisher's key at `path`: the public key, raw and as a manifest names it. Raises BadInput."""
     public = signing.make_key(path)
@@ -195,14 +216,21 @@ def hold(home: Home) -> Iterator[None]:
 
 
 @contextmanager
-def build(home: Home, join: m.Join) -> Iterator[Parts]:
-    """An engine that is to carry out `join`, not started yet, and other terminals' way to it. Hold the home first.
+def build(
+    home: Home,
+    join: m.Join | None = None,
+    *,
+    show: Callable[[], None] | None = None,
+    notify: Callable[[Problem], None] | None = None,
+) -> Iterator[Parts]:
+    """An engine that is not started yet, and other terminals' way to it. Hold the home first.
 
-    Raises SettingsError, BadInput when the port that the settings name is taken.
+    With `join` it is told beforehand whether that can listen; without, the engine may stay idle, and what it joins later
+    is looked at then. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port that the settings name is taken.
     """
     values = settings(home).load()
-    host = listen_host(addresses(join))
-    check_free(host, int(values["network.port"]))
+    if join is not None:
+        check_free(listen_host(addresses(join.project, join.seeds)), int(values["network.port"]))
     shards = HttpShards(
         home.cache_folder,
         limit_bytes=_bytes(values["disk.cache_gb"]),
@@ -225,10 +253,11 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         settings=settings(home),
         pauses=PauseFile(home.pause_file),
         identity=identity(home),
-        listen_host=host,
+        listen_host=_listen_host_of,
         invitations=kept_invitations(home),
+        notify=notify,
     )
-    with serve(home, engine):
+    with serve(home, engine, show):
         yield Parts(engine, SystemClock())
 
 
@@ -240,9 +269,16 @@ def _bytes(gigabytes: Value) -> int:
     return int(float(gigabytes) * GB)
 
 
-def addresses(join: m.Join) -> Sequence[str]:
+def addresses(project: Project, seeds: Sequence[str]) -> Sequence[str]:
     """Every address the swarm may be reached at."""
-    return (*parse(join.project.manifest.encode()).peers, *join.seeds)
+    return (*parse(project.manifest.encode()).peers, *seeds)
+
+
+def _listen_host_of(wanted: m.StartWorker) -> str:
+    """Raises BadInput when the port that the settings name is taken."""
+    host = listen_host(addresses(wanted.project, wanted.seeds))
+    check_free(host, wanted.port)
+    return host
 
 
 def listen_host(peers: Sequence[str]) -> str:
@@ -253,10 +289,13 @@ def listen_host(peers: Sequence[str]) -> str:
 
 
 @contextmanager
-def serve(home: Home, engine: Engine) -> Iterator[None]:
-    """Let other terminals ask and command the engine meanwhile."""
+def serve(home: Home, engine: Engine, show: Callable[[], None] | None = None) -> Iterator[None]:
+    """Let other terminals ask and command the engine meanwhile. `show` raises the front end's window, where it has one."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
+        if show is not None and request.get("verb") == "show":
+            show()
+            return {"ok": True}
         said, commands = control.decide(request, engine.snapshot)
         for command in commands:
             engine.post(command)

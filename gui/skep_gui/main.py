@@ -1,0 +1,30 @@
+"""The console script `skep-gui`. Only what the tray needs is loaded here."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from PySide6.QtWidgets import QApplication
+
+from skep_gui.app import App, Options
+
+
+def run() -> int:
+    """Run the app of this process; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="skep-gui", description="skep in the tray and a window.")
+    parser.add_argument("--home", metavar="DIR", help="skep's folder (SKEP_HOME, or the system's place for data)")
+    parser.add_argument("--hidden", action="store_true", help="stay in the tray, without opening the window")
+    chosen = parser.parse_args()
+    qt = QApplication(sys.argv[:1])
+    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden))
+    # Python sees a signal only when it runs; the app's beat lets it
+    signal.signal(signal.SIGINT, lambda *_: app.quit())
+    signal.signal(signal.SIGTERM, lambda *_: app.quit())
+    app.start()
+    return qt.exec()
+
+
+if __name__ == "__main__":
+    sys.exit(run())
