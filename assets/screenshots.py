@@ -78,6 +78,7 @@ class Studio:
             ("leaving", shots.LEAVING),
         ):
             self.take(name, snapshot)
+        self.take("now-whole", shots.SLOWED, lambda window: window.resize(960, 1080))
         self.take("projects", shots.IDLE, lambda window: window.go_to(window.projects))
         self.take("projects-training", shots.TRAINING, lambda window: window.go_to(window.projects))
         self.take("permissions", shots.IDLE, _permissions)

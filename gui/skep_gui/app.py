@@ -40,6 +40,9 @@ BEAT: Final = 1000
 LATER: Final = 400
 """Milliseconds after a contribution until the ledger is read, so that a burst is read once."""
 
+DONE: Final = "done"
+"""Text, since PySide's reading of a yes or no from QSettings gives up a reference that is not its own."""
+
 
 @dataclass(frozen=True)
 class Voice:
@@ -142,7 +145,7 @@ class App(QObject):
             self._quitting = False
             self.quit()
             return
-        new = not self._memory.value("first-run-done", False, bool)
+        new = self._memory.value("first-run-done", "") != DONE
         self._beat.start()
         self.ready.emit()
         if not self._options.hidden or new or not QSystemTrayIcon.isSystemTrayAvailable():
@@ -260,9 +263,9 @@ class App(QObject):
 
     def _once(self, what: str) -> bool:
         """True the first time in this home."""
-        if self._memory is None or self._memory.value(f"said/{what}", False, bool):
+        if self._memory is None or self._memory.value(f"said/{what}", "") == DONE:
             return False
-        self._memory.setValue(f"said/{what}", True)
+        self._memory.setValue(f"said/{what}", DONE)
         return True
 
     def _join(self, join: m.Join) -> None:
@@ -301,7 +304,7 @@ class App(QObject):
         if self.desk is None:
             return
         if self._memory is not None:
-            self._memory.setValue("first-run-done", True)
+            self._memory.setValue("first-run-done", DONE)
         self.first_steps = steps = FirstRun(self.voice.devices, self.window)
         steps.limits_chosen.connect(lambda values: self.post(m.ChangeSettings(values)))
         steps.practice_wanted.connect(lambda: self.projects.join(PRACTICE))

@@ -58,7 +58,7 @@ class DomeMeter(QWidget):
         painter.setBrush(colours.color(QPalette.ColorRole.Highlight))
         painter.drawPath(shape & filled)
         asked = self._asked * 4 - (3 - index)
-        if 0 < asked <= 1:
+        if 0 < asked <= 1 and self._asked < 1:
             where = left + width * asked
             painter.setPen(QPen(colours.color(QPalette.ColorRole.Text), 2.0))
             painter.drawLine(int(where), int(box.top() - 2), int(where), int(box.bottom() + 2))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.model import Device
@@ -110,6 +111,10 @@ class FirstRun(QDialog):
             toned(detail, "well" if shown.usable else "soft")
             card.body.addWidget(detail)
             self._devices.addWidget(card)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.next.setFocus()
 
     def _go(self, by: int) -> None:
         if self.steps.currentIndex() == 1 and by > 0:

@@ -43,6 +43,7 @@ class JoiningView(Card):
         self.body.addLayout(grid)
         self.cancel = button(self.tr("Cancel"))
         self.cancel.clicked.connect(self.cancelled)
+        self.body.addSpacing(4)
         self.body.addLayout(row(self.cancel, None))
 
     def show_stages(self, heading: str, stages: Sequence[StageRow]) -> None:

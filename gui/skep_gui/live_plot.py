@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPalette, QShowEvent
+from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from skep_gui import theme
 from skep_gui.history import SPAN, Point
 from skep_gui.parts import label, row
 
@@ -31,7 +32,7 @@ class LivePlot(QWidget):
         )
         self._layout.addLayout(row(self._rate_dot, names[0], None, names[1], self._share_dot))
         self._layout.addWidget(self._empty, 0, Qt.AlignmentFlag.AlignCenter)
-        self.setMinimumHeight(180)
+        self.setFixedHeight(220)
         self.setAccessibleName(self.tr("Samples a second and share, over ten minutes"))
 
     def show_points(self, points: Sequence[Point], now: float) -> None:
@@ -60,14 +61,16 @@ class LivePlot(QWidget):
     def _make(self) -> Any:
         import pyqtgraph  # noqa: PLC0415 - it brings numpy, which a hidden window does without
 
-        rate, share = self.palette().color(QPalette.ColorRole.Highlight), self._share_colour()
+        colours = theme.current()
+        rate, share = QColor(colours.fill), QColor(colours.paused)
         plot = pyqtgraph.PlotWidget(background=None)
+        plot.setStyleSheet("background: transparent; border: none")
         plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         plot.setMouseEnabled(x=False, y=False)
         plot.setMenuEnabled(False)
         plot.hideButtons()
         plot.setXRange(-SPAN / 60, 0, padding=0)
-        plot.getAxis("bottom").setTicks([[(-10, self.tr("10 min ago")), (-5, self.tr("5 min ago")), (0, self.tr("now"))]])
+        plot.getAxis("bottom").setTicks([[(-8, self.tr("8 min ago")), (-6, "6"), (-4, "4"), (-2, "2")]])
         self._rate = plot.plot(pen=pyqtgraph.mkPen(rate, width=2), antialias=True)
         self._second = second = pyqtgraph.ViewBox(enableMenu=False)
         second.setMouseEnabled(x=False, y=False)
@@ -80,25 +83,15 @@ class LivePlot(QWidget):
         self._share = pyqtgraph.PlotCurveItem(pen=pyqtgraph.mkPen(share, width=2), antialias=True)
         second.addItem(self._share)
         item.vb.sigResized.connect(lambda: second.setGeometry(item.vb.sceneBoundingRect()))
-        soft, line = (
-            self.palette().color(QPalette.ColorRole.PlaceholderText),
-            self.palette().color(QPalette.ColorRole.Mid),
-        )
         for name in ("left", "bottom", "right"):
             axis = item.getAxis(name)
-            axis.setTextPen(soft)
-            axis.setPen(line)
+            axis.setTextPen(QColor(colours.soft))
+            axis.setPen(QColor(colours.line))
         for dot, colour in ((self._rate_dot, rate), (self._share_dot, share)):
-            colours = dot.palette()
-            colours.setColor(QPalette.ColorRole.WindowText, colour)
-            dot.setPalette(colours)
             dot.setStyleSheet(f"color: {colour.name()}")
         self._layout.addWidget(plot, 1)
         self._plot = plot
         return plot
-
-    def _share_colour(self) -> QColor:
-        return self.palette().color(QPalette.ColorRole.PlaceholderText)
 
     def repaint_colours(self) -> None:
         """After a change of theme: made anew when it is drawn next."""

@@ -16,7 +16,7 @@ from skep_gui.joining_view import JoiningView
 from skep_gui.live_plot import LivePlot
 from skep_gui.parts import Card, Page, button, emptied, label, row
 from skep_gui.pause_menu import fill_pause_menu
-from skep_gui.present.joining import Joining
+from skep_gui.present.joining import Joining, risen
 from skep_gui.present.now import Figure, Now, RuleRow, granted, title
 from skep_gui.present.pauses import Pauses
 
@@ -50,6 +50,7 @@ class NowPage(Page):
         self.dome = DomeMeter()
         self.project = label("", "soft")
         self.sentence = label("", "sentence")
+        self.more = label(self.tr("Lend this computer to a project. What it does then is shown here."), "soft")
         self.share, self.asked = label("", "figure", wrap=False), label("", "soft", wrap=False)
         self.pause = QToolButton()
         self.pause.setObjectName("primary")
@@ -72,7 +73,9 @@ class NowPage(Page):
         texts.addWidget(self.sentence)
         figures = row(self.share, self.asked, None)
         figures.setAlignment(self.asked, Qt.AlignmentFlag.AlignBottom)
+        texts.addWidget(self.more)
         texts.addLayout(figures)
+        texts.addSpacing(4)
         texts.addLayout(row(self.pause, self.resume, self.choose, self.leave, self.leave_now, None))
         texts.addStretch(1)
         across = row(self.dome, spacing=24)
@@ -119,8 +122,7 @@ class NowPage(Page):
         joining = snapshot.phase in (Phase.JOINING, Phase.RECOVERING)
         self.checklist.setVisible(joining)
         if joining:
-            heading = self.tr("Joining %1").replace("%1", title(snapshot))
-            self.checklist.show_stages(heading, self._joining.stages(snapshot))
+            self.checklist.show_stages(self.tr("Five steps"), self._joining.stages(snapshot))
         inside = snapshot.phase in IN_A_SWARM
         for widget in (self.figures, self.plot_card, self.rules_card):
             widget.setVisible(inside)
@@ -138,14 +140,22 @@ class NowPage(Page):
         self.share.setText(self._words.share(snapshot))
         self.asked.setText(self._words.share_below(snapshot))
         inside = phase in IN_A_SWARM
+        self.more.setVisible(phase is Phase.IDLE)
         self.share.setVisible(inside)
         self.asked.setVisible(inside)
         said = self.tr("Compute share %1").replace(
             "%1", f"{self._words.share(snapshot)} {self._words.share_below(snapshot)}"
         )
-        measured = snapshot.progress.share_measured if snapshot.progress is not None else None
-        self.dome.show_shares(granted(snapshot), measured, said)
+        self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
         self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
+
+    def _filled(self, snapshot: Snapshot) -> float | None:
+        """How far the bands are filled, 0..1: with the measured share, while joining with the stages."""
+        if snapshot.phase is Phase.JOINING:
+            return risen(snapshot)
+        if snapshot.phase not in IN_A_SWARM or snapshot.progress is None:
+            return None
+        return snapshot.progress.share_measured
 
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
         """One primary button, and Leave where there is something to leave."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from skep_gui.parts import Card, button, label, row, toned
 from skep_gui.present.projects import Card as CardWords
@@ -21,7 +21,10 @@ class ProjectCard(Card):
         toned(badge, str(words.badge.tone))
         badge.setToolTip(words.badge.explained)
         self.body.removeWidget(self.heading)
-        self.body.addLayout(row(self.heading, badge))
+        badge.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
+        head = row(self.heading, badge)
+        head.setStretch(0, 1)
+        self.body.addLayout(head)
         self.body.addWidget(label(words.summary))
         self.body.addWidget(label(f"{words.publisher} · {words.traffic}", "soft"))
         if not words.joinable and words.badge.explained:
@@ -31,6 +34,7 @@ class ProjectCard(Card):
         self.state = label(words.state, "", wrap=False)
         toned(self.state, "well" if words.active else "soft")
         self.action = self._action(words, practice=practice, free=free)
+        self.body.addSpacing(4)
         self.body.addLayout(row(self.action, self.state, None))
 
     def _action(self, words: CardWords, *, practice: bool, free: bool) -> QWidget:
@@ -39,12 +43,15 @@ class ProjectCard(Card):
             leave.setAccessibleName(self.tr("Leave %1").replace("%1", words.title))
             leave.clicked.connect(self.leave_wanted)
             return leave
-        look = button(
-            self.tr("Start and join") if practice else self.tr("Look and join"), "primary" if practice else ""
-        )
+        look = button(self._invitation(words, practice=practice), "primary" if practice else "")
         look.setAccessibleName(f"{look.text()}: {words.title}")
         look.setEnabled(free or not practice)
         if not look.isEnabled():
             look.setToolTip(self.tr("Leave the other project first; one at a time."))
         look.clicked.connect(lambda: self.wanted.emit(words.id))
         return look
+
+    def _invitation(self, words: CardWords, *, practice: bool) -> str:
+        if practice:
+            return self.tr("Start and join")
+        return self.tr("Look and join") if words.joinable else self.tr("Look")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QStyleFactory
 
 GRID: Final = 8
 BASE_PX: Final = 13
+_PROPERTY: Final = "skep-colours"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,14 @@ def apply(app: QApplication, colours: Colours) -> None:
     app.setStyle(QStyleFactory.create("Fusion"))
     app.setPalette(palette(colours))
     app.setStyleSheet(sheet(colours))
+    app.setProperty(_PROPERTY, colours)
+
+
+def current() -> Colours:
+    """What the application wears now, for those who paint themselves."""
+    app = QApplication.instance()
+    worn = None if app is None else app.property(_PROPERTY)
+    return worn if isinstance(worn, Colours) else LIGHT
 
 
 def palette(colours: Colours) -> QPalette:
@@ -132,9 +141,10 @@ QFrame#card[dropping="true"] {{ border: 2px solid {c.fill}; }}
 QFrame#line {{ background: {c.line}; max-height: 1px; border: none; }}
 QFrame#strip {{ background: {c.card}; border: none; border-top: 2px solid {c.problem}; }}
 QListWidget#rail {{ background: {c.card}; border: none; border-right: 1px solid {c.line}; outline: none; padding: 8px; }}
-QListWidget#rail::item {{ height: 36px; padding-left: 12px; border-radius: 8px; color: {c.soft}; border: 2px solid transparent; }}
-QListWidget#rail::item:selected {{ background: {c.ground}; color: {c.ink}; }}
-QListWidget#rail:focus::item:selected {{ border: 2px solid {c.honey}; }}
+QListWidget#rail::item {{ height: 36px; padding-left: 10px; border-radius: 8px; color: {c.soft}; border: 2px solid transparent; }}
+QListWidget#rail::item:hover {{ color: {c.ink}; }}
+QListWidget#rail::item:selected {{ background: {c.line}; color: {c.ink}; }}
+QListWidget#rail::item:selected:focus {{ border: 2px solid {c.honey}; }}
 QPushButton, QToolButton {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 6px 14px; }}
 QPushButton:hover, QToolButton:hover {{ border-color: {c.soft}; }}
 QPushButton:disabled {{ color: {c.soft}; background: {c.ground}; }}

@@ -29,6 +29,15 @@ class StageRow:
     detail: str = ""
 
 
+def risen(snapshot: Snapshot) -> float:
+    """How much of joining is done, 0..1, each stage counting the same."""
+    current = snapshot.stage
+    if current is None:
+        return 0.0
+    fraction = current.fraction if math.isfinite(current.fraction) else 0.0
+    return (list(Stage).index(current.stage) + min(1.0, max(0.0, fraction))) / len(Stage)
+
+
 class Joining(Speaker):
     def stages(self, snapshot: Snapshot) -> list[StageRow]:
         """All five in their order; what failed is marked where it happened, and is tried again."""

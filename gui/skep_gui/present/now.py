@@ -124,7 +124,7 @@ class Now(Speaker):
 
     def _confirmed(self, snapshot: Snapshot) -> Figure:
         totals = snapshot.totals
-        below = self.tr("%1 pending · %2 lost")
+        below = self.tr("%1\u00a0pending · %2\u00a0lost")
         below = below.replace("%1", words.number(totals.pending.samples)).replace(
             "%2", words.number(totals.lost.samples)
         )
