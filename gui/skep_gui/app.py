@@ -216,7 +216,7 @@ class App(QObject):
         theme.apply(self._app, self._colours)
         self.tray.dress(theme.chosen("system").panel)
         if self.window is not None:
-            self.window.now.plot.repaint_colours()
+            self.window.update()
 
     # --- what a person asks for
 

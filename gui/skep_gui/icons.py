@@ -14,7 +14,6 @@ from skep_gui.present.state import Look
 from skep_gui.theme import LIGHT
 
 SIZES: Final = (16, 22, 24, 32, 48, 64)
-DOOR: Final = "#1F1D1A"
 
 
 @lru_cache(maxsize=64)
@@ -24,7 +23,7 @@ def panel(look: Look, colour: str) -> QIcon:
 
 @lru_cache(maxsize=1)
 def app() -> QIcon:
-    return _icon(mark.app(LIGHT.fill, "#B87503", DOOR), (*SIZES, 128, 256))
+    return _icon(mark.app(LIGHT.fill, mark.SHADE, mark.DOOR), (*SIZES, 128, 256))
 
 
 def image(svg: str, size: int) -> QImage:

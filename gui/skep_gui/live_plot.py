@@ -1,17 +1,23 @@
-"""Ten minutes of samples a second and share. Costs nothing while hidden: no library is loaded and nothing is drawn."""
+"""Ten minutes of samples a second and share, drawn by hand: two lines need no library, and hidden it costs nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from skep_gui import theme
 from skep_gui.history import SPAN, Point
-from skep_gui.parts import label, row
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
+_GAP: Final = 15.0
+"""Seconds without a report after which a line is broken, not drawn across."""
+_LINES: Final = 4
+"""Parts of the height between which a faint line runs."""
 
 
 class LivePlot(QWidget):
@@ -21,83 +27,74 @@ class LivePlot(QWidget):
         super().__init__()
         self._points: Sequence[Point] = ()
         self._now = 0.0
-        self._plot: Any = None
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._rate_dot, self._share_dot = label("●", wrap=False), label("●", wrap=False)
-        self._empty = label(self.tr("The first minutes of training draw this."), "soft")
-        names = (
-            label(self.tr("samples a second"), "soft", wrap=False),
-            label(self.tr("share in percent"), "soft", wrap=False),
-        )
-        self._layout.addLayout(row(self._rate_dot, names[0], None, names[1], self._share_dot))
-        self._layout.addWidget(self._empty, 0, Qt.AlignmentFlag.AlignCenter)
         self.setFixedHeight(220)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Samples a second and share, over ten minutes"))
 
     def show_points(self, points: Sequence[Point], now: float) -> None:
-        """`now` is wall clock seconds. Nothing happens while nobody can see it."""
+        """`now` is wall clock seconds. Qt draws only what can be seen."""
         self._points, self._now = points, now
-        if self.isVisible():
-            self._draw()
+        self.update()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._draw()
-
-    def _draw(self) -> None:
-        few = len(self._points) < 2  # noqa: PLR2004 - a line has two ends
-        self._empty.setVisible(few)
-        if few and self._plot is None:
-            return
-        plot = self._plot or self._make()
-        plot.setVisible(not few)
-        ages = [(point.at - self._now) / 60 for point in self._points]
-        self._rate.setData(ages, [point.samples_per_second for point in self._points])
-        self._share.setData(ages, [point.share * 100 for point in self._points])
-        top = max((point.samples_per_second for point in self._points), default=1.0)
-        plot.setYRange(0, max(top * 1.15, 0.1), padding=0)
-
-    def _make(self) -> Any:
-        import pyqtgraph  # noqa: PLC0415 - it brings numpy, which a hidden window does without
-
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.current()
-        rate, share = QColor(colours.fill), QColor(colours.paused)
-        plot = pyqtgraph.PlotWidget(background=None)
-        plot.setStyleSheet("background: transparent; border: none")
-        plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        plot.setMouseEnabled(x=False, y=False)
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.setXRange(-SPAN / 60, 0, padding=0)
-        plot.getAxis("bottom").setTicks([[(-8, self.tr("8 min ago")), (-6, "6"), (-4, "4"), (-2, "2")]])
-        self._rate = plot.plot(pen=pyqtgraph.mkPen(rate, width=2), antialias=True)
-        self._second = second = pyqtgraph.ViewBox(enableMenu=False)
-        second.setMouseEnabled(x=False, y=False)
-        item = plot.getPlotItem()
-        item.showAxis("right")
-        item.scene().addItem(second)
-        item.getAxis("right").linkToView(second)
-        second.setXLink(item)
-        second.setYRange(0, 105, padding=0)
-        self._share = pyqtgraph.PlotCurveItem(pen=pyqtgraph.mkPen(share, width=2), antialias=True)
-        second.addItem(self._share)
-        item.vb.sigResized.connect(lambda: second.setGeometry(item.vb.sceneBoundingRect()))
-        for name in ("left", "bottom", "right"):
-            axis = item.getAxis(name)
-            axis.setTextPen(QColor(colours.soft))
-            axis.setPen(QColor(colours.line))
-        for dot, colour in ((self._rate_dot, rate), (self._share_dot, share)):
-            dot.setStyleSheet(f"color: {colour.name()}")
-        self._layout.addWidget(plot, 1)
-        self._plot = plot
-        return plot
+        area = QRectF(_LEFT, _TOP, self.width() - _LEFT - _RIGHT, self.height() - _TOP - _BOTTOM)
+        self._legend(painter, colours)
+        if len(self._points) < 2:  # noqa: PLR2004 - a line has two ends
+            painter.setPen(QColor(colours.soft))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.tr("The first minutes of training draw this."))
+        else:
+            top = nice_top(max(point.samples_per_second for point in self._points))
+            self._axes(painter, area, top, colours)
+            self._line(painter, area, lambda point: point.share, QColor(colours.paused))
+            self._line(painter, area, lambda point: point.samples_per_second / top, QColor(colours.fill))
+        painter.end()
 
-    def repaint_colours(self) -> None:
-        """After a change of theme: made anew when it is drawn next."""
-        if self._plot is not None:
-            self._plot.hide()
-            self._plot.deleteLater()
-            self._plot = None
-        if self.isVisible():
-            self._draw()
+    def _legend(self, painter: QPainter, colours: theme.Colours) -> None:
+        line, flag = QRectF(0, 0, self.width(), 20), Qt.AlignmentFlag
+        left, right = self.tr("samples a second"), self.tr("share")
+        painter.setPen(QColor(colours.soft))
+        painter.drawText(line.adjusted(14, 0, 0, 0), flag.AlignLeft | flag.AlignVCenter, left)
+        painter.drawText(line.adjusted(0, 0, -14, 0), flag.AlignRight | flag.AlignVCenter, right)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x, colour in ((4.0, colours.fill), (self.width() - 4.0, colours.paused)):
+            painter.setBrush(QColor(colour))
+            painter.drawEllipse(QPointF(x, 10.0), 4.0, 4.0)
+
+    def _axes(self, painter: QPainter, area: QRectF, top: float, colours: theme.Colours) -> None:
+        flag = Qt.AlignmentFlag
+        for step in range(_LINES + 1):
+            part = step / _LINES
+            y = area.bottom() - part * area.height()
+            painter.setPen(QPen(QColor(colours.line), 1))
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            painter.setPen(QColor(colours.soft))
+            painter.drawText(QRectF(0, y - 9, _LEFT - 8, 18), flag.AlignRight | flag.AlignVCenter, f"{top * part:g}")
+            share = QRectF(area.right() + 8, y - 9, _RIGHT - 8, 18)
+            painter.drawText(share, flag.AlignLeft | flag.AlignVCenter, f"{part * 100:.0f}\u2009%")
+        below = QRectF(area.left(), area.bottom() + 6, area.width(), 18)
+        painter.drawText(below, flag.AlignLeft, self.tr("10 minutes ago"))
+        painter.drawText(below, flag.AlignRight, self.tr("now"))
+
+    def _line(self, painter: QPainter, area: QRectF, height: Callable[[Point], float], colour: QColor) -> None:
+        painter.setPen(QPen(colour, 2))
+        piece, before = QPolygonF(), -math.inf
+        for point in self._points:
+            if point.at - before > _GAP and not piece.isEmpty():
+                painter.drawPolyline(piece)
+                piece = QPolygonF()
+            x = area.right() + (point.at - self._now) / SPAN * area.width()
+            y = area.bottom() - min(1.0, max(0.0, height(point))) * area.height()
+            piece.append(QPointF(max(area.left(), x), y))
+            before = point.at
+        painter.drawPolyline(piece)
+
+
+def nice_top(most: float) -> float:
+    """The top of an axis: the least 1, 2, 4, 6 or 8 times a power of ten that is not below `most`; 4 parts stay round."""
+    if not math.isfinite(most) or most <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= most)

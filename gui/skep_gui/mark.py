@@ -14,11 +14,14 @@ from typing import Final
 from skep_gui.present.state import BANDS, Look, State
 
 PIXELS: Final = 16
+SHADE: Final = "#B87503"
+DOOR: Final = "#1F1D1A"
+"""Of the app's icon, which looks the same everywhere and follows no theme."""
 _EDGES: Final = ((4.0, 8.0), (2.0, 12.0), (1.0, 14.0), (0.0, 16.0))
 """Left edge and width of the bands, from the top."""
 _TOPS: Final = (1.0, 5.0, 9.0, 13.0)
 _HEIGHT: Final = 3.0
-_DOOR: Final = "M6 16V12a2 2 0 0 1 4 0V16Z"
+_OPEN_DOOR: Final = "M6 16V12a2 2 0 0 1 4 0V16Z"
 _WIDE_DOOR: Final = "M4 16V11a4 4 0 0 1 8 0V16Z"
 
 
@@ -37,7 +40,7 @@ def app(honey: str, shade: str, door: str) -> str:
     for (left, width), top in zip(_EDGES, _TOPS, strict=True):
         bands.append(_rounded(left, top, width, _HEIGHT, honey))
         bands.append(_rounded(left + 0.8, top + 2.1, width - 1.6, 0.5, shade))
-    return _svg(f'{"".join(bands)}<path d="{_DOOR}" fill="{door}"/>')
+    return _svg(f'{"".join(bands)}<path d="{_OPEN_DOOR}" fill="{door}"/>')
 
 
 def _svg(body: str) -> str:
@@ -66,7 +69,7 @@ def _rounded(left: float, top: float, width: float, height: float, fill: str = "
 
 def _mask(state: State) -> str:
     cut = {State.JOINING: "", State.PAUSED: f'<path d="{_WIDE_DOOR}" fill="#000"/>'}.get(
-        state, f'<path d="{_DOOR}" fill="#000"/>'
+        state, f'<path d="{_OPEN_DOOR}" fill="#000"/>'
     )
     if state is State.PROBLEM:
         cut += '<circle cx="12.5" cy="3.5" r="4.5" fill="#000"/>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout
 
 from skep.core.settings import Value
@@ -36,7 +37,12 @@ class SettingsPage(Page):
         self.again.clicked.connect(self.first_run_wanted)
         self.body.addLayout(row(self.again, None))
         self.body.addStretch(1)
-        self._build()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """The form is made when it is first seen: it is the largest page, and most days nobody opens it."""
+        super().showEvent(event)
+        if not self.rows:
+            self._build()
 
     def show_settings(self, values: Mapping[str, Value]) -> None:
         if values == self._values:
@@ -49,6 +55,8 @@ class SettingsPage(Page):
     def reveal(self, key: str) -> None:
         """Bring one setting into view, as from a rule that holds."""
         self.search.clear()
+        if not self.rows:
+            self._build()
         if found := self.rows.get(key):
             self.ensureWidgetVisible(found, 0, 80)
             found.control.setFocus()
