@@ -14,14 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-for folder in ("tests", "tests/gui"):
-    sys.path.insert(0, str(ROOT / folder))
+sys.path.insert(0, str(ROOT / "tests"))
 
-import snapshots as shots  # noqa: E402 - found by the path above
 from PySide6.QtCore import QCoreApplication  # noqa: E402 - after the platform was chosen
 from PySide6.QtGui import QPixmap  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
+import snapshots as shots  # noqa: E402 - found by the path above
 from skep.core.snapshot import Snapshot  # noqa: E402
 from skep_gui import theme  # noqa: E402
 from skep_gui.app import Voice  # noqa: E402

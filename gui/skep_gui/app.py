@@ -161,7 +161,7 @@ class App(QObject):
         box.finished.connect(lambda _: self._end())
         box.setParent(None)
         box.open()
-        self._box = box
+        self.box = box
 
     def quit(self) -> None:
         """Leave the swarm politely, then end; a second time changes nothing."""

@@ -81,7 +81,7 @@ def _added(state: State) -> str:
         case State.PAUSED:
             return '<rect x="5" y="9" width="2" height="7"/><rect x="9" y="9" width="2" height="7"/>'
         case State.SLOWED:
-            return '<rect x="6" y="12" width="4" height="1.5"/>'
+            return '<rect x="6" y="13" width="4" height="2"/>'
         case State.PROBLEM:
             return '<circle cx="12.5" cy="3.5" r="3"/>'
         case State.IDLE | State.JOINING | State.TRAINING:

@@ -6,18 +6,19 @@ A function of the snapshot; what a person asks for leaves as a signal.
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QProgressBar, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QProgressBar, QPushButton, QToolButton, QVBoxLayout
 
 from skep.core.model import Phase
 from skep.core.snapshot import Snapshot
 from skep_gui.dome_meter import DomeMeter
+from skep_gui.figure_row import FigureRow
 from skep_gui.history import History
 from skep_gui.joining_view import JoiningView
 from skep_gui.live_plot import LivePlot
 from skep_gui.parts import Card, Page, button, emptied, label, row
 from skep_gui.pause_menu import fill_pause_menu
 from skep_gui.present.joining import Joining, risen
-from skep_gui.present.now import Figure, Now, RuleRow, granted, title
+from skep_gui.present.now import Now, RuleRow, granted, title
 from skep_gui.present.pauses import Pauses
 
 IN_A_SWARM = (Phase.TRAINING, Phase.PAUSED, Phase.LEAVING)
@@ -84,14 +85,7 @@ class NowPage(Page):
         self.body.addWidget(card)
 
     def _build_figures(self) -> None:
-        self.figures = QWidget()
-        grid = QGridLayout(self.figures)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(16)
-        self._figures = [FigureCard() for _ in range(4)]
-        for column, card in enumerate(self._figures):
-            grid.addWidget(card, 0, column)
-            grid.setColumnStretch(column, 1)
+        self.figures = FigureRow()
         self.body.addWidget(self.figures)
 
     def _build_plot(self) -> None:
@@ -126,8 +120,7 @@ class NowPage(Page):
         inside = snapshot.phase in IN_A_SWARM
         for widget in (self.figures, self.plot_card, self.rules_card):
             widget.setVisible(inside)
-        for card, figure in zip(self._figures, self._words.figures(snapshot), strict=True):
-            card.show_figure(figure)
+        self.figures.show_figures(self._words.figures(snapshot))
         self._show_epoch(snapshot, inside=inside)
         self.plot.show_points(history.points, now)
         self._show_rules(self._words.rules(snapshot, now))
@@ -194,36 +187,3 @@ class NowPage(Page):
         link.setAccessibleName(self.tr("Setting of the rule: %1").replace("%1", rule.sentence))
         link.clicked.connect(lambda: self.setting_wanted.emit(rule.key))
         return link
-
-
-class FigureCard(Card):
-    """A large number with what it is above and a line below."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name, self.value, self.below = (
-            label("", "soft", wrap=False),
-            label("", "figure", wrap=False),
-            label("", "soft"),
-        )
-        self.body.setSpacing(2)
-        for each in (self.name, self.value, self.below):
-            self.body.addWidget(each)
-        self.body.addStretch(1)
-
-    def show_figure(self, figure: Figure) -> None:
-        self.name.setText(figure.label)
-        _fit_text(self.value, figure.value)
-        self.below.setText(figure.below)
-        self.setToolTip(figure.explained)
-
-
-def _fit_text(value: QLabel, text: str) -> None:
-    """A name is no number: what is long is written smaller, so that it is not cut."""
-    name = "figure" if len(text) <= 8 else "heading"  # noqa: PLR2004 - characters that fit a quarter of the page
-    if value.objectName() != name:
-        value.setObjectName(name)
-        value.style().unpolish(value)
-        value.style().polish(value)
-    value.setWordWrap(name == "heading")
-    value.setText(text)

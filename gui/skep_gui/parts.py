@@ -35,6 +35,11 @@ def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = F
     return made
 
 
+def unbroken(text: str) -> str:
+    """A number and its unit stay on one line: a thin space may be broken at, the narrow no-break space is as thin."""
+    return text.replace("\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
+
+
 def toned(widget: QWidget, tone: str) -> None:
     """Colour a label by what it says; the theme knows the colours."""
     if widget.property("tone") != tone:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QVBoxLayout
 
 from skep.cli import words as numbers
-from skep_gui.now_page import FigureCard
+from skep_gui.figure_row import FigureRow
 from skep_gui.parts import Card, Page, button, emptied, label
 from skep_gui.present.now import Figure
 from skep_gui.present.stats import Record, Stats, confirmed_part
@@ -30,7 +30,8 @@ class StatsPage(Page):
         self.body.addWidget(self.said)
         self.empty = self._empty_state()
         self.body.addWidget(self.empty)
-        self._build_figures()
+        self.figures = FigureRow()
+        self.body.addWidget(self.figures)
         self.table, self.reasons = Card(self.tr("Projects")), Card(self.tr("Why samples were lost"))
         self._grid, self._reasons = QGridLayout(), QVBoxLayout()
         self._grid.setHorizontalSpacing(24)
@@ -52,17 +53,6 @@ class StatsPage(Page):
         card.body.addWidget(choose)
         return card
 
-    def _build_figures(self) -> None:
-        self.figures = QWidget()
-        grid = QGridLayout(self.figures)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(16)
-        self._figures = [FigureCard() for _ in range(4)]
-        for column, card in enumerate(self._figures):
-            grid.addWidget(card, 0, column)
-            grid.setColumnStretch(column, 1)
-        self.body.addWidget(self.figures)
-
     def show_record(self, record: Record, titles: Mapping[str, str]) -> None:
         """`titles` are those of the known projects, by id."""
         if record == self.record:
@@ -73,8 +63,7 @@ class StatsPage(Page):
         for widget in (self.figures, self.table):
             widget.setVisible(not empty)
         self.export.setEnabled(not empty)
-        for card, figure in zip(self._figures, self._totals(record), strict=True):
-            card.show_figure(figure)
+        self.figures.show_figures(self._totals(record))
         self._show_table(record, titles)
         self._show_reasons(record)
 

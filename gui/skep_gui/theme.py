@@ -50,7 +50,7 @@ LIGHT: Final = Colours(
     paused="#5B6B7A",
     panel="#6B665E",
 )
-"""The honey of text is darker than the design's #B87503, which has 3.7:1 on paper where text needs 4.5:1."""
+"""The honey of text is darker than the design's #B87503, which has 3.6:1 on paper where text needs 4.5:1."""
 
 DARK: Final = Colours(
     ground="#171614",

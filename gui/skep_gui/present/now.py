@@ -185,16 +185,15 @@ class Now(Speaker):
 
     def rules(self, snapshot: Snapshot, now: float) -> list[RuleRow]:
         """Every rule that holds, the one that decides first."""
+        granted_now = snapshot.allowance
+        first = policy.Holding(granted_now.rule, granted_now)
         held = policy.holding(policy.Facts(snapshot.pause, snapshot.settings, now))
-        return [
-            RuleRow(
-                each.rule,
-                self.reason(snapshot, now) if each.rule == "paused" else each.allowance.reason,
-                words.percent(each.allowance.share),
-                _SETTING_OF.get(each.rule, ""),
-            )
-            for each in held
-        ]
+        others = (each for each in held if each.rule != first.rule)
+        return [self._rule(each, snapshot, now) for each in (first, *others)]
+
+    def _rule(self, each: policy.Holding, snapshot: Snapshot, now: float) -> RuleRow:
+        sentence = self.reason(snapshot, now) if each.rule == "paused" else each.allowance.reason
+        return RuleRow(each.rule, sentence, words.percent(each.allowance.share), _SETTING_OF.get(each.rule, ""))
 
 
 def title(snapshot: Snapshot) -> str:
