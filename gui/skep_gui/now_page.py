@@ -153,7 +153,7 @@ class NowPage(Page):
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
         """One primary button, and Leave where there is something to leave."""
         idle, leaving = phase is Phase.IDLE, phase is Phase.LEAVING
-        self.choose.setVisible(idle)
+        self.choose.setVisible(idle and not paused)
         self.resume.setVisible(paused and not leaving)
         self.pause.setVisible(not (idle or paused or leaving or phase is Phase.JOINING))
         self.leave.setVisible(phase in (Phase.TRAINING, Phase.PAUSED))

@@ -1,6 +1,7 @@
 """The real app in a real tray: opened by a click, its menu opened and a pause chosen with mouse and keys, then quit."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.j
 def running(home, environ):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
     process = subprocess.Popen(
-        [sys.executable, "-m", "skep_gui.main", "--home", str(home.root), "--hidden"], env=environ
+        [sys.executable, "-X", "faulthandler", "-m", "skep_gui.main", "--home", str(home.root), "--hidden"],
+        env=environ,
     )
     try:
         yield process
@@ -26,7 +28,7 @@ def running(home, environ):
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
-            process.kill()
+            process.send_signal(signal.SIGABRT)  # says in which line each thread hangs
             process.wait()
 
 
