@@ -22,7 +22,7 @@ from skep_gui.errands import Errands
 from skep_gui.history import History
 from skep_gui.present.devices import Devices
 from skep_gui.present.joining import Joining
-from skep_gui.present.now import Now
+from skep_gui.present.now import Now, title
 from skep_gui.present.pauses import Pauses
 from skep_gui.present.projects import PRACTICE, Projects
 from skep_gui.present.settings_form import SettingsForm
@@ -147,8 +147,10 @@ class App(QObject):
             return
         new = self._memory.value("first-run-done", "") != DONE
         self._beat.start()
+        self._changed(self.desk.snapshot)
         self.ready.emit()
-        if not self._options.hidden or new or not QSystemTrayIcon.isSystemTrayAvailable():
+        hidden = self._options.hidden or self.snapshot.settings.get("app.start_minimised") is True
+        if not hidden or new or not QSystemTrayIcon.isSystemTrayAvailable():
             self.open()
         if new:
             self.first_run()
@@ -173,7 +175,7 @@ class App(QObject):
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.desk.cancel_practice()
-        self.errands.run(self.desk.close, lambda _: self._end(), lambda _: self._end(), slow=True)
+        self.errands.run(self.desk.close, lambda _: self._end(), lambda _: self._end(), last=True)
 
     def _end(self) -> None:
         self._beat.stop()
@@ -192,6 +194,8 @@ class App(QObject):
             self._dress(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
             self._stayed(before)
+        if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
+            self._tell_all(Problem(self.tr("Joined %1.").replace("%1", title(snapshot))))
         self._show()
 
     def _show(self) -> None:
@@ -210,6 +214,11 @@ class App(QObject):
     def _notified(self, problem: Problem) -> None:
         if self.snapshot.settings.get("app.notifications", "problems") != "none":
             self.tray.tell(problem)
+
+    def _tell_all(self, news: Problem) -> None:
+        """What only those want to hear who asked for all."""
+        if self.snapshot.settings.get("app.notifications") == "all":
+            self.tray.tell(news)
 
     def _dress(self, chosen: str) -> None:
         self._theme, self._colours = chosen, theme.chosen(chosen)

@@ -21,6 +21,7 @@ from skep.core.errors import AlreadyRunning, DoesNotFit, SkepError, StorageError
 from skep.core.fit import Verdict
 from skep.core.manifest import parse
 from skep.core.model import Device, Problem, Project
+from skep.core.snapshot import Snapshot
 from skep.engine import Engine
 from skep.host.practice_process import PracticeProcess
 from skep.ports import Observer
@@ -71,6 +72,11 @@ class Desk:
     def post(self, command: m.Command) -> None:
         if self._engine is not None:
             self._engine.post(command)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The engine's latest; from any thread."""
+        return self._engine.snapshot if self._engine is not None else Snapshot()
 
     def close(self) -> None:
         """Leave the swarm, end the engine and the practice swarm, let go of the home."""

@@ -1,6 +1,6 @@
 """Errands: whatever may take its time is done in threads, and its answer is heard in Qt's main thread.
 
-One errand at a time in each of the two lanes, so that a keyring that hangs does not hold up reading the ledger.
+In lanes, so that a keyring that hangs holds up neither reading the ledger nor the end.
 It must not know what the errands are about.
 """
 
@@ -36,6 +36,7 @@ class Errands(QObject):
         super().__init__(parent)
         self._quick = ThreadPoolExecutor(1, "quick")
         self._slow = ThreadPoolExecutor(2, "slow")
+        self._last = ThreadPoolExecutor(1, "last")
         self._answered.connect(_hear, Qt.ConnectionType.QueuedConnection)
 
     def run(
@@ -45,15 +46,16 @@ class Errands(QObject):
         failed: Callable[[Problem], None],
         *,
         slow: bool = False,
+        last: bool = False,
     ) -> None:
-        """`slow` is what may ask the network, the keyring, or start something."""
-        errand = Errand(work, done, failed)
-        (self._slow if slow else self._quick).submit(self._do, errand)
+        """`slow` is what may ask the network, the keyring, or start something; `last` waits for no other errand."""
+        lane = self._last if last else self._slow if slow else self._quick
+        lane.submit(self._do, Errand(work, done, failed))
 
     def close(self) -> None:
         """What has not begun is dropped; what has is not waited for."""
-        self._quick.shutdown(wait=False, cancel_futures=True)
-        self._slow.shutdown(wait=False, cancel_futures=True)
+        for lane in (self._quick, self._slow, self._last):
+            lane.shutdown(wait=False, cancel_futures=True)
 
     def _do(self, errand: Errand[Any]) -> None:
         try:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 class ProjectActions(QObject):
     joining = Signal(object)
     """A m.Join that may be carried out."""
-    known = Signal(object)
-    """The list of Known, read anew."""
 
     def __init__(self, errands: Errands, parent: QObject) -> None:
         super().__init__(parent)
@@ -34,6 +32,7 @@ class ProjectActions(QObject):
         self.page: ProjectsPage | None = None
         self.snapshot = Snapshot()
         self._starting = ""
+        self._reading = False
 
     def connect_page(self, page: ProjectsPage) -> None:
         self.page = page
@@ -45,16 +44,22 @@ class ProjectActions(QObject):
 
     def refresh(self, opened: str = "") -> None:
         """Read the catalogue anew; then the permission page of `opened`, where one is named."""
-        if (desk := self.desk) is None:
+        if (desk := self.desk) is None or (self._reading and not opened):
             return
+        self._reading = True
 
         def shown(known: list[Known]) -> None:
+            self._reading = False
             if self.page is not None:
                 self.page.show_projects(known, self.snapshot)
                 if opened:
                     self.page.open(opened)
 
-        self._errands.run(desk.known, shown, self._refuse, slow=True)
+        def refused(problem: Problem) -> None:
+            self._reading = False
+            self._refuse(problem)
+
+        self._errands.run(desk.known, shown, refused, slow=True)
 
     def add(self, source: str) -> None:
         if (desk := self.desk) is None:

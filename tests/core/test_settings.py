@@ -28,6 +28,9 @@ NOW = {
     "network.port",
     "disk.cache_gb",
     "disk.keep_free_gb",
+    "app.notifications",
+    "app.start_minimised",
+    "app.theme",
 }
 
 

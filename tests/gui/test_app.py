@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QThread
 
+import snapshots as shots
 from manifests import signed
 from skep import bootstrap
 from skep.adapters.ledger_sqlite import SqliteLedger
@@ -108,6 +109,17 @@ def test_the_theme_follows_its_setting(app, qtbot):
     assert theme.current() is theme.DARK
     app._changed(replace(app.snapshot, settings=app.snapshot.settings | {"app.theme": "light"}))
     assert theme.current() is theme.LIGHT
+
+
+@pytest.mark.parametrize(("chosen", "told"), [("problems", 1), ("all", 2), ("none", 0)])
+def test_notifications_are_as_chosen(app, monkeypatch, chosen, told):
+    heard = []
+    monkeypatch.setattr(app.tray, "tell", heard.append)
+    settings = app.snapshot.settings | {"app.notifications": chosen}
+    app._changed(replace(shots.JOINING, settings=settings))
+    app._changed(replace(shots.TRAINING, settings=settings))
+    app._notified(Problem("The seeds do not answer."))
+    assert len(heard) == told
 
 
 def test_a_home_that_is_no_folder_is_said_in_words(dressed, qtbot, tmp_path, monkeypatch):

@@ -289,6 +289,7 @@ _DECLARED: Final = (
         "Start in the tray, without opening the window.",
         Kind.YES_NO,
         default=False,
+        effective=True,
     ),
     Setting(
         "app.notifications",
@@ -297,6 +298,7 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "problems",
         choices=("problems", "all", "none"),
+        effective=True,
     ),
     Setting(
         "app.check_updates",
@@ -321,6 +323,7 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "system",
         choices=("system", "light", "dark"),
+        effective=True,
     ),
 )
 
