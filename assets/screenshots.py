@@ -26,10 +26,10 @@ from skep_gui import theme  # noqa: E402
 from skep_gui.app import Voice  # noqa: E402
 from skep_gui.first_run import FirstRun  # noqa: E402
 from skep_gui.history import History  # noqa: E402
+from skep_gui.kept_singletons import keep_singletons  # noqa: E402
 from skep_gui.main_window import MainWindow  # noqa: E402
 from skep_gui.present.speaker import english  # noqa: E402
 from skep_gui.present.stats import Record  # noqa: E402
-from skep_gui.true_reference import keep_true  # noqa: E402
 from skep_gui.wiring import pages  # noqa: E402
 
 
@@ -116,7 +116,7 @@ def _search(window: MainWindow) -> None:
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "assets" / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
-    keep_true()
+    keep_singletons()
     app = QApplication(sys.argv[:1])
     double = os.environ.get("QT_SCALE_FACTOR") == "2"
     for colours, suffix in ((theme.LIGHT, ""), (theme.DARK, "-dark")):

@@ -9,7 +9,7 @@ import sys
 from PySide6.QtWidgets import QApplication
 
 from skep_gui.app import App, Options
-from skep_gui.true_reference import keep_true
+from skep_gui.kept_singletons import keep_singletons
 
 
 def run() -> int:
@@ -18,7 +18,7 @@ def run() -> int:
     parser.add_argument("--home", metavar="DIR", help="skep's folder (SKEP_HOME, or the system's place for data)")
     parser.add_argument("--hidden", action="store_true", help="stay in the tray, without opening the window")
     chosen = parser.parse_args()
-    keep_true()
+    keep_singletons()
     qt = QApplication(sys.argv[:1])
     app = App(qt, Options(home=chosen.home, hidden=chosen.hidden))
     # Python sees a signal only when it runs; the app's beat lets it

@@ -1,4 +1,4 @@
-"""Qt without a screen, dressed as the app is; whatever PySide does to True is made up for."""
+"""Qt without a screen, dressed as the app is; what PySide gives up of None and True is made up for."""
 
 import os
 
@@ -7,9 +7,9 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 import pytest
 
 from skep_gui import theme
-from skep_gui.true_reference import keep_true
+from skep_gui.kept_singletons import keep_singletons
 
-keep_true()
+keep_singletons()
 
 
 @pytest.fixture(scope="session")
