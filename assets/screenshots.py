@@ -48,7 +48,7 @@ class Studio:
         window.resize(*self.size)
         window.show()
         window.projects.show_projects(shots.KNOWN, snapshot)
-        window.stats.show_record(shots.record(), window.projects.titles())
+        window.stats.show_record(shots.record(), window.projects.titles() | {"practice": "Practice swarm"})
         window.show_snapshot(snapshot, history or History(), shots.NOW)
         settle()
         return window

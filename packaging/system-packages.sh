@@ -7,6 +7,20 @@ PACKAGES=(
   dbus          # a private session bus
   gnome-keyring # the Secret Service
   iproute2      # networks of a test's own
+  libegl1       # Qt, on the screen and without one
+  libgl1
+  libxkbcommon-x11-0
+  libxcb-cursor0 # Qt on X11
+  libxcb-icccm4
+  libxcb-image0
+  libxcb-keysyms1
+  libxcb-render-util0
+  libxcb-shape0
+  libxcb-xkb1
+  xvfb          # a screen of a test's own,
+  openbox       # with a window manager,
+  trayer        # a tray,
+  xdotool       # and a hand that clicks
   nftables      # and the firewalls between them
 )
 

@@ -193,7 +193,7 @@ class App(QObject):
         if snapshot.settings.get("app.theme", "system") != self._theme:
             self._dress(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
-            self._stayed(before)
+            self._stayed(before, failed=snapshot.problem is not None)
         if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
             self._tell_all(Problem(self.tr("Joined %1.").replace("%1", title(snapshot))))
         self._show()
@@ -204,9 +204,9 @@ class App(QObject):
         if self.window is not None:
             self.window.show_snapshot(self.snapshot, self.history, now)
 
-    def _stayed(self, before: Snapshot) -> None:
-        """A stay is over: it is not resumed at the next start, and a practice swarm has done its work."""
-        if self._memory is not None:
+    def _stayed(self, before: Snapshot, *, failed: bool) -> None:
+        """A stay is over: unless it failed it is not resumed at the next start; a practice swarm has done its work."""
+        if self._memory is not None and not failed:
             self._memory.remove("active")
         if self.desk is not None and before.project is not None and before.project.id == PRACTICE:
             self.errands.run(self.desk.end_practice, _nothing, _nothing, slow=True)

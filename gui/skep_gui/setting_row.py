@@ -101,7 +101,8 @@ class SettingRow(QWidget):
         made.setSingleStep(5)
         made.setPageStep(10)
         value.setMinimumWidth(48)
-        value.setAlignment(Qt.AlignmentFlag.AlignRight)
+        value.setFixedHeight(26)
+        value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         made.valueChanged.connect(lambda percent: value.setText(declared.show(shown.setting.key, percent / 100)))
         # a drag would save at each pixel; it counts when it is let go of, keys count at once
         made.setTracking(True)
@@ -118,7 +119,6 @@ class SettingRow(QWidget):
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
-        made.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
         if setting.zero:
             made.setSpecialValueText(setting.zero)
         made.setKeyboardTracking(False)

@@ -15,12 +15,23 @@ from skep.core.model import Contribution, ContributionState, Problem
 from skep_gui import theme
 from skep_gui.app import App, Options
 from skep_gui.errands import Errands
+from skep_gui.present.state import State, look
 
 SOON = 20_000
 
 
 @pytest.fixture
-def app(dressed, qtbot, home, monkeypatch):
+def before():
+    """What window.ini says before the app starts, beside [General]."""
+    return ""
+
+
+@pytest.fixture
+def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
+    if before:
+        index = "http://127.0.0.1:9/index.json"  # nobody listens there
+        bootstrap.add_project(home, str(signed(tmp_path, name="kept.json", data__index=index)), consent=False)
+        (home.root / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{before}\n")
     made = App(dressed, Options(home=str(home.root)))
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
     ended = []
@@ -30,7 +41,7 @@ def app(dressed, qtbot, home, monkeypatch):
     yield made
     made.quit()
     qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
-    for each in (made.first_steps, made.window, made):
+    for each in (getattr(made, "first_steps", made.tray), made.window, made):
         each.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
@@ -78,6 +89,21 @@ def test_a_project_is_added_by_file_and_its_page_opens(app, qtbot, tmp_path):
     page = app.window.projects
     wait(qtbot, lambda: page.currentWidget() is page.permission)
     assert page.permission.title.text() == "Tiny code model"
+
+
+@pytest.mark.parametrize("before", ["active=tiny-code-lm"])
+def test_a_project_that_ran_is_joined_again_and_what_fails_is_said(app, qtbot, home):
+    wait(qtbot, lambda: app.snapshot.problem is not None)
+    wait(qtbot, app.window.strip.isVisible)
+    assert app.window.strip.title.text() == app.snapshot.problem.title
+    assert look(app.snapshot).state is State.PROBLEM
+    assert "active=tiny-code-lm" in (home.root / "window.ini").read_text()  # and again at the next start
+
+
+def test_a_file_that_is_no_invitation_is_refused_in_words(app, qtbot, tmp_path):
+    (tmp_path / "x.invitation").write_text("hello")
+    app.projects.accept(str(tmp_path / "x.invitation"))
+    wait(qtbot, lambda: app.window.projects.said.property("tone") == "problem")
 
 
 def test_a_file_that_is_no_manifest_is_refused_in_words(app, qtbot, tmp_path):
