@@ -23,13 +23,13 @@ from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 import snapshots as shots  # noqa: E402 - found by the path above
 from skep.core.snapshot import Snapshot  # noqa: E402
 from skep_gui import theme  # noqa: E402
-from skep_gui.app import Voice  # noqa: E402
 from skep_gui.first_run import FirstRun  # noqa: E402
 from skep_gui.history import History  # noqa: E402
 from skep_gui.kept_singletons import keep_singletons  # noqa: E402
 from skep_gui.main_window import MainWindow  # noqa: E402
 from skep_gui.present.speaker import english  # noqa: E402
 from skep_gui.present.stats import Record  # noqa: E402
+from skep_gui.voice import Voice  # noqa: E402
 from skep_gui.wiring import pages  # noqa: E402
 
 

@@ -20,16 +20,12 @@ from skep_gui import icons, theme
 from skep_gui.bridge import Bridge
 from skep_gui.errands import Errands
 from skep_gui.history import History
-from skep_gui.present.devices import Devices
-from skep_gui.present.joining import Joining
-from skep_gui.present.now import Now, title
-from skep_gui.present.pauses import Pauses
-from skep_gui.present.projects import PRACTICE, Projects
-from skep_gui.present.settings_form import SettingsForm
-from skep_gui.present.speaker import Translate
-from skep_gui.present.stats import Record, Stats
+from skep_gui.present.now import title
+from skep_gui.present.projects import PRACTICE
+from skep_gui.present.stats import Record
 from skep_gui.project_actions import ProjectActions
 from skep_gui.tray import Tray
+from skep_gui.voice import Voice
 
 if TYPE_CHECKING:
     from skep_gui.desk import Desk
@@ -44,24 +40,6 @@ DONE: Final = "done"
 """Text, since PySide's reading of a yes or no from QSettings gives up a reference that is not its own."""
 
 
-@dataclass(frozen=True)
-class Voice:
-    """All that is said, in one language."""
-
-    now: Now
-    joining: Joining
-    pauses: Pauses
-    projects: Projects
-    stats: Stats
-    settings: SettingsForm
-    devices: Devices
-
-    @classmethod
-    def of(cls, translate: Translate) -> Voice:
-        kinds = (Now, Joining, Pauses, Projects, Stats, SettingsForm, Devices)
-        return cls(*(kind(translate) for kind in kinds))  # type: ignore[arg-type]
-
-
 @dataclass
 class Options:
     home: str | None = None
@@ -70,12 +48,12 @@ class Options:
 
 
 class App(QObject):
-    """Construct it, `start` it, and run Qt's loop; `quit` ends both."""
+    """Construct it with a tray, `start` it, and run Qt's loop; `quit` ends both."""
 
     ready = Signal()
     """The engine runs."""
 
-    def __init__(self, app: QApplication, options: Options) -> None:
+    def __init__(self, app: QApplication, options: Options, tray: Tray) -> None:
         super().__init__()
         self._app, self._options = app, options
         self.snapshot = Snapshot()
@@ -94,7 +72,8 @@ class App(QObject):
         self.bridge = Bridge(self)
         self.errands = Errands(self)
         self.projects = ProjectActions(self.errands, self)
-        self.tray = Tray(self.voice.now, self.voice.pauses, self._colours.panel, self)
+        self.tray = tray
+        tray.setParent(self)
         self._beat = QTimer(self, interval=BEAT)
         self._beat.timeout.connect(self._show)
         self._stale = QTimer(self, interval=LATER, singleShot=True)
@@ -308,22 +287,15 @@ class App(QObject):
             self.window.stats.say(f"{problem.title} {problem.hint}".strip())
 
     def first_run(self) -> None:
-        from skep_gui.first_run import FirstRun  # noqa: PLC0415 - seen once
+        from skep_gui.wiring import first_steps  # noqa: PLC0415 - seen once
 
-        if self.desk is None:
+        if (desk := self.desk) is None:
             return
         if self._memory is not None:
             self._memory.setValue("first-run-done", DONE)
-        self.first_steps = steps = FirstRun(self.voice.devices, self.window)
-        steps.limits_chosen.connect(lambda values: self.post(m.ChangeSettings(values)))
-        steps.practice_wanted.connect(lambda: self.projects.join(PRACTICE))
-        steps.projects_wanted.connect(self._go_to_projects)
-        self.errands.run(self.desk.devices, steps.show_devices, self._say_problem, slow=True)
+        self.first_steps = steps = first_steps(self)
+        self.errands.run(desk.devices, steps.show_devices, self._say_problem, slow=True)
         steps.open()
-
-    def _go_to_projects(self) -> None:
-        if self.window is not None:
-            self.window.go_to(self.window.projects)
 
 
 def _nothing(_answer: object) -> None:

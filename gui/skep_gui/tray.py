@@ -23,8 +23,8 @@ class Tray(QObject):
     resumed = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, words: Now, pauses: Pauses, colour: str, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(self, words: Now, pauses: Pauses, colour: str) -> None:
+        super().__init__()
         self._words, self._pauses, self._colour = words, pauses, colour
         self._snapshot = Snapshot()
         self._line = ""

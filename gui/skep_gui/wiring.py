@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skep.core import messages as m
+from skep_gui.first_run import FirstRun
 from skep_gui.main_window import MainWindow
 from skep_gui.now_page import NowPage
+from skep_gui.present.projects import PRACTICE
 from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
 from skep_gui.stats_page import StatsPage
 
 if TYPE_CHECKING:
-    from skep_gui.app import App, Voice
+    from skep_gui.app import App
+    from skep_gui.voice import Voice
 
 
 def pages(voice: Voice) -> MainWindow:
@@ -43,6 +46,20 @@ def make_window(app: App) -> MainWindow:
     window.closed.connect(app.window_closed)
     window.quit_wanted.connect(app.quit)
     return window
+
+
+def first_steps(app: App) -> FirstRun:
+    """The first steps, over the window where it is open."""
+    steps = FirstRun(app.voice.devices, app.window)
+    steps.limits_chosen.connect(lambda values: app.post(m.ChangeSettings(values)))
+    steps.practice_wanted.connect(lambda: app.projects.join(PRACTICE))
+    steps.projects_wanted.connect(lambda: _go_to_projects(app))
+    return steps
+
+
+def _go_to_projects(app: App) -> None:
+    if app.window is not None:
+        app.window.go_to(app.window.projects)
 
 
 def _reveal(window: MainWindow, key: str) -> None:

@@ -15,7 +15,10 @@ from skep.core.model import Contribution, ContributionState, Problem
 from skep_gui import theme
 from skep_gui.app import App, Options
 from skep_gui.errands import Errands
+from skep_gui.present.now import Now
+from skep_gui.present.pauses import Pauses
 from skep_gui.present.state import State, look
+from skep_gui.tray import Tray
 
 SOON = 20_000
 
@@ -32,7 +35,7 @@ def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
         index = "http://127.0.0.1:9/index.json"  # nobody listens there
         bootstrap.add_project(home, str(signed(tmp_path, name="kept.json", data__index=index)), consent=False)
         (home.root / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{before}\n")
-    made = App(dressed, Options(home=str(home.root)))
+    made = App(dressed, Options(home=str(home.root)), make_tray())
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
     ended = []
     made.ended = ended
@@ -44,6 +47,10 @@ def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
     for each in (getattr(made, "first_steps", made.tray), made.window, made):
         each.deleteLater()
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def make_tray():
+    return Tray(Now(), Pauses(), "#6B665E")
 
 
 def wait(qtbot, condition):
@@ -152,7 +159,7 @@ def test_a_home_that_is_no_folder_is_said_in_words(dressed, qtbot, tmp_path, mon
     (tmp_path / "file").write_text("")
     ended = []
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    app = App(dressed, Options(home=str(tmp_path / "file")))
+    app = App(dressed, Options(home=str(tmp_path / "file")), make_tray())
     app.start()
     wait(qtbot, lambda: hasattr(app, "box"))
     assert "cannot be skep's folder" in app.box.text()

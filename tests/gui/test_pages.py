@@ -11,7 +11,6 @@ import snapshots as shots
 from skep.core.model import Problem
 from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui import icons, mark
-from skep_gui.app import Voice
 from skep_gui.first_run import FirstRun
 from skep_gui.history import SPAN, History
 from skep_gui.parts import unbroken
@@ -20,6 +19,7 @@ from skep_gui.present.state import Look, State
 from skep_gui.present.stats import Record
 from skep_gui.project_card import ProjectCard
 from skep_gui.tray import Tray
+from skep_gui.voice import Voice
 from skep_gui.wiring import pages
 
 VOICE = Voice.of(english)
@@ -381,7 +381,7 @@ def test_pages_by_keyboard(window, qtbot):
 
 
 def test_the_tray_says_it_in_one_line_and_offers_the_pauses(dressed, qtbot):
-    tray = Tray(VOICE.now, VOICE.pauses, "#6B665E", dressed)
+    tray = Tray(VOICE.now, VOICE.pauses, "#6B665E")
     tray.show_snapshot(shots.SLOWED, shots.NOW)
     assert tray.first.text() == "Tiny code model: 20 % while you use this computer."
     assert not tray.first.isEnabled()

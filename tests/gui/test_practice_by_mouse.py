@@ -6,7 +6,10 @@ from PySide6.QtWidgets import QPushButton
 
 from skep.core.model import Phase
 from skep_gui.app import App, Options
+from skep_gui.present.now import Now
+from skep_gui.present.pauses import Pauses
 from skep_gui.present.projects import PRACTICE
+from skep_gui.tray import Tray
 
 SOON, WHILE = 20_000, 240_000
 
@@ -16,7 +19,7 @@ def app(dressed, qtbot, home, monkeypatch):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
     ended = []
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    made = App(dressed, Options(home=str(home.root)))
+    made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"))
     with qtbot.waitSignal(made.ready, timeout=SOON):
         made.start()
     yield made
