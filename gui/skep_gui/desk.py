@@ -17,7 +17,7 @@ from typing import Final
 
 from skep import bootstrap
 from skep.core import messages as m
-from skep.core.errors import AlreadyRunning, DoesNotFit, SkepError, StorageError
+from skep.core.errors import SkepError, StorageError
 from skep.core.fit import Verdict
 from skep.core.manifest import parse
 from skep.core.model import Device, Problem, Project
@@ -98,8 +98,6 @@ class Desk:
         problem = None
         try:
             bootstrap.check_fit(self._home, project)
-        except DoesNotFit as error:
-            problem = error.problem
         except SkepError as error:
             problem = error.problem
         fit = bootstrap.fit(self._home, plan)
@@ -176,6 +174,3 @@ class Desk:
                 f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
             ) from None
         return path
-
-
-__all__ = ["AlreadyRunning", "Desk"]

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 from skep.core import settings as declared
 from skep.core.errors import SettingsError
 from skep.core.settings import Kind, Value
-from skep_gui.parts import button, label, row, toned
+from skep_gui.parts import button, label, toned
 from skep_gui.present.settings_form import Row, slider_steps
 
 CONTROL_WIDTH = 260
@@ -165,7 +165,3 @@ class SettingRow(QWidget):
             control.setValue(float(value))
         elif isinstance(control, QLineEdit):
             control.setText(str(value))
-
-
-def heading_line(text: str) -> QHBoxLayout:
-    return row(label(text, "heading"), None)
