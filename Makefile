@@ -23,8 +23,12 @@ setup: $(READY) ## virtual environment with the pinned packages
 # offered to pip (an extra index or a folder of wheels in its configuration), it is taken instead.
 $(READY): pyproject.toml constraints.txt packaging/find-python.sh
 	python=$$(packaging/find-python.sh "$(PYTHON)"); test -x $(BIN)/python || "$$python" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gui,dev]'
 	touch $(READY)
+
+.PHONY: app
+app: $(READY) ## skep in the tray and a window
+	$(BIN)/skep-gui
 
 .PHONY: demo
 demo: $(READY) ## a practice swarm on this computer, joined, trained with, reported
@@ -39,6 +43,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	$(PYTEST) tests/worker
 	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
 	$(PYTEST) tests/end_to_end
+	QT_QPA_PLATFORM=offscreen $(PYTEST) tests/gui
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named
@@ -64,6 +69,19 @@ check: $(READY) ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+.PHONY: icons
+icons: $(READY) ## draw the mark's icons into assets/icons
+	$(BIN)/python assets/draw_icons.py
+
+.PHONY: screenshots
+screenshots: $(READY) ## take the pictures of every page, light, dark and at 200 %
+	$(BIN)/python assets/screenshots.py
+	QT_SCALE_FACTOR=2 $(BIN)/python assets/screenshots.py
+
+.PHONY: bench-gui
+bench-gui: $(READY) ## measure the app's start, memory and processor use, into benchmarks/gui.json
+	$(BIN)/python benchmarks/gui.py
+
 .PHONY: bench
 bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	$(BIN)/python benchmarks/run.py
@@ -73,7 +91,7 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 lock: $(READY) ## compile constraints.txt anew
 	$(BIN)/python -m pip install --quiet 'pip-tools>=7.5'
 	$(BIN)/python -m piptools compile --quiet --allow-unsafe --strip-extras --no-annotate --no-header --no-emit-index-url \
-	  --no-emit-find-links --extra train --extra dev --output-file - pyproject.toml \
+	  --no-emit-find-links --extra train --extra gui --extra dev --output-file - pyproject.toml \
 	  | packaging/tidy-constraints.sh > constraints.new
 	mv constraints.new constraints.txt
 

@@ -6,16 +6,27 @@ set -eu
 PACKAGES=(
   dbus          # a private session bus
   gnome-keyring # the Secret Service
+  python3-dbusmock # stand-ins for what listens on the buses of a desktop
   iproute2      # networks of a test's own
   nftables      # and the firewalls between them
-  xvfb          # an X server of a test's own
-  xdotool       # which moves its pointer
-  openbox       # a window manager that tells which window is in the foreground
-  x11-utils     # xprop, which asks it
+  xvfb          # a screen of a test's own,
+  openbox       # with a window manager,
+  trayer        # a tray,
+  xdotool       # a hand that moves and clicks,
+  x11-utils     # and xprop, which asks what is there
   mutter        # GNOME's compositor, with its idle monitor
   sway          # a Wayland compositor without a screen
   swayidle      # and what it tells of idleness
-  python3-dbusmock # stand-ins for what listens on the buses of a desktop
+  libegl1       # Qt, on the screen and without one
+  libgl1
+  libxkbcommon-x11-0
+  libxcb-cursor0 # Qt on X11
+  libxcb-icccm4
+  libxcb-image0
+  libxcb-keysyms1
+  libxcb-render-util0
+  libxcb-shape0
+  libxcb-xkb1
 )
 
 missing=()

@@ -6,9 +6,8 @@ asked for, and what is started here is a context manager that ends it.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,9 +17,8 @@ from typing import Any, Final
 import psutil
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from skep import sensing
-from skep.adapters import control_socket, machine, practice_mark, signing
-from skep.adapters.activity import choice
+from skep import senses, sensing
+from skep.adapters import control_socket, invitations, signing
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -29,9 +27,7 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
-from skep.adapters.machine.cap_keeper import PowerCapKeeper
-from skep.adapters.machine.own_processes import OwnProcesses
-from skep.adapters.paths import Home, make_run_folder
+from skep.adapters.paths import Home, default_home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers
 from skep.adapters.publisher_keys import DEFAULT_NAME, PublisherKeys
@@ -42,14 +38,14 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, manifest, precision, session
+from skep.core import control, invitation, manifest, precision, session
 from skep.core import fit as fit_check
 from skep.core import messages as m
 from skep.core.conditions import Conditions
-from skep.core.errors import BadInput, DoesNotFit, NotRunning
+from skep.core.errors import BadInput, DoesNotFit, InvitationError, NotRunning
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
-from skep.core.model import Device, PauseState, PowerCap, Project
+from skep.core.model import Device, PauseState, PowerCap, Problem, Project
 from skep.core.settings import Value
 from skep.core.snapshot import Snapshot
 from skep.core.timeline import KEPT
@@ -68,6 +64,13 @@ class Parts:
     clock: Clock
 
 
+def home(chosen: str | None, environ: Mapping[str, str]) -> Home:
+    """The folder that was chosen, or the usual one, not made yet. Raises BadInput."""
+    made = Home(default_home(environ) if chosen is None else Path(chosen).expanduser().absolute())
+    made.check()
+    return made
+
+
 def clock() -> Clock:
     return SystemClock()
 
@@ -78,49 +81,12 @@ def devices() -> Devices:
 
 def power_cap(device: Device) -> PowerCap | None:
     """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
-    return machine.power_cap(device)
-
-
-def machine_sensors(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
-    """What tells of the computer itself; the watch over sleep posts what it sees.
-
-    `device` gives the setting compute.device, at any time and from any thread.
-    """
-    return machine.sensors(post, device, devices(), OwnProcesses(lambda: own_roots(home)))
+    return senses.power_cap(device)
 
 
 def all_sensors(home: Home) -> Sequence[Sensor]:
     """Every sensor there is here, for one look at each."""
-    wanted = str(settings(home).load()["compute.device"])
-    return (*activity_sensors(), *machine_sensors(home, lambda _message: None, lambda: wanted))
-
-
-def live_sensors(home: Home, engine: Callable[[], Engine]) -> Sequence[Sensor]:
-    """Every sensor there is here, for the engine that is made with them, and not asked for before they are read."""
-
-    def post(message: m.Message) -> None:
-        engine().post(message)
-
-    def device() -> str:
-        return str(engine().snapshot.settings.get("compute.device", ""))
-
-    return (*activity_sensors(), *machine_sensors(home, post, device))
-
-
-def own_roots(home: Home) -> Iterable[int]:
-    """The processes whose trees are skep's own: this one, and the practice swarm's in this home where one runs."""
-    practice = practice_mark.running(home.practice_folder)
-    return (os.getpid(),) if practice is None else (os.getpid(), practice)
-
-
-def activity_sensors() -> Sequence[Sensor]:
-    """What tells whether the person is there, none opened; empty where nobody can sit at a screen of this computer."""
-    return choice.choose(os.environ)
-
-
-def is_graphical() -> bool:
-    """Whether anybody can sit at a screen of this computer. Takes up to a second."""
-    return choice.graphical(os.environ)
+    return senses.for_one_look(home, str(settings(home).load()["compute.device"]))
 
 
 def settings(home: Home) -> SettingsStore:
@@ -217,6 +183,20 @@ def check_invitation(home: Home, project: Project) -> None:
     kept_invitations(home).present(project)
 
 
+def accept_invitation(home: Home, path: Path, *, in_file: bool) -> Project:
+    """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
+    raw = invitations.read_file(path)
+    wanted = invitation.read(raw, invitations.verify).project
+    try:
+        project = catalogue(home).find(wanted)
+    except BadInput:
+        raise InvitationError(
+            f'The invitation is to a project that is not known here, "{wanted}".', "Add the project first."
+        ) from None
+    kept_invitations(home).accept(raw, parse(project.manifest.encode()), in_file=in_file)
+    return project
+
+
 def make_key(path: Path) -> tuple[bytes, str]:
     """A new publisher's key at `path`: the public key, raw and as a manifest names it. Raises BadInput."""
     public = signing.make_key(path)
@@ -233,7 +213,7 @@ def look(home: Home) -> Snapshot:
     """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
     home.create()
     values, (paused, until) = settings(home).load(), PauseFile(home.pause_file).load()
-    conditions = Conditions(graphical=is_graphical()).with_seen(sensing.look(all_sensors(home), clock()))
+    conditions = Conditions(graphical=senses.is_graphical()).with_seen(sensing.look(all_sensors(home), clock()))
     with ledger(home) as kept:
         reactions = kept.reactions(KEPT)
     pause = PauseState(until) if paused else None
@@ -262,14 +242,22 @@ def hold(home: Home) -> Iterator[None]:
 
 
 @contextmanager
-def build(home: Home, join: m.Join) -> Iterator[Parts]:
-    """An engine that is to carry out `join`, not started yet, and other terminals' way to it. Hold the home first.
+def build(
+    home: Home,
+    join: m.Join | None = None,
+    *,
+    show: Callable[[], None] | None = None,
+    notify: Callable[[Problem], None] | None = None,
+) -> Iterator[Parts]:
+    """An engine that is not started yet, and other terminals' way to it. Hold the home first.
 
-    Raises SettingsError, BadInput when the port that the settings name is taken.
+    With `join` it is told beforehand whether that can listen; without, the engine may stay idle, and what it joins later
+    is looked at then. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port that
+    the settings name is taken.
     """
     values = settings(home).load()
-    host = listen_host(addresses(join))
-    check_free(host, int(values["network.port"]))
+    if join is not None:
+        check_free(listen_host(addresses(join.project, join.seeds)), int(values["network.port"]))
     shards = HttpShards(
         home.cache_folder,
         limit_bytes=_bytes(values["disk.cache_gb"]),
@@ -292,29 +280,14 @@ def build(home: Home, join: m.Join) -> Iterator[Parts]:
         settings=settings(home),
         pauses=PauseFile(home.pause_file),
         identity=identity(home),
-        listen_host=host,
+        listen_host=_listen_host_of,
         invitations=kept_invitations(home),
-        sensors=live_sensors(home, lambda: engine),
-        graphical=is_graphical(),
+        sensors=senses.for_engine(home, lambda: engine),
+        graphical=senses.is_graphical(),
+        notify=notify,
     )
-    with _power_capped(home, engine), serve(home, engine):
+    with senses.power_capped(home, engine), serve(home, engine, show):
         yield Parts(engine, SystemClock())
-
-
-@contextmanager
-def _power_capped(home: Home, engine: Engine) -> Iterator[None]:
-    """The power cap kept while the engine computes; the card's own limit is back afterwards."""
-
-    def find() -> machine.LimitedCard | None:
-        return machine.limited_card(devices(), str(engine.snapshot.settings.get("compute.device", "")))
-
-    keeper = PowerCapKeeper(find, home.power_limit_file, engine.post)
-    keeper.start()
-    engine.observe(keeper.observe)
-    try:
-        yield
-    finally:
-        keeper.close()
 
 
 def _registry(home: Home) -> Path:
@@ -325,9 +298,16 @@ def _bytes(gigabytes: Value) -> int:
     return int(float(gigabytes) * GB)
 
 
-def addresses(join: m.Join) -> Sequence[str]:
+def addresses(project: Project, seeds: Sequence[str]) -> Sequence[str]:
     """Every address the swarm may be reached at."""
-    return (*parse(join.project.manifest.encode()).peers, *join.seeds)
+    return (*parse(project.manifest.encode()).peers, *seeds)
+
+
+def _listen_host_of(wanted: m.StartWorker) -> str:
+    """Raises BadInput when the port that the settings name is taken."""
+    host = listen_host(addresses(wanted.project, wanted.seeds))
+    check_free(host, wanted.port)
+    return host
 
 
 def listen_host(peers: Sequence[str]) -> str:
@@ -338,10 +318,13 @@ def listen_host(peers: Sequence[str]) -> str:
 
 
 @contextmanager
-def serve(home: Home, engine: Engine) -> Iterator[None]:
-    """Let other terminals ask and command the engine meanwhile."""
+def serve(home: Home, engine: Engine, show: Callable[[], None] | None = None) -> Iterator[None]:
+    """Let other terminals ask and command the engine meanwhile. `show` raises the front end's window, where it has one."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
+        if show is not None and request.get("verb") == "show":
+            show()
+            return {"ok": True}
         said, commands = control.decide(request, engine.snapshot, clock().wall(), clock().zone())
         for command in commands:
             engine.post(command)

@@ -55,12 +55,14 @@ class Engine:
         pauses: ports.Pauses,
         identity: ports.Identity,
         notify: Callable[[Problem], None] | None = None,
-        listen_host: str = "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
+        listen_host: Callable[[m.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
         invitations: ports.Invitations | None = None,
         sensors: Sequence[ports.Sensor] = (),
         graphical: bool = False,
     ) -> None:
-        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` too.
+        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` and `listen_host` too.
+
+        `listen_host` gives the address a worker is to listen at, before each start; it may raise SkepError.
 
         Without `invitations` only open projects can be joined. `graphical` says whether somebody can sit at a screen of
         this computer. The sensors are read from `start` to the end.
@@ -235,7 +237,7 @@ class Engine:
                 self._present(project)
                 self._shards.fetch_index(project, lambda message: self.post(_of(project, message)))
             case m.StartWorker():
-                self._worker.start(launch.complete(effect, self._facts(effect.project)))
+                self._worker.start(launch.complete(effect, self._facts(effect)))
             case m.TellWorker(message=message):
                 self._worker.tell(message)
             case m.StopWorker():
@@ -285,9 +287,9 @@ class Engine:
             case _:
                 self.post(m.ProblemArose(problem))
 
-    def _facts(self, project: Project) -> launch.LaunchFacts:
-        position = self._ledger.position(project.id)
-        return launch.LaunchFacts(str(self._identity.path), position, self._listen_host, self._invitation)
+    def _facts(self, wanted: m.StartWorker) -> launch.LaunchFacts:
+        position = self._ledger.position(wanted.project.id)
+        return launch.LaunchFacts(str(self._identity.path), position, self._listen_host(wanted), self._invitation)
 
     def _present(self, project: Project) -> None:
         """Get out the invitation, where the project wants one: without it nothing is attempted. Raises SkepError."""

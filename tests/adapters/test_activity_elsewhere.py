@@ -1,6 +1,7 @@
 """macOS and Windows behind their ctypes boundary, what is common to all sensors of the person, and which are chosen."""
 
 import math
+import os
 import sys
 import threading
 
@@ -9,7 +10,7 @@ import pytest
 from activity_libraries import Mac, Windows
 from contracts.activity_contract import ActivityContract
 from desktops import until
-from skep import bootstrap
+from skep import senses
 from skep.adapters.activity import choice
 from skep.adapters.activity.first_of import LOOK_AGAIN_SECONDS, FirstOf
 from skep.adapters.activity.idle import IdleJudge
@@ -291,7 +292,7 @@ def test_a_bell_rung_before_the_wait_ends_it():
 
 
 def test_our_process_and_our_children_are_ours():
-    assert is_our_process(bootstrap.os.getpid())
+    assert is_our_process(os.getpid())
     assert not is_our_process(1)
     assert not is_our_process(2**30)
 
@@ -353,8 +354,8 @@ def test_an_unlucky_session_is_answered_for_in_plain_words():
 def test_the_engine_is_given_sensors_that_are_not_open(monkeypatch):
     for name, value in {**NO_BUS, "DISPLAY": ":4711", "WAYLAND_DISPLAY": "", "XDG_SESSION_TYPE": ""}.items():
         monkeypatch.setenv(name, value)
-    assert conditions(bootstrap.activity_sensors()) == PERSON
-    assert bootstrap.is_graphical()
+    assert conditions(senses.of_the_person()) == PERSON
+    assert senses.is_graphical()
 
 
 def test_scripted_wakes():

@@ -45,6 +45,9 @@ NOW = {
     "disk.cache_gb",
     "disk.keep_free_gb",
     "heat.power_cap_watts",
+    "app.notifications",
+    "app.start_minimised",
+    "app.theme",
 }
 
 

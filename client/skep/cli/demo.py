@@ -18,10 +18,10 @@ from skep.cli.faces import face
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.join import known, remarks
 from skep.cli.parser import Context, Verbs
-from skep.cli.practice_process import PracticeProcess
 from skep.cli.run import Run
 from skep.core.messages import Join
 from skep.core.model import Problem, Tally, Totals
+from skep.host.practice_process import PracticeProcess
 
 GOAL: Final = Goal(confirmed=5, loss_ratio=0.8)
 LIMIT: Final = 210.0

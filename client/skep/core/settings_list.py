@@ -357,6 +357,7 @@ _DECLARED: Final = (
         "Start in the tray, without opening the window.",
         Kind.YES_NO,
         default=False,
+        effective=True,
     ),
     Setting(
         "app.notifications",
@@ -365,6 +366,7 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "problems",
         choices=("problems", "all", "none"),
+        effective=True,
     ),
     Setting(
         "app.check_updates",
@@ -389,6 +391,7 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "system",
         choices=("system", "light", "dark"),
+        effective=True,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The practice swarm as a child of `skep demo`: started, listened to, and ended with everything it had started."""
+"""The practice swarm as a child of a front end: started, listened to, and ended with everything it had started."""
 
 from __future__ import annotations
 

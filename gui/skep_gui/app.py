@@ -1,0 +1,302 @@
+"""The app: makes the parts, hands snapshots to tray and window, and what a person asks for to the desk.
+
+It owns the bridge for as long as the engine runs. The tray is there first; everything heavy is loaded behind it, by an
+errand. It must not decide what the engine decides, nor say what `present` says.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QCoreApplication, QObject, QSettings, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QMessageBox, QSystemTrayIcon
+
+from skep.core import messages as m
+from skep.core.model import Phase, Problem
+from skep.core.snapshot import Snapshot
+from skep_gui import icons, theme
+from skep_gui.bridge import Bridge
+from skep_gui.errands import Errands
+from skep_gui.history import History
+from skep_gui.present.now import title
+from skep_gui.present.projects import PRACTICE
+from skep_gui.present.stats import Record
+from skep_gui.project_actions import ProjectActions
+from skep_gui.tray import Tray
+from skep_gui.voice import Voice
+
+if TYPE_CHECKING:
+    from skep_gui.desk import Desk
+    from skep_gui.main_window import MainWindow
+
+BEAT: Final = 1000
+"""Milliseconds between two looks at the clock, for what counts down."""
+LATER: Final = 400
+"""Milliseconds after a contribution until the ledger is read, so that a burst is read once."""
+
+DONE: Final = "done"
+"""Text, since PySide's reading of a yes or no from QSettings gives up a reference that is not its own."""
+
+
+@dataclass
+class Options:
+    home: str | None = None
+    hidden: bool = False
+    """Stay in the tray at first."""
+
+
+class App(QObject):
+    """Construct it with a tray, `start` it, and run Qt's loop; `quit` ends both."""
+
+    ready = Signal()
+    """The engine runs."""
+
+    def __init__(self, app: QApplication, options: Options, tray: Tray) -> None:
+        super().__init__()
+        self._app, self._options = app, options
+        self.snapshot = Snapshot()
+        self.history = History()
+        self.voice = Voice.of(QCoreApplication.translate)
+        self.desk: Desk | None = None
+        self.window: MainWindow | None = None
+        self._memory: QSettings | None = None
+        self._quitting = False
+        self._theme = "system"
+        app.setQuitOnLastWindowClosed(False)
+        app.setApplicationName("skep")
+        app.setWindowIcon(icons.app())
+        self._colours = theme.chosen(self._theme)
+        theme.apply(app, self._colours)
+        self.bridge = Bridge(self)
+        self.errands = Errands(self)
+        self.projects = ProjectActions(self.errands, self)
+        self.tray = tray
+        tray.setParent(self)
+        self._beat = QTimer(self, interval=BEAT)
+        self._beat.timeout.connect(self._show)
+        self._stale = QTimer(self, interval=LATER, singleShot=True)
+        self._stale.timeout.connect(self._read_record)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.bridge.changed.connect(self._changed)
+        self.bridge.notified.connect(self._notified)
+        self.bridge.raised.connect(self.open)
+        self.bridge.settled.connect(self._stale.start)
+        self.projects.joining.connect(self._join)
+        self.tray.opened.connect(self.open)
+        self.tray.pause_chosen.connect(self.pause)
+        self.tray.resumed.connect(self.resume)
+        self.tray.quit_wanted.connect(self.quit)
+        self._app.styleHints().colorSchemeChanged.connect(lambda _: self._dress(self._theme))
+
+    # --- start and end
+
+    def start(self) -> None:
+        self.tray.show()
+        self.errands.run(self._open_desk, self._opened, self._cannot_open, slow=True)
+
+    def _open_desk(self) -> bool:
+        """In an errand's thread. Whether this is the first skep here."""
+        from skep.core.errors import AlreadyRunning  # noqa: PLC0415 - loaded behind the tray
+        from skep_gui.desk import Desk  # noqa: PLC0415 - it brings most of skep
+
+        desk = Desk(self._options.home)
+        try:
+            desk.open(self.bridge.observe, self.bridge.notify, self.bridge.show)
+        except AlreadyRunning:
+            if desk.raise_other():
+                return False
+            raise
+        self.desk = desk
+        return True
+
+    def _opened(self, first: bool) -> None:  # noqa: FBT001 - an errand's answer
+        if not first:
+            self._end()
+            return
+        assert self.desk is not None
+        self.projects.desk = self.desk
+        self._memory = QSettings(str(self.desk.folder / "window.ini"), QSettings.Format.IniFormat)
+        if self._quitting:
+            self._quitting = False
+            self.quit()
+            return
+        new = self._memory.value("first-run-done", "") != DONE
+        self._beat.start()
+        self._changed(self.desk.snapshot)
+        self.ready.emit()
+        hidden = self._options.hidden or self.snapshot.settings.get("app.start_minimised") is True
+        if not hidden or new or not QSystemTrayIcon.isSystemTrayAvailable():
+            self.open()
+        if new:
+            self.first_run()
+        elif active := str(self._memory.value("active", "")):
+            self.projects.join(active)
+
+    def _cannot_open(self, problem: Problem) -> None:
+        box = QMessageBox(QMessageBox.Icon.NoIcon, "skep", problem.title)
+        box.setInformativeText(problem.hint)
+        box.finished.connect(lambda _: self._end())
+        box.setParent(None)
+        box.open()
+        self.box = box
+
+    def quit(self) -> None:
+        """Leave the swarm politely, then end; a second time changes nothing."""
+        if self._quitting:
+            return
+        self._quitting = True
+        if self.desk is None:
+            return  # it is being opened, and ends as soon as it is
+        if self.window is not None:
+            self.window.say(self.tr("Leaving the swarm, then skep ends."))
+        self.desk.cancel_practice()
+        self.errands.run(self.desk.close, lambda _: self._end(), lambda _: self._end(), last=True)
+
+    def _end(self) -> None:
+        self._beat.stop()
+        self.errands.close()
+        self.tray.icon.hide()
+        if self.window is not None:
+            self.window.close()
+        self._app.exit(0)
+
+    # --- what the engine says
+
+    def _changed(self, snapshot: Snapshot) -> None:
+        before, self.snapshot, self.projects.snapshot = self.snapshot, snapshot, snapshot
+        self.history.see(snapshot, time.time())
+        if snapshot.settings.get("app.theme", "system") != self._theme:
+            self._dress(str(snapshot.settings["app.theme"]))
+        if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
+            self._stayed(before, failed=snapshot.problem is not None)
+        if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
+            self._tell_all(Problem(self.tr("Joined %1.").replace("%1", title(snapshot))))
+        self._show()
+
+    def _show(self) -> None:
+        now = time.time()
+        self.tray.show_snapshot(self.snapshot, now)
+        if self.window is not None:
+            self.window.show_snapshot(self.snapshot, self.history, now)
+
+    def _stayed(self, before: Snapshot, *, failed: bool) -> None:
+        """A stay is over: unless it failed it is not resumed at the next start; a practice swarm has done its work."""
+        if self._memory is not None and not failed:
+            self._memory.remove("active")
+        if self.desk is not None and before.project is not None and before.project.id == PRACTICE:
+            self.errands.run(self.desk.end_practice, _nothing, _nothing, slow=True)
+
+    def _notified(self, problem: Problem) -> None:
+        if self.snapshot.settings.get("app.notifications", "problems") != "none":
+            self.tray.tell(problem)
+
+    def _tell_all(self, news: Problem) -> None:
+        """What only those want to hear who asked for all."""
+        if self.snapshot.settings.get("app.notifications") == "all":
+            self.tray.tell(news)
+
+    def _dress(self, chosen: str) -> None:
+        self._theme, self._colours = chosen, theme.chosen(chosen)
+        theme.apply(self._app, self._colours)
+        self.tray.dress(theme.chosen("system").panel)
+        if self.window is not None:
+            self.window.update()
+
+    # --- what a person asks for
+
+    def post(self, command: m.Command) -> None:
+        # the engine's queue may be full, and Qt's thread must never wait
+        if (desk := self.desk) is not None and not self._quitting:
+            self.errands.run(lambda: desk.post(command), _nothing, _nothing)
+
+    def pause(self, until: float | None) -> None:
+        self.post(m.Pause(until))
+
+    def resume(self) -> None:
+        self.post(m.Resume())
+
+    def leave(self, at_once: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's value
+        self.post(m.Leave(now=at_once))
+
+    def open(self) -> None:
+        if self._quitting:
+            return
+        if self.window is None:
+            from skep_gui.wiring import make_window  # noqa: PLC0415 - pages are loaded when somebody wants to see them
+
+            self.window = make_window(self)
+        self.window.raise_up()
+
+    def window_opened(self) -> None:
+        QTimer.singleShot(0, self, self._fill)
+
+    def _fill(self) -> None:
+        self._show()
+        self.projects.refresh()
+        self._read_record()
+        if self.window is not None and not QSystemTrayIcon.isSystemTrayAvailable() and self._once("no-tray"):
+            self.window.say(
+                self.tr(
+                    "This desktop shows no tray. skep goes on while its window is closed; start it again to see it."
+                )
+            )
+
+    def window_closed(self) -> None:
+        if not self._quitting and QSystemTrayIcon.isSystemTrayAvailable() and self._once("closed"):
+            self.tray.tell(Problem(self.tr("skep goes on in the tray."), self.tr("Quit is in its menu.")))
+
+    def _once(self, what: str) -> bool:
+        """True the first time in this home."""
+        if self._memory is None or self._memory.value(f"said/{what}", "") == DONE:
+            return False
+        self._memory.setValue(f"said/{what}", DONE)
+        return True
+
+    def _join(self, join: m.Join) -> None:
+        if self._memory is not None:
+            self._memory.setValue("active", join.project.id)
+        self.post(join)
+        if self.window is not None:
+            self.window.go_to(self.window.now)
+
+    def _read_record(self) -> None:
+        if (desk := self.desk) is None or (window := self.window) is None or not window.isVisible():
+            return
+
+        def show(record: Record) -> None:
+            window.stats.show_record(record, window.projects.titles())
+
+        self.errands.run(desk.record, show, self._say_problem)
+
+    def export(self, path: str) -> None:
+        if (desk := self.desk) is None or (window := self.window) is None:
+            return
+        record, stats = window.stats.record or Record(), window.stats
+
+        def written(where: str) -> None:
+            stats.say(self.tr("Written to %1").replace("%1", where))
+
+        self.errands.run(lambda: desk.export(path, record), written, self._say_problem)
+
+    def _say_problem(self, problem: Problem) -> None:
+        if self.window is not None:
+            self.window.stats.say(f"{problem.title} {problem.hint}".strip())
+
+    def first_run(self) -> None:
+        from skep_gui.wiring import first_steps  # noqa: PLC0415 - seen once
+
+        if (desk := self.desk) is None:
+            return
+        if self._memory is not None:
+            self._memory.setValue("first-run-done", DONE)
+        self.first_steps = steps = first_steps(self)
+        self.errands.run(desk.devices, steps.show_devices, self._say_problem, slow=True)
+        steps.open()
+
+
+def _nothing(_answer: object) -> None:
+    """For errands whose answer nobody waits for."""

@@ -1,0 +1,176 @@
+"""The app's desk in this home: hosts the engine, keeps the catalogue, starts the practice swarm. No Qt.
+
+Everything here may take its time, so that it is only called from errands, never from Qt's main thread; `post` alone
+returns at once. Raises SkepError in words for people.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from skep import bootstrap
+from skep.core import messages as m
+from skep.core.errors import SkepError, StorageError
+from skep.core.fit import Verdict
+from skep.core.manifest import parse
+from skep.core.model import Device, Problem, Project
+from skep.core.snapshot import Snapshot
+from skep.engine import Engine
+from skep.host.practice_process import PracticeProcess
+from skep.ports import Observer
+from skep_gui.present.projects import PRACTICE, Known
+from skep_gui.present.stats import Record, to_csv
+
+FAREWELL: Final = 10.0
+"""Seconds within which an engine that was told to quit has ended; it needs 2."""
+POLITE: Final = 4.0
+"""Seconds the practice swarm may take to end by itself."""
+
+
+class Desk:
+    """Construct in any thread; nothing starts before `open`."""
+
+    def __init__(self, home: str | None) -> None:
+        """`home` is the folder asked for, None: the usual one. Raises BadInput."""
+        self._home = bootstrap.home(home, os.environ)
+        self._stack = contextlib.ExitStack()
+        self._engine: Engine | None = None
+        self._practice: PracticeProcess | None = None
+        self._practice_folder: Path | None = None
+        self._practice_lock = threading.Lock()
+        self._stop_practice = threading.Event()
+
+    @property
+    def folder(self) -> Path:
+        return self._home.root
+
+    def open(self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[], None]) -> None:
+        """Hold the home and start the engine. Raises AlreadyRunning, and whatever keeps an engine from starting."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(bootstrap.hold(self._home))
+            parts = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
+            parts.engine.observe(observe)
+            parts.engine.start()
+            self._engine = parts.engine
+            self._stack = stack.pop_all()
+
+    def raise_other(self) -> bool:
+        """Ask the skep that runs already to show its window. False where it has none."""
+        try:
+            bootstrap.ask(self._home, {"verb": "show"})
+        except SkepError:
+            return False
+        return True
+
+    def post(self, command: m.Command) -> None:
+        if self._engine is not None:
+            self._engine.post(command)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The engine's latest; from any thread."""
+        return self._engine.snapshot if self._engine is not None else Snapshot()
+
+    def close(self) -> None:
+        """Leave the swarm, end the engine and the practice swarm, let go of the home."""
+        self._stop_practice.set()
+        self.post(m.Quit())
+        if self._engine is not None:
+            self._engine.join(FAREWELL)
+        self.end_practice()
+        self._stack.close()
+
+    # --- projects
+
+    def known(self) -> list[Known]:
+        """Every project of this home with how it fits this computer as it is now."""
+        return [self._known(project) for project in bootstrap.catalogue(self._home).projects()]
+
+    def _known(self, project: Project) -> Known:
+        plan = parse(project.manifest.encode())
+        problem = None
+        try:
+            bootstrap.check_fit(self._home, project)
+        except SkepError as error:
+            problem = error.problem
+        fit = bootstrap.fit(self._home, plan)
+        # what is too big says so itself
+        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem)
+
+    def add(self, source: str) -> Project:
+        return bootstrap.add_project(self._home, source, consent=False)
+
+    def prepare(self, project_id: str) -> Project:
+        """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
+        project = self._practice_project() if project_id == PRACTICE else self._found(project_id)
+        bootstrap.check_fit(self._home, project)
+        return project
+
+    def _found(self, project_id: str) -> Project:
+        return bootstrap.catalogue(self._home).find(project_id)
+
+    def accept(self, path: str, *, in_file: bool) -> str:
+        """Keep the invitation in a file; the title of the project it is to."""
+        return bootstrap.accept_invitation(self._home, Path(path), in_file=in_file).title
+
+    def peer_id(self) -> str:
+        return bootstrap.identity(self._home).peer_id
+
+    def devices(self) -> Sequence[Device]:
+        return bootstrap.devices().list()
+
+    # --- the practice swarm
+
+    def _practice_project(self) -> Project:
+        with self._practice_lock:
+            if self._practice is None:
+                self._stop_practice.clear()
+                self._practice_folder = Path(tempfile.mkdtemp(prefix="skep-practice-"))
+                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ)
+                self._practice.start()
+            process = self._practice
+        try:
+            manifest = process.manifest(self._stop_practice.is_set)
+        except SkepError:
+            self.end_practice()
+            raise
+        if manifest is None:
+            self.end_practice()
+            raise SkepError("The practice swarm was not started.", "It was cancelled.")
+        return bootstrap.add_project(self._home, str(manifest), consent=True)
+
+    def cancel_practice(self) -> None:
+        """Give up waiting for its start. Returns at once."""
+        self._stop_practice.set()
+
+    def end_practice(self) -> None:
+        with self._practice_lock:
+            process, self._practice = self._practice, None
+            if process is not None:
+                process.end(POLITE)
+            if self._practice_folder is not None:
+                shutil.rmtree(self._practice_folder, ignore_errors=True)
+                self._practice_folder = None
+
+    # --- the ledger
+
+    def record(self) -> Record:
+        with bootstrap.ledger(self._home) as ledger:
+            return Record({project: tuple(ledger.contributions(project)) for project in ledger.projects()})
+
+    def export(self, path: str, record: Record) -> str:
+        """Write the record as CSV. Raises StorageError."""
+        try:
+            Path(path).write_text(to_csv(record), encoding="utf-8", newline="")
+        except OSError as error:
+            raise StorageError(
+                f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
+            ) from None
+        return path

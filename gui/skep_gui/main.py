@@ -1,0 +1,41 @@
+"""The console script `skep-gui`. The tray is on screen before anything else is loaded."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QApplication
+
+from skep_gui import theme
+from skep_gui.kept_singletons import keep_singletons
+from skep_gui.present.now import Now
+from skep_gui.present.pauses import Pauses
+from skep_gui.tray import Tray
+
+
+def run() -> int:
+    """Run the app of this process; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="skep-gui", description="skep in the tray and a window.")
+    parser.add_argument("--home", metavar="DIR", help="skep's folder (SKEP_HOME, or the system's place for data)")
+    parser.add_argument("--hidden", action="store_true", help="stay in the tray, without opening the window")
+    chosen = parser.parse_args()
+    keep_singletons()
+    qt = QApplication(sys.argv[:1])
+    tray = Tray(Now(QCoreApplication.translate), Pauses(QCoreApplication.translate), theme.chosen("system").panel)
+    tray.show()
+    qt.processEvents()
+    from skep_gui.app import App, Options  # noqa: PLC0415 - the tray need not wait for it
+
+    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden), tray)
+    # Python sees a signal only when it runs; the app's beat lets it
+    signal.signal(signal.SIGINT, lambda *_: app.quit())
+    signal.signal(signal.SIGTERM, lambda *_: app.quit())
+    app.start()
+    return qt.exec()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

@@ -1,0 +1,99 @@
+"""The window: a rail on the left, a page beside it, a strip below only while there is a problem."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from skep.core.snapshot import Snapshot
+from skep_gui.history import History
+from skep_gui.now_page import NowPage
+from skep_gui.parts import label
+from skep_gui.problem_strip import ProblemStrip
+from skep_gui.projects_page import ProjectsPage
+from skep_gui.settings_page import SettingsPage
+from skep_gui.stats_page import StatsPage
+
+SIZE, LEAST = (960, 640), (760, 520)
+RAIL = 160
+
+
+class MainWindow(QMainWindow):
+    closed = Signal()
+    """The window was closed; whether skep goes on is not its business."""
+    opened = Signal()
+    quit_wanted = Signal()
+
+    def __init__(self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage) -> None:
+        super().__init__()
+        self.setWindowTitle("skep")
+        self.resize(*SIZE)
+        self.setMinimumSize(*LEAST)
+        self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
+        self.rail = QListWidget()
+        self.rail.setObjectName("rail")
+        self.rail.setAccessibleName(self.tr("Pages"))
+        self.rail.setFixedWidth(RAIL)
+        self.rail.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.rail.addItems([self.tr("Now"), self.tr("Projects"), self.tr("Stats"), self.tr("Settings")])
+        self.pages = QStackedWidget()
+        for page in (now, projects, stats, settings):
+            self.pages.addWidget(page)
+        self.rail.currentRowChanged.connect(self.pages.setCurrentIndex)
+        self.rail.setCurrentRow(0)
+        self.strip = ProblemStrip()
+        self.said = label("", "soft")
+        self.said.setContentsMargins(24, 8, 24, 8)
+        self.said.hide()
+        self._lay_out()
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
+
+    def _lay_out(self) -> None:
+        whole = QWidget()
+        whole.setObjectName("page")
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        column.addWidget(self.said)
+        column.addWidget(self.pages, 1)
+        across = QHBoxLayout()
+        across.setSpacing(0)
+        across.addWidget(self.rail)
+        across.addLayout(column, 1)
+        layout = QVBoxLayout(whole)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(across, 1)
+        layout.addWidget(self.strip)
+        self.setCentralWidget(whole)
+
+    def show_snapshot(self, snapshot: Snapshot, history: History, now: float) -> None:
+        """Nothing is done while nobody can see it; it is shown anew when the window opens."""
+        if not self.isVisible():
+            return
+        self.now.show_snapshot(snapshot, history, now)
+        self.projects.show_snapshot(snapshot)
+        self.settings.show_settings(snapshot.settings)
+        self.strip.show_problem(snapshot.problem)
+
+    def go_to(self, page: QWidget) -> None:
+        self.rail.setCurrentRow(self.pages.indexOf(page))
+
+    def say(self, text: str) -> None:
+        """A calm line above the page; "" takes it away."""
+        self.said.setText(text)
+        self.said.setVisible(bool(text))
+
+    def raise_up(self) -> None:
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.opened.emit()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        event.accept()
+        self.closed.emit()

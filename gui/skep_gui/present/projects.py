@@ -1,0 +1,204 @@
+"""Projects as cards, and what one asks for as three lists: downloads, sends, uses at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from skep.cli import words
+from skep.core.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch
+from skep.core.manifest import Manifest, parse
+from skep.core.manifest_fields import plain
+from skep.core.manifest_warnings import warnings
+from skep.core.model import Phase, Problem, Project
+from skep.core.snapshot import Snapshot
+from skep_gui.present.speaker import Speaker
+
+PRACTICE: Final = "practice"
+"""The id of the practice swarm's project."""
+
+
+class Tone(StrEnum):
+    """What a word is coloured for; the colours themselves are the theme's."""
+
+    SOFT = "soft"
+    WELL = "well"
+    GENTLE = "gentle"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A project of this home as the page needs it; `problem` where it cannot be joined as it is, such as expired."""
+
+    project: Project
+    fit: Fit
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Badge:
+    text: str
+    tone: Tone
+    explained: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    id: str
+    title: str
+    summary: str
+    publisher: str
+    badge: Badge
+    traffic: str
+    state: str = ""
+    active: bool = False
+    joinable: bool = True
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """The page before joining. Each list holds whole sentences or phrases, plain text."""
+
+    title: str
+    summary: str
+    downloads: tuple[str, ...]
+    sends: tuple[str, ...]
+    uses: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    """Label and text: publisher, licence, homepage in full."""
+    remarks: tuple[str, ...] = field(default=())
+    joinable: bool = True
+
+
+class Projects(Speaker):
+    def card(self, known: Known, snapshot: Snapshot) -> Card:
+        plan = parse(known.project.manifest.encode())
+        active = snapshot.project is not None and snapshot.project.id == known.project.id
+        traffic = traffic_per_epoch(plan)
+        return Card(
+            id=known.project.id,
+            title=plain(plan.title),
+            summary=plain(plan.summary),
+            publisher=f"{plain(plan.publisher.name)} · {plan.fingerprint}",
+            badge=self.badge(known),
+            traffic=self.tr("up to %1 each way per epoch").replace("%1", words.size(max(traffic.up, traffic.down))),
+            state=self.state(snapshot) if active else "",
+            active=active,
+            joinable=known.fit.verdict is not Verdict.TOO_BIG and known.problem is None,
+        )
+
+    def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
+        """The card of the practice swarm before it was ever started."""
+        return Card(
+            id=PRACTICE,
+            title=self.tr("Practice swarm"),
+            summary=self.tr(
+                "A small swarm on this computer, to see how everything works. A little model learns to write Python. "
+                "Nothing leaves the machine."
+            ),
+            publisher=self.tr("This computer"),
+            badge=Badge(self.tr("Fits"), Tone.WELL),
+            traffic=self.tr("no network traffic"),
+            state=self.practice_state(snapshot, starting=starting),
+            active=starting or (snapshot.project is not None and snapshot.project.id == PRACTICE),
+        )
+
+    def practice_state(self, snapshot: Snapshot, *, starting: bool) -> str:
+        if snapshot.project is not None and snapshot.project.id == PRACTICE:
+            return self.state(snapshot)
+        return self.tr("Starting the practice swarm …") if starting else ""
+
+    def badge(self, known: Known) -> Badge:
+        if known.problem is not None:
+            return Badge(self.tr("Not available"), Tone.PROBLEM, f"{known.problem.title} {known.problem.hint}".strip())
+        reasons = " ".join(known.fit.reasons)
+        match known.fit.verdict:
+            case Verdict.FITS:
+                return Badge(self.tr("Fits"), Tone.WELL, self.tr("This computer has all that the project needs."))
+            case Verdict.FITS_GENTLY:
+                return Badge(self.tr("Fits gently"), Tone.GENTLE, reasons)
+            case Verdict.TOO_BIG:
+                return Badge(self.tr("Too big"), Tone.PROBLEM, reasons)
+
+    def state(self, snapshot: Snapshot) -> str:
+        """The state of the active project in two or three words."""
+        match snapshot.phase:
+            case Phase.IDLE:
+                return ""
+            case Phase.JOINING:
+                return self.tr("Joining")
+            case Phase.TRAINING:
+                return self.tr("Training")
+            case Phase.PAUSED:
+                return self.tr("Paused")
+            case Phase.RECOVERING:
+                return self.tr("Trying again")
+            case Phase.LEAVING:
+                return self.tr("Leaving")
+
+    def permissions(self, known: Known) -> Permissions:
+        """What the project downloads, sends and uses, in words, from its signed manifest."""
+        plan = parse(known.project.manifest.encode())
+        remarks = (*known.fit.reasons, *warnings(plan))
+        if known.problem is not None:
+            remarks = (f"{known.problem.title} {known.problem.hint}".strip(), *remarks)
+        return Permissions(
+            title=plain(plan.title),
+            summary=plain(plan.summary),
+            downloads=self._downloads(plan),
+            sends=self._sends(plan),
+            uses=self._uses(plan),
+            facts=self._facts(plan),
+            remarks=remarks,
+            joinable=known.problem is None and known.fit.verdict is not Verdict.TOO_BIG,
+        )
+
+    def _downloads(self, plan: Manifest) -> tuple[str, ...]:
+        data = self.tr("Training data listed at %1").replace("%1", plain(plan.data.index))
+        files = [
+            self.tr("%1 from %2").replace("%1", self._file(file.name, file.bytes)).replace("%2", plain(file.address))
+            for file in plan.recipe.files
+        ]
+        return (data, *files, self.tr("The model as the swarm has trained it so far, from other peers"))
+
+    def _file(self, name: str, count: int) -> str:
+        return plain(name) + (f" ({words.size(count)})" if count else "")
+
+    def _sends(self, plan: Manifest) -> tuple[str, ...]:
+        up = words.size(traffic_per_epoch(plan).up)
+        return (
+            self.tr("What training found, up to %1 each epoch").replace("%1", up),
+            self.tr("Copies of the model, when another peer asks for one"),
+            self.tr("The other peers see this computer's network address"),
+            self.tr("Never your files, and nothing you type"),
+        )
+
+    def _uses(self, plan: Manifest) -> tuple[str, ...]:
+        needs = plan.needs
+        limits = (
+            self.tr("%1 of memory").replace("%1", _gb(needs.memory_gb)),
+            self.tr("%1 of GPU memory, where there is a GPU").replace("%1", _gb(needs.vram_gb)),
+            self.tr("%1 of disk").replace("%1", _gb(needs.disk_gb)),
+            self.tr("%1 Mbit/s upload").replace("%1", f"{needs.upload_mbit:g}"),
+        )
+        return (*limits, self.tr("And never more than your own limits in the settings"))
+
+    def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
+        members = self.tr("everybody") if plan.membership == "open" else self.tr("invited computers only")
+        model = self.tr("%1, %2 parameters")
+        model = model.replace("%1", plain(plan.recipe.model.type)).replace("%2", words.number(parameters_of(plan)))
+        return (
+            (self.tr("Published by"), plain(plan.publisher.name)),
+            (self.tr("Key"), plan.fingerprint),
+            (self.tr("Open to"), members),
+            (self.tr("Model"), model),
+            (self.tr("Licence"), plain(plan.license)),
+            (self.tr("Homepage"), plain(plan.homepage)),
+            (self.tr("Valid until"), f"{plan.expires:%Y-%m-%d}"),
+        )
+
+
+def _gb(count: float) -> str:
+    return words.size(round(count * GB))

@@ -1,0 +1,49 @@
+"""The calm strip at the bottom of the window: what happened and what can be done; there only while there is a problem."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QFrame, QVBoxLayout
+
+from skep.core.manifest_fields import plain
+from skep.core.model import Problem
+from skep_gui.parts import button, label, row, toned
+
+
+class ProblemStrip(QFrame):
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("strip")
+        self._shown: Problem | None = None
+        self._dismissed: Problem | None = None
+        self.title, self.hint = label("", "heading", select=True), label("", "soft", select=True)
+        toned(self.title, "problem")
+        self.close_button = button(self.tr("Close"))
+        self.close_button.setAccessibleName(self.tr("Close this message"))
+        self.close_button.clicked.connect(self._dismiss)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(self.title)
+        texts.addWidget(self.hint)
+        across = row()
+        across.addLayout(texts, 1)
+        across.addWidget(self.close_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 12, 16, 12)
+        layout.addLayout(across)
+        self.hide()
+
+    def show_problem(self, problem: Problem | None) -> None:
+        """None hides it; one that was closed stays closed until another comes."""
+        if problem is None:
+            self._dismissed = None
+        self._shown = problem
+        visible = problem is not None and problem != self._dismissed
+        if problem is not None:
+            self.title.setText(plain(problem.title))
+            self.hint.setText(plain(problem.hint))
+            self.hint.setVisible(bool(problem.hint))
+        self.setVisible(visible)
+
+    def _dismiss(self) -> None:
+        self._dismissed = self._shown
+        self.hide()

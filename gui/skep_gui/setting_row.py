@@ -1,0 +1,167 @@
+"""One setting as a row of a form: its words, the control that fits its kind, and a way back to the default."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from skep.core import settings as declared
+from skep.core.errors import SettingsError
+from skep.core.settings import Kind, Value
+from skep_gui.parts import button, label, toned
+from skep_gui.present.settings_form import Row, slider_steps
+
+CONTROL_WIDTH = 260
+
+
+class SettingRow(QWidget):
+    changed = Signal(str, object)
+    """Key and the checked value."""
+
+    def __init__(self, shown: Row) -> None:
+        super().__init__()
+        self.row = shown
+        setting = shown.setting
+        self.control, self._value = self._make_control(shown)
+        self.control.setAccessibleName(setting.label)
+        self.control.setAccessibleDescription(f"{setting.help} {shown.range}")
+        self.reset = button(self.tr("Reset"), "flat")
+        self.reset.setAccessibleName(self.tr("Reset %1").replace("%1", setting.label))
+        self.reset.setToolTip(self.tr("Back to %1").replace("%1", declared.show(setting.key, setting.default)))
+        self.reset.clicked.connect(lambda: self.changed.emit(setting.key, setting.default))
+        self.wrong = label("")
+        toned(self.wrong, "problem")
+        self.wrong.hide()
+        self._lay_out(shown)
+        self.setEnabled(not shown.unavailable)
+        self.show_row(shown)
+
+    def _lay_out(self, shown: Row) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addWidget(label(shown.setting.label))
+        texts.addWidget(label(shown.setting.help, "soft"))
+        if shown.unavailable:
+            texts.addWidget(label(shown.unavailable, "soft"))
+        texts.addWidget(self.wrong)
+        side = QWidget()
+        side.setFixedWidth(CONTROL_WIDTH)
+        controls = QHBoxLayout(side)
+        controls.setContentsMargins(0, 0, 0, 0)
+        controls.addWidget(self.control, 1, Qt.AlignmentFlag.AlignTop)
+        controls.addWidget(self._value, 0, Qt.AlignmentFlag.AlignTop)
+        controls.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
+        policy = self.reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset.setSizePolicy(policy)
+        across = QHBoxLayout(self)
+        across.setContentsMargins(0, 4, 0, 4)
+        across.setSpacing(16)
+        across.addLayout(texts, 1)
+        across.addWidget(side)
+
+    def _make_control(self, shown: Row) -> tuple[QWidget, QLabel]:
+        value = label("", wrap=False)
+        match shown.setting.kind:
+            case Kind.YES_NO:
+                return self._check(), value
+            case Kind.CHOICE:
+                return self._combo(shown), value
+            case Kind.PERCENT:
+                return self._slider(shown, value), value
+            case Kind.WHOLE | Kind.NUMBER:
+                return self._number(shown), value
+            case Kind.TEXT:
+                return self._text(shown), value
+
+    def _check(self) -> QCheckBox:
+        made = QCheckBox(self.tr("On"))
+        made.clicked.connect(self._offer)
+        return made
+
+    def _combo(self, shown: Row) -> QComboBox:
+        made = QComboBox()
+        made.addItems(list(shown.setting.choices))
+        made.textActivated.connect(self._offer)
+        return made
+
+    def _slider(self, shown: Row, value: QLabel) -> QSlider:
+        made = QSlider(Qt.Orientation.Horizontal)
+        made.setRange(*(slider_steps(shown.setting) or (0, 100)))
+        made.setSingleStep(5)
+        made.setPageStep(10)
+        value.setMinimumWidth(48)
+        value.setFixedHeight(26)
+        value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        made.valueChanged.connect(lambda percent: value.setText(declared.show(shown.setting.key, percent / 100)))
+        # a drag would save at each pixel; it counts when it is let go of, keys count at once
+        made.setTracking(True)
+        made.sliderReleased.connect(lambda: self._offer(made.value() / 100))
+        made.actionTriggered.connect(
+            lambda _: None if made.isSliderDown() else self._offer(made.sliderPosition() / 100)
+        )
+        return made
+
+    def _number(self, shown: Row) -> QDoubleSpinBox:
+        setting = shown.setting
+        made = QDoubleSpinBox()
+        made.setLocale(QLocale.system())
+        made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
+        made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
+        made.setSuffix(f" {setting.unit}" if setting.unit else "")
+        if setting.zero:
+            made.setSpecialValueText(setting.zero)
+        made.setKeyboardTracking(False)
+        made.editingFinished.connect(lambda: self._offer(made.value()))
+        return made
+
+    def _text(self, shown: Row) -> QLineEdit:
+        made = QLineEdit()
+        made.setPlaceholderText(shown.setting.empty)
+        made.editingFinished.connect(lambda: self._offer(made.text().strip()))
+        return made
+
+    def _offer(self, value: Value) -> None:
+        """Hand a new value on when it is good; say what is wrong with it when it is not."""
+        setting = self.row.setting
+        if setting.kind is Kind.WHOLE and isinstance(value, float):
+            value = round(value)
+        try:
+            checked = declared.check(setting.key, value)
+        except SettingsError as error:
+            self.wrong.setText(f"{error.title} {error.hint}")
+            self.wrong.show()
+            return
+        self.wrong.hide()
+        if checked != self.row.value:
+            self.changed.emit(setting.key, checked)
+
+    def show_row(self, shown: Row) -> None:
+        """The value as it stands now; what a person is just typing is left alone."""
+        self.row = shown
+        self.reset.setVisible(shown.changed and not shown.unavailable)
+        control, value = self.control, shown.value
+        if isinstance(control, QSlider):
+            if not control.isSliderDown():
+                control.setValue(round(float(value) * 100))
+                self._value.setText(shown.shown)
+        elif control.hasFocus() and isinstance(control, QLineEdit | QDoubleSpinBox):
+            return
+        elif isinstance(control, QCheckBox):
+            control.setChecked(bool(value))
+        elif isinstance(control, QComboBox):
+            control.setCurrentText(str(value))
+        elif isinstance(control, QDoubleSpinBox):
+            control.setValue(float(value))
+        elif isinstance(control, QLineEdit):
+            control.setText(str(value))

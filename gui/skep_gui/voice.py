@@ -1,0 +1,32 @@
+"""All that the app says, each page's words in the language that is set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from skep_gui.present.devices import Devices
+from skep_gui.present.joining import Joining
+from skep_gui.present.now import Now
+from skep_gui.present.pauses import Pauses
+from skep_gui.present.projects import Projects
+from skep_gui.present.settings_form import SettingsForm
+from skep_gui.present.speaker import Translate
+from skep_gui.present.stats import Stats
+
+
+@dataclass(frozen=True)
+class Voice:
+    """All that is said, in one language."""
+
+    now: Now
+    joining: Joining
+    pauses: Pauses
+    projects: Projects
+    stats: Stats
+    settings: SettingsForm
+    devices: Devices
+
+    @classmethod
+    def of(cls, translate: Translate) -> Voice:
+        kinds = (Now, Joining, Pauses, Projects, Stats, SettingsForm, Devices)
+        return cls(*(kind(translate) for kind in kinds))  # type: ignore[arg-type]

@@ -1,0 +1,73 @@
+"""Makes the window with its pages and connects what a person asks for. Loaded when the window is first wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skep.core import messages as m
+from skep_gui.first_run import FirstRun
+from skep_gui.main_window import MainWindow
+from skep_gui.now_page import NowPage
+from skep_gui.present.projects import PRACTICE
+from skep_gui.projects_page import ProjectsPage
+from skep_gui.settings_page import SettingsPage
+from skep_gui.stats_page import StatsPage
+
+if TYPE_CHECKING:
+    from skep_gui.app import App
+    from skep_gui.voice import Voice
+
+
+def pages(voice: Voice) -> MainWindow:
+    """The window alone, connected to nothing."""
+    return MainWindow(
+        NowPage(voice.now, voice.joining, voice.pauses),
+        ProjectsPage(voice.projects),
+        StatsPage(voice.stats),
+        SettingsPage(voice.settings),
+    )
+
+
+def make_window(app: App) -> MainWindow:
+    window = pages(app.voice)
+    now, projects, stats, settings = window.now, window.projects, window.stats, window.settings
+    now.pause_chosen.connect(app.pause)
+    now.resumed.connect(app.resume)
+    now.left.connect(app.leave)
+    now.projects_wanted.connect(lambda: window.go_to(projects))
+    now.setting_wanted.connect(lambda key: _reveal(window, key))
+    projects.leave_wanted.connect(lambda: _leave(app))
+    app.projects.connect_page(projects)
+    stats.export_wanted.connect(app.export)
+    stats.projects_wanted.connect(lambda: window.go_to(projects))
+    settings.changed.connect(lambda key, value: app.post(m.ChangeSettings({key: value})))
+    settings.first_run_wanted.connect(app.first_run)
+    window.opened.connect(app.window_opened)
+    window.closed.connect(app.window_closed)
+    window.quit_wanted.connect(app.quit)
+    return window
+
+
+def first_steps(app: App) -> FirstRun:
+    """The first steps, over the window where it is open."""
+    steps = FirstRun(app.voice.devices, app.window)
+    steps.limits_chosen.connect(lambda values: app.post(m.ChangeSettings(values)))
+    steps.practice_wanted.connect(lambda: app.projects.join(PRACTICE))
+    steps.projects_wanted.connect(lambda: _go_to_projects(app))
+    return steps
+
+
+def _go_to_projects(app: App) -> None:
+    if app.window is not None:
+        app.window.go_to(app.window.projects)
+
+
+def _reveal(window: MainWindow, key: str) -> None:
+    window.go_to(window.settings)
+    window.settings.reveal(key)
+
+
+def _leave(app: App) -> None:
+    """Also from a practice swarm that is still starting, which the engine does not know of yet."""
+    if not app.projects.cancel():
+        app.leave()

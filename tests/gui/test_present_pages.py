@@ -1,0 +1,171 @@
+"""The words of Projects, Settings, Stats and the first steps, without Qt."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+import snapshots as shots
+from manifests import example, lora
+from skep.core.fit import Fit, Verdict
+from skep.core.model import Contribution, ContributionState, Phase, Problem
+from skep.core.settings import DEFAULTS, SETTINGS
+from skep_gui.present.devices import Devices
+from skep_gui.present.projects import PRACTICE, Known, Projects, Tone
+from skep_gui.present.settings_form import SettingsForm, slider_steps
+from skep_gui.present.stats import Record, Stats, confirmed_part, to_csv
+
+PROJECTS, STATS, FORM = Projects(), Stats(), SettingsForm()
+FITS = Known(shots.PROJECT, Fit(Verdict.FITS))
+
+
+def known(**changes):
+    return replace(FITS, project=replace(shots.PROJECT, manifest=json.dumps(example(**changes))))
+
+
+def test_a_card_says_who_what_and_whether_it_fits():
+    card = PROJECTS.card(FITS, shots.IDLE)
+    assert card.title == "Tiny code model"
+    assert card.publisher.startswith("Example Lab · ")
+    assert (card.badge.text, card.badge.tone) == ("Fits", Tone.WELL)
+    assert card.joinable
+    assert not card.active
+
+
+@pytest.mark.parametrize(
+    ("changed", "badge", "joinable"),
+    [
+        ({"fit": Fit(Verdict.FITS_GENTLY, ("It needs 2 GB.",))}, "Fits gently", True),
+        ({"fit": Fit(Verdict.TOO_BIG, ("Too big.",))}, "Too big", False),
+        ({"problem": Problem("It has expired.", "Ask for a new one.")}, "Not available", False),
+    ],
+)
+def test_what_cannot_be_joined_says_why(changed, badge, joinable):
+    card = PROJECTS.card(replace(FITS, **changed), shots.IDLE)
+    assert (card.badge.text, card.joinable) == (badge, joinable)
+    assert card.badge.explained
+
+
+@pytest.mark.parametrize(
+    ("phase", "state"),
+    [
+        (Phase.JOINING, "Joining"),
+        (Phase.TRAINING, "Training"),
+        (Phase.PAUSED, "Paused"),
+        (Phase.RECOVERING, "Trying again"),
+        (Phase.LEAVING, "Leaving"),
+    ],
+)
+def test_the_active_card_shows_its_state(phase, state):
+    card = PROJECTS.card(FITS, replace(shots.TRAINING, phase=phase))
+    assert (card.active, card.state) == (True, state)
+
+
+def test_the_practice_swarm_is_a_card_before_it_was_ever_started():
+    assert PROJECTS.practice(shots.IDLE, starting=False).state == ""
+    assert PROJECTS.practice(shots.IDLE, starting=True).state == "Starting the practice swarm …"
+    inside = replace(shots.TRAINING, project=replace(shots.PROJECT, id=PRACTICE))
+    assert PROJECTS.practice(inside, starting=False).state == "Training"
+
+
+def test_three_lists_say_what_a_project_does():
+    page = PROJECTS.permissions(FITS)
+    assert page.downloads[0] == "Training data listed at https://example.org/tiny/index.json"
+    assert "The other peers see this computer's network address" in page.sends
+    assert "2.0\u2009GB of memory" in page.uses
+    assert dict(page.facts)["Homepage"] == "https://example.org"
+    assert page.joinable
+
+
+def test_files_that_a_recipe_needs_are_downloads():
+    page = PROJECTS.permissions(known(recipe=lora()))
+    assert any("13.0\u2009GB" in line and "https://example.org/base.safetensors" in line for line in page.downloads)
+
+
+def test_a_remark_comes_with_what_is_wrong():
+    page = PROJECTS.permissions(replace(FITS, problem=Problem("It has expired.", "Ask.")))
+    assert page.remarks[0] == "It has expired. Ask."
+    assert not page.joinable
+
+
+def test_hidden_characters_never_reach_the_screen():
+    page = PROJECTS.permissions(known(title="a\u202eb", summary="c\u200bd", publisher__name="<i>e\u2066</i>"))
+    assert (page.title, page.summary) == ("ab", "cd")
+    assert dict(page.facts)["Published by"] == "<i>e</i>"
+
+
+def test_totals_are_the_ledgers():
+    totals = shots.record().totals()
+    assert (totals.confirmed.contributions, totals.lost.contributions, totals.pending.samples) == (45, 5, 512)
+    assert shots.record().totals("practice").confirmed.contributions == 11
+    assert confirmed_part(Record().totals()) is None
+
+
+def test_rows_by_project_and_in_all():
+    rows = STATS.rows(shots.record(), {"tiny-code-lm": "Tiny code model"})
+    assert [row.project for row in rows] == ["Tiny code model", "practice", "All projects"]
+    assert rows[0].confirmed == "165\u2009376 (34 epochs)"
+    assert rows[0].pending == "512 (1 epoch)"
+
+
+def test_lost_samples_have_a_reason():
+    lost = Contribution("x", 1, 10, ContributionState.LOST)
+    record = Record(
+        {"a": (lost, replace(lost, id="y", reason="no other peer"), replace(lost, id="z", reason="no other peer"))}
+    )
+    assert [STATS.reason_line(reason) for reason in STATS.reasons(record)] == [
+        "No other peer: 20 samples in 2 epochs",
+        "No reason recorded: 10 samples in 1 epoch",
+    ]
+
+
+def test_the_csv_holds_every_contribution_and_no_formula():
+    record = Record({"a": (Contribution("=1+1", 3, 5, ContributionState.LOST, "@sum, really", 2),)})
+    head, row = csv.reader(io.StringIO(to_csv(record)))
+    assert head[0] == "project"
+    assert row == ["a", "'=1+1", "3", "5", "lost", "2", "'@sum, really"]
+
+
+def test_the_form_holds_every_setting_in_its_group():
+    groups = FORM.groups(DEFAULTS)
+    assert [row.setting.key for group in groups for row in group.rows] == list(SETTINGS)
+    assert groups[0].title == "Compute"
+
+
+def test_a_setting_without_an_effect_says_so():
+    rows = {row.setting.key: row for group in FORM.groups(DEFAULTS) for row in group.rows}
+    assert all(bool(row.unavailable) is not row.setting.effective for row in rows.values())
+    assert not rows["compute.share_away"].changed
+    assert FORM.row(SETTINGS["compute.share_away"], {"compute.share_away": 0.3}).shown == "30 %"
+
+
+@pytest.mark.parametrize(("search", "found"), [("temperature CAP", ["heat.cap_celsius"]), ("no such thing", [])])
+def test_the_search_looks_at_all_words(search, found):
+    assert [row.setting.key for group in FORM.groups(DEFAULTS, search) for row in group.rows] == found
+
+
+def test_only_percentages_are_sliders():
+    assert slider_steps(SETTINGS["compute.share_away"]) == (5, 100)
+    assert slider_steps(SETTINGS["network.port"]) is None
+
+
+def test_the_first_steps_name_the_device_or_say_why_not():
+    words = Devices()
+    assert words.sentence(shots.DEVICES) == "skep found NVIDIA GeForce RTX 4070."
+    assert "processor" in words.sentence(shots.DEVICES[1:])
+    assert words.sentence([]) == "skep found nothing it can train on."
+    rows = words.rows(shots.DEVICES)
+    assert [(row.usable, row.detail) for row in rows] == [
+        (True, "Ready to train, with 12.0\u2009GB of memory."),
+        (False, "torch here was built without ROCm."),
+        (True, "Works for small projects."),
+    ]
+    assert words.rows([replace(shots.DEVICES[0], memory_total=None)])[0].detail == "Ready to train."
+
+
+def test_presets_hold_only_what_has_an_effect():
+    presets = Devices().presets()
+    assert [preset.values["compute.share_away"] for preset in presets] == [0.5, 0.75, 1.0]
+    assert all(SETTINGS[key].effective for preset in presets for key in preset.values)

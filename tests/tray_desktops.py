@@ -1,0 +1,98 @@
+"""A desktop of a test's own: an X server, a session bus, a window manager and a tray, all gone at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool")
+PATIENCE = 60.0
+
+
+def missing() -> list[str]:
+    return [name for name in NEEDED if shutil.which(name) is None]
+
+
+@dataclass
+class Desktop:
+    """`environ` is what a program needs to appear on it."""
+
+    environ: dict[str, str]
+
+    def xdotool(self, *arguments: str) -> str:
+        done = subprocess.run(["xdotool", *arguments], env=self.environ, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    def until(self, condition: Callable[[], object]) -> object:
+        """What the condition gives once it is true. Fails after PATIENCE seconds."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := condition()):
+            assert time.monotonic() < deadline, "it did not come to that"
+            time.sleep(0.1)
+        return found
+
+    def visible(self, name: str) -> str:
+        """The id of a visible window with this class, "" while there is none."""
+        return self.xdotool("search", "--onlyvisible", "--class", name).partition("\n")[0]
+
+    def box(self, window: str) -> tuple[int, int, int, int]:
+        """Left, top, width, height."""
+        text = self.xdotool("getwindowgeometry", window)
+        numbers = re.search(r"Position: (-?\d+),(-?\d+).*Geometry: (\d+)x(\d+)", text, re.DOTALL)
+        assert numbers, text
+        left, top, width, height = map(int, numbers.groups())
+        return left, top, width, height
+
+    def click(self, x: int, y: int, button: int = 1) -> None:
+        self.xdotool("mousemove", str(x), str(y), "click", str(button))
+
+
+@contextlib.contextmanager
+def desktop() -> Iterator[Desktop]:
+    with contextlib.ExitStack() as stack:
+        reading, writing = os.pipe()
+        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+        _running(stack, command, dict(os.environ), pass_fds=(writing,))
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            display = f":{pipe.readline().strip()}"
+        environ = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+        environ.pop("WAYLAND_DISPLAY", None)
+        bus = _running(
+            stack,
+            ["dbus-daemon", "--session", "--nofork", "--print-address"],
+            environ,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        environ["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
+        stack.callback(bus.stdout.close)
+        _running(stack, ["openbox"], environ)
+        _running(
+            stack,
+            ["trayer", "--edge", "bottom", "--align", "left", "--widthtype", "request", "--height", "32"],
+            environ,
+        )
+        yield Desktop(environ)
+
+
+def _running(stack: contextlib.ExitStack, command: list[str], environ: dict[str, str], **more):
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | more
+    process = subprocess.Popen(command, env=environ, **quiet)
+    stack.callback(_end, process)
+    return process
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
