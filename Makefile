@@ -10,7 +10,9 @@ READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
 # the core must be covered whole, branches too
-CORE := tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
+# for suites whose tests share nothing and measure no time; CI has two cores
+BESIDE := -n 2 --dist loadfile
+CORE := $(BESIDE) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: help
 help: ## list the targets
@@ -40,7 +42,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) tests/adapters
-	$(PYTEST) tests/worker
+	$(PYTEST) $(BESIDE) tests/worker
 	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
 	$(PYTEST) tests/end_to_end
 	QT_QPA_PLATFORM=offscreen $(PYTEST) tests/gui

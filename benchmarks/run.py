@@ -27,6 +27,10 @@ from typing import Any
 import psutil
 from machine import machine
 
+from skep import bootstrap
+from skep.adapters.paths import Home
+from skep.cli.demo import DEVOTED
+
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 HERE = Path(__file__).parent
 PATIENCE = 180.0
@@ -97,6 +101,7 @@ class Terminal:
 
 def join(manifest: str, home: Path) -> tuple[Terminal, list[Row]]:
     """Join and measure each stage; returns once training."""
+    bootstrap.settings(Home(home)).save({**DEVOTED})  # the practice swarm's peers are other programs to this home
     terminal, rows = Terminal(home, "join", manifest), []
     while True:
         event = terminal.event()

@@ -10,6 +10,10 @@ import time
 
 import psutil
 
+from skep.adapters.paths import Home
+from skep.adapters.settings_file import SettingsFile
+from skep.cli.demo import DEVOTED
+
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 JOIN_SECONDS = 120
 """How long a busy computer may take until a swarm is joined, or a practice swarm can be."""
@@ -88,6 +92,14 @@ def skep(home, *arguments, within=20):
         [*SKEP, "--home", str(home), "--json", *arguments], capture_output=True, text=True, timeout=within, check=False
     )
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def devote(home):
+    """Let a home's skep compute whatever else this computer does: other peers of the test are other programs to it."""
+    kept = Home(home)
+    kept.create()
+    SettingsFile(kept.settings_file).save({**DEVOTED})
+    return home
 
 
 def is_event(name, **fields):

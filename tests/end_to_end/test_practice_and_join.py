@@ -11,7 +11,7 @@ from collections import defaultdict
 import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, SKEP, Running, count_of, is_event, skep, wait_until
+from terminals import JOIN_SECONDS, SKEP, Running, count_of, devote, is_event, skep, wait_until
 
 EPOCHS_SECONDS = 240
 
@@ -30,9 +30,10 @@ def practice(tmp_path_factory):
 @pytest.fixture
 def join(practice, tmp_path):
     started = []
+    home = devote(tmp_path / "home")
 
     def start(*arguments):
-        started.append(Running(tmp_path / "home", "join", practice, *arguments))
+        started.append(Running(home, "join", practice, *arguments))
         return started[-1]
 
     yield start

@@ -6,7 +6,7 @@ from collections import defaultdict
 import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
+from terminals import JOIN_SECONDS, Running, count_of, devote, is_event, skep, wait_until
 
 BACK_SECONDS = 240
 """How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
@@ -48,7 +48,7 @@ def busy_seconds(progress):
 )
 @pytest.mark.timeout(1200)
 def test_a_computer_that_slept_is_back_in_the_swarm_and_its_ledger_agrees(practice, tmp_path, seconds):
-    running = Running(tmp_path / "home", "join", practice)
+    running = Running(devote(tmp_path / "home"), "join", practice)
     try:
         running.wait_for(is_event("joined"), JOIN_SECONDS)
         running.wait_for(is_confirmed, BACK_SECONDS)

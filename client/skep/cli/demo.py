@@ -26,6 +26,13 @@ from skep.host.practice_process import PracticeProcess
 GOAL: Final = Goal(confirmed=5, loss_ratio=0.8)
 LIMIT: Final = 210.0
 """Seconds of the whole demo until it leaves, whatever was reached; under 4 minutes with the farewell."""
+DEVOTED: Final = {
+    "compute.share_using": 1.0,
+    "when.battery_pause": False,
+    "when.call_pause": False,
+    "when.full_screen_pause": False,
+}
+"""Settings of the demo's own home: whoever watches it is at the computer, and would only see how it steps back."""
 POLITE: Final = 8.0
 """Seconds the practice swarm may take to end by itself."""
 HURRIED: Final = 0.4
@@ -52,6 +59,7 @@ def _demo(context: Context, _arguments: argparse.Namespace) -> int:
 
 def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, started: float) -> int:
     own.home.create()
+    bootstrap.settings(own.home).save({**DEVOTED})
     own.terminal.note(f"The demo has a home of its own, {own.home.root}, and removes it at the end.")
     own.terminal.note("Starting a practice swarm on this computer …")
     swarm.start()
