@@ -84,6 +84,13 @@ screenshots: $(READY) ## take the pictures of every page, light, dark and at 200
 bench-gui: $(READY) ## measure the app's start, memory and processor use, into benchmarks/gui.json
 	$(BIN)/python benchmarks/gui.py
 
+.PHONY: bench-giveback
+bench-giveback: $(READY) system-packages ## measure how the computer is given back, into benchmarks/ (an hour)
+	$(BIN)/python benchmarks/giveback.py
+	$(BIN)/python benchmarks/sensors.py > benchmarks/sensors.json
+	$(BIN)/python benchmarks/foreground.py
+	$(BIN)/python benchmarks/swarm_books.py
+
 .PHONY: bench
 bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	$(BIN)/python benchmarks/run.py

@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 from machine import machine  # noqa: E402
 
-from desktops import Desktop, desktop  # noqa: E402 - found by the path above
+from tray_desktops import Desktop, desktop  # noqa: E402 - found by the path above
 
 STARTS = 9
 WATCHED = 60.0

@@ -119,6 +119,7 @@ class SettingRow(QWidget):
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
+        made.lineEdit().setTextMargins(8, 0, 8, 0)  # a style sheet's padding does not reach it
         if setting.zero:
             made.setSpecialValueText(setting.zero)
         made.setKeyboardTracking(False)

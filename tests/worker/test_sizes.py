@@ -1,6 +1,6 @@
 import pytest
 
-from skep.worker.sizes import AWAY_SECONDS, PRESENT_SECONDS, DryRun, MicroBatches, Sizing
+from skep.worker.sizes import AWAY_ON_GPU, AWAY_ON_PROCESSOR, PRESENT_SECONDS, DryRun, MicroBatches, Sizing
 
 
 def linear(per_sample, overhead=0.0, sizes=(1, 2, 4, 8, 16, 32, 64)):
@@ -8,7 +8,7 @@ def linear(per_sample, overhead=0.0, sizes=(1, 2, 4, 8, 16, 32, 64)):
     seconds = {}
     for size in sizes:
         seconds[size] = overhead + per_sample * size
-        if seconds[size] > AWAY_SECONDS:
+        if seconds[size] > AWAY_ON_GPU:
             break
     return DryRun(seconds, sizes[-1])
 
@@ -115,3 +115,10 @@ def test_what_ran_out_of_memory_is_not_tried_again_before_it_may_suffice():
     assert made.size(present=False) == 1
     made.try_again()
     assert made.size(present=False) == 32
+
+
+def test_on_the_processor_a_micro_batch_may_take_longer_while_nobody_is_there():
+    seconds = {1: 0.075, 2: 0.11, 4: 0.176, 8: 0.34}
+    assert MicroBatches(DryRun(seconds, 8)).size(present=False) == 1
+    assert MicroBatches(DryRun(seconds, 8, AWAY_ON_PROCESSOR)).size(present=False) == 4
+    assert MicroBatches(DryRun(seconds, 8, AWAY_ON_PROCESSOR)).size(present=True) == 1

@@ -106,7 +106,7 @@ def test_the_dry_run_never_exceeds_the_step_batch(monkeypatch):
 
 def test_the_dry_run_stops_where_a_pause_would_have_to_wait(monkeypatch):
     made, _ = make()
-    monkeypatch.setattr(trainer_module, "AWAY_SECONDS", -1.0)
+    monkeypatch.setattr(trainer_module, "AWAY_ON_PROCESSOR", -1.0)
     found = made.dry_run(16)
     assert (list(found.seconds), found.limit) == ([1], 16)
 

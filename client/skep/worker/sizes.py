@@ -14,8 +14,9 @@ from typing import Final
 
 PRESENT_SECONDS: Final = 0.05
 """The longest a micro-batch may take while somebody uses this computer; one sample is the least there is."""
-AWAY_SECONDS: Final = 0.1
-"""The same while nobody does: whoever comes back waits no longer than this for it."""
+AWAY_ON_GPU: Final = 0.1
+AWAY_ON_PROCESSOR: Final = 0.2
+"""The same while nobody does: whoever comes back waits no longer than this for it, on the processor at lowest priority."""
 GAIN: Final = 1.03
 """A larger micro-batch is taken only where a sample then takes less by this factor."""
 RECENT: Final = 5
@@ -27,14 +28,18 @@ ROOM: Final = 0.8
 
 @dataclass(frozen=True)
 class DryRun:
-    """Seconds of computing of a micro-batch, by its size, from one sample on; memory holds no more than `limit`."""
+    """Seconds of computing of a micro-batch, by its size, from one sample on; memory holds no more than `limit`.
+
+    `away` is how many seconds one may take while nobody is there.
+    """
 
     seconds: Mapping[int, float]
     limit: int
+    away: float = AWAY_ON_GPU
 
     def useful(self) -> int:
-        """The smallest size within AWAY_SECONDS from which on no larger one is quicker for each sample."""
-        within = {size: taken / size for size, taken in self.seconds.items() if size == 1 or taken <= AWAY_SECONDS}
+        """The smallest size within `away` from which on no larger one is quicker for each sample."""
+        within = {size: taken / size for size, taken in self.seconds.items() if size == 1 or taken <= self.away}
         best = min(within.values())
         return min(size for size, each in within.items() if each <= best * GAIN)
 
@@ -78,7 +83,7 @@ class MicroBatches:
         limit = min(dry_run.limit, dry_run.useful())
         self._sizings = {
             True: Sizing(dry_run.within(PRESENT_SECONDS), limit, PRESENT_SECONDS),
-            False: Sizing(dry_run.within(AWAY_SECONDS), limit, AWAY_SECONDS),
+            False: Sizing(dry_run.within(dry_run.away), limit, dry_run.away),
         }
         self._cap = self._limit = limit
         self._single = dry_run.seconds[1]

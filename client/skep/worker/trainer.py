@@ -21,7 +21,7 @@ from skep.worker.faults import MAKE_ROOM, is_lack_of_memory
 from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
 from skep.worker.recipes import NO_FILES, Files, open_recipe
 from skep.worker.recomputing import recompute
-from skep.worker.sizes import AWAY_SECONDS, DryRun
+from skep.worker.sizes import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
@@ -104,11 +104,12 @@ class Trainer:
         return bool(torch.isfinite(torch.nn.utils.get_total_norm(gradients)))
 
     def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
-        """What micro-batches of 1, 2, 4, … samples take, up to `step_batch`, memory, or AWAY_SECONDS.
+        """What micro-batches of 1, 2, 4, … samples take, up to `step_batch`, memory, or what one may take while away.
 
         `enough` says whether the computer has memory left. Leaves rubbish in `.grad`. Raises DoesNotFit when not even one
         sample fits.
         """
+        away = AWAY_ON_PROCESSOR if self._device.device.type == "cpu" else AWAY_ON_GPU
         seconds: dict[int, float] = {}
         size = 1
         while size <= step_batch:
@@ -116,11 +117,11 @@ class Trainer:
             if taken is None:
                 break
             seconds[size] = taken
-            if taken > AWAY_SECONDS:
-                return DryRun(seconds, step_batch)
+            if taken > away:
+                return DryRun(seconds, step_batch, away)
             size *= 2
         if seconds:
-            return DryRun(seconds, max(seconds))
+            return DryRun(seconds, max(seconds), away)
         if self._manifest.activation_checkpointing == "auto" and not self.checkpointing:
             self._checkpoint_activations()
             return self.dry_run(step_batch, enough)
