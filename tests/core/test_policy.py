@@ -45,6 +45,20 @@ def test_never_grants_a_share_outside_its_bounds(setting: Any, share: float):
     assert decide(compute__share_away=setting).share == share
 
 
+@pytest.mark.parametrize(
+    ("heavy", "on_processor", "share"), [(True, True, 0.0), (True, False, 0.2), (False, True, 0.2)]
+)
+def test_what_cannot_stop_at_once_pauses_while_somebody_uses_the_processor(
+    heavy: bool,  # noqa: FBT001
+    on_processor: bool,  # noqa: FBT001
+    share: float,
+):
+    facts = Facts(seen(input=1.0), on_processor=on_processor, heavy=heavy)
+    assert policy.holding(facts)[0].allowance.share == share
+    away = replace(facts, conditions=seen())
+    assert policy.holding(away)[0].allowance.share == 1.0
+
+
 def test_a_pause_grants_nothing_and_says_until_when():
     assert decide(pause=PauseState(None)) == Allowance(0.0, "Paused until you resume.", rule="paused")
     until = NOW + 5 * 3600

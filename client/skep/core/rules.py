@@ -35,6 +35,7 @@ class Facts:
 
     `idle_more` are seconds gone by since the input reading was taken. `heat` is the share that the heat loop allows, and
     `gpu_memory` what is to be held of the GPU's memory so that other programs have enough; both loops are kept outside.
+    A `heavy` project cannot stop as soon as it must while somebody is there: one sample takes longer than that.
     """
 
     conditions: Conditions = field(default_factory=Conditions)
@@ -46,6 +47,7 @@ class Facts:
     heat: float = FULL
     gpu_memory: GpuMemory = GpuMemory.KEEP
     on_processor: bool = False
+    heavy: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,8 @@ def _input(facts: Facts) -> Allowance | None:
         return replace(_silent(facts, reading), present=True)
     if not is_used(facts):
         return None
+    if facts.heavy and facts.on_processor:
+        return Allowance(0.0, "Paused while you use this computer: a step of this project takes long.", present=True)
     share = using(facts.settings)
     if reading.source is Source.MISSING:
         note = reading.note.strip() or "This computer does not say when it was last used."

@@ -86,6 +86,7 @@ def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
         and granted.project is moved.project
         and granted.worker is moved.worker
         and granted.device == moved.device
+        and granted.heavy == moved.heavy
     )
     return same and not at_once
 
@@ -142,7 +143,15 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
 def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
     """What the rules look at. Trained on is the device that the worker confirmed, or else the one that was chosen."""
     on_processor = (snapshot.device or snapshot.settings.get("compute.device")) in (PROCESSOR, "cpu")
-    return Facts(snapshot.conditions, snapshot.settings, now, zone, snapshot.pause, on_processor=on_processor)
+    return Facts(
+        snapshot.conditions,
+        snapshot.settings,
+        now,
+        zone,
+        snapshot.pause,
+        on_processor=on_processor,
+        heavy=snapshot.heavy,
+    )
 
 
 def _noticed(snapshot: Snapshot, message: m.ConditionsSeen | m.PowerCapSeen | m.AboutToSleep | m.Slept) -> Step:
