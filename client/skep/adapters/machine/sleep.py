@@ -59,16 +59,16 @@ class SleepWatch:
         self._since_boot, self._monotonic = clocks
         self._sleeping = False
         self._drift: float | None = None
+        self._looked: float | None = None
 
     def read(self) -> Seen:
-        self._look(late=0.0)
+        self._look(expected=0.0)
         return {}
 
     def wait(self, seconds: float) -> None:
-        began, seconds = self._monotonic(), min(seconds, LOOK_SECONDS)
+        seconds = min(seconds, LOOK_SECONDS)
         self._waiter.wait(seconds)
-        late = self._monotonic() - began - seconds
-        self._look(late=late if late > self._late_seconds else 0.0)
+        self._look(expected=seconds)
 
     def close(self) -> None:
         self._waiter.close()
@@ -80,15 +80,18 @@ class SleepWatch:
 
     def awake(self) -> None:
         """The system said so, or was late to say what the clocks had told already."""
-        self._look(late=0.0)
+        self._look(expected=0.0)
         if self._sleeping:
             self._wake(0.0)
 
-    def _look(self, late: float) -> None:
-        drift = self._since_boot() - self._monotonic()
+    def _look(self, expected: float) -> None:
+        """`expected` are the seconds that may have gone by since the last look, at whatever moment all stood still."""
+        now = self._monotonic()
+        drift = self._since_boot() - now
         jump = 0.0 if self._drift is None else drift - self._drift
-        self._drift = drift
-        slept = (jump if jump > JUMP_SECONDS else 0.0) + late
+        late = 0.0 if self._looked is None else now - self._looked - expected
+        self._drift, self._looked = drift, now
+        slept = (jump if jump > JUMP_SECONDS else 0.0) + (late if late > self._late_seconds else 0.0)
         if slept > 0:
             self._wake(slept)
 
