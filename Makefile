@@ -9,9 +9,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
-# the core must be covered whole, branches too
-# for suites whose tests share nothing and measure no time; CI has two cores
+# for suites that are many small things; CI has two cores
 BESIDE := -n 2 --dist loadfile
+# the core must be covered whole, branches too
 CORE := $(BESIDE) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: help
@@ -41,7 +41,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
-	$(PYTEST) tests/adapters
+	$(PYTEST) $(BESIDE) tests/adapters
 	$(PYTEST) $(BESIDE) tests/worker
 	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
 	$(PYTEST) tests/end_to_end
