@@ -11,20 +11,9 @@ from collections import defaultdict
 import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, SKEP, Running, count_of, devote, is_event, skep, wait_until
+from terminals import JOIN_SECONDS, SKEP, Running, devote, is_event, skep, wait_until
 
 EPOCHS_SECONDS = 240
-
-
-@pytest.fixture(scope="module")
-def practice(tmp_path_factory):
-    running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "2")
-    link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
-    wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
-    yield link
-    family = running.family()
-    running.finish()
-    assert not psutil.wait_procs(family, 5)[1]
 
 
 @pytest.fixture

@@ -3,27 +3,15 @@
 import time
 from collections import defaultdict
 
-import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, Running, count_of, devote, is_event, skep, wait_until
+from terminals import JOIN_SECONDS, Running, devote, is_event, skep
 
 BACK_SECONDS = 240
 """How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
 NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
 MARGIN_SECONDS = 3.0
 """Progress is told once a second."""
-
-
-@pytest.fixture(scope="module")
-def practice(tmp_path_factory):
-    running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "2")
-    link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
-    wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
-    yield link
-    family = running.family()
-    running.finish()
-    assert not psutil.wait_procs(family, 5)[1]
 
 
 def is_confirmed(event):
