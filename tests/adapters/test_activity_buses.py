@@ -381,7 +381,8 @@ def test_who_inhibits_idle_at_the_login_manager_counts(bus, close, what, mode, c
 
 
 @pytest.mark.parametrize(
-    ("who", "pid"), [("skep", OTHERS_PID), ("anything", os.getpid()), ("gnome-session", OTHERS_PID)]
+    ("who", "pid"),
+    [("skep", OTHERS_PID), pytest.param("anything", os.getpid(), id="our own"), ("gnome-session", OTHERS_PID)],
 )
 def test_what_we_inhibit_and_what_is_passed_on_does_not_count(bus, close, who, pid):
     logind = bus.mock("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")

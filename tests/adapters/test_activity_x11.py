@@ -229,7 +229,7 @@ def test_a_wait_ends_when_a_window_fills_the_screen(screen, close):
         window.close()
 
 
-@pytest.mark.parametrize(("pid", "ours"), [(os.getpid(), True), (None, True), (1, False)])
+@pytest.mark.parametrize(("pid", "ours"), [pytest.param(os.getpid(), True, id="our own"), (None, True), (1, False)])
 def test_our_own_window_may_fill_the_screen(screen, close, pid, ours):
     """One of this process, one of a child of it, and one of somebody else's."""
     anybody, sensor = close(FullScreen(screen.name, is_ours=lambda _pid: False)), close(FullScreen(screen.name))

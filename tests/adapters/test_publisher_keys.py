@@ -70,7 +70,12 @@ def test_when_the_public_part_cannot_be_written_nothing_is_kept(ring, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "secret", [None, "rubbish!", base64.b64encode(Ed25519PrivateKey.generate().private_bytes_raw())]
+    "secret",
+    [
+        None,
+        "rubbish!",
+        pytest.param(base64.b64encode(Ed25519PrivateKey.generate().private_bytes_raw()), id="another key"),
+    ],
 )
 def test_a_private_part_that_is_gone_or_another_keys_is_said(keys, ring, secret):
     made = keys.new("mine", in_file=False)
