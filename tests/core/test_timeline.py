@@ -137,3 +137,9 @@ def test_the_last_twenty_are_kept_and_told(training: Course):
     assert len(training.snapshot.reactions) == 20
     assert timeline.sentence(training.snapshot.reactions) == "Gave your computer back in 0.07 s (last 20)."
     assert timeline.sentence(()) == ""
+
+
+def test_a_join_that_comes_to_nothing_leaves_no_entry():
+    joining = Course().see(m.Join(PROJECT), m.IndexArrived(INDEX, PROJECT), m.Tick())
+    assert joining.snapshot.change is None
+    assert joining.see(m.Leave()).snapshot.change is None

@@ -39,6 +39,8 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if snapshot.project is None:
         # the end of a stay is told; before the first one there is nothing to tell
         return None if snapshot.change is None else Change(now, "", 0.0, "", NOT_JOINED)
+    if not snapshot.joined:
+        return None  # what a join that comes to nothing was allowed is of no interest
     allowance = snapshot.allowance
     return Change(
         now,
