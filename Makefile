@@ -41,7 +41,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
-	$(PYTEST) $(BESIDE) tests/adapters
+	$(PYTEST) tests/adapters
 	OMP_NUM_THREADS=1 $(PYTEST) $(BESIDE) tests/worker
 	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
 	$(PYTEST) tests/end_to_end
