@@ -237,6 +237,7 @@ class PrivateBus:
         for name in names:
             service = f"[D-BUS Service]\nName={name}\nExec=/bin/sh -c 'touch {trace}'\n"
             (self._folder / "services" / f"{name}.service").write_text(service)
+        self._startable()  # once it answers, it has a handler: before, the signal would end it
         self._daemon.send_signal(signal.SIGHUP)  # it looks there again
         until(lambda: set(names) <= set(self._startable()))
         return trace.exists

@@ -21,7 +21,7 @@ from fakes import (
     make_joined,
     make_project,
 )
-from skep import bootstrap
+from skep import bootstrap, senses
 from skep.adapters.machine import cap_keeper, limited_card, power_cap
 from skep.adapters.machine.cap_keeper import PowerCapKeeper
 from skep.adapters.machine.power_limit import NvidiaLimiter
@@ -256,7 +256,7 @@ def test_a_running_engine_holds_the_cap_while_it_computes(card, home):
         pauses=FakePauses(),
         identity=FakeIdentity(),
     )
-    with bootstrap._power_capped(home, engine):
+    with senses.power_capped(home, engine):
         engine.start()
         engine.post(m.Join(make_project()))
         until_in_time(lambda: engine.snapshot.power_cap is not None)
