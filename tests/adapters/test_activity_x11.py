@@ -1,6 +1,7 @@
 """Input and full screen at a real X server: moved pointers, real windows under a window manager, servers that die or hang."""
 
 import os
+import select
 import threading
 import time
 
@@ -122,6 +123,21 @@ def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, c
     woke = threading.Event()
     threading.Thread(target=lambda: (sensor.wait(600), woke.set()), daemon=True).start()
     assert woke.wait(60)
+
+
+def test_an_answer_that_comes_while_the_question_is_still_being_sent_is_not_waited_for(screen, close):
+    sensor = close(X11Input(screen.name))
+    assert idle(sensor).source is Source.ANSWERS
+    server = sensor._line.open_server
+    send = server.display.flush
+
+    def flush():
+        send()
+        select.select([server], [], [], 60)
+        server.display.pending_events()
+
+    server.display.flush = flush
+    assert idle(sensor).source is Source.ANSWERS
 
 
 def test_a_server_without_the_screen_saver_extension_cannot_tell(close):

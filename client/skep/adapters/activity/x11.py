@@ -60,9 +60,13 @@ class Server:
         """A request made with `defer`, answered. Raises Silent when the server hangs or is gone."""
 
         def answer() -> rq.ReplyRequest:
+            deadline = time.monotonic() + PATIENCE_SECONDS
             self.display.flush()
-            if not select.select([self], [], [], PATIENCE_SECONDS)[0]:
-                raise Silent(f"the X server took longer than {PATIENCE_SECONDS:g} s")
+            # sending may have read the answer already, and nothing more would come; only these two tell
+            while request._data is None and request._error is None:  # noqa: SLF001 - no public word for it
+                if not select.select([self], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    raise Silent(f"the X server took longer than {PATIENCE_SECONDS:g} s")
+                self.display.pending_events()
             request.reply()
             return request
 
