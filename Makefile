@@ -9,10 +9,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
-# for suites that are many small things; CI has two cores
-BESIDE := -n 2 --dist loadfile
+# two files at a time, on CI's two cores, but for those that watch the whole computer or a clock
+BESIDE := -m "not long and not alone"
+ALONE := -m "alone and not long"
+TWO := -n 2 --dist loadfile
 # the core must be covered whole, branches too
-CORE := $(BESIDE) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
+CORE := $(TWO) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: help
 help: ## list the targets
@@ -41,11 +43,12 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
-	$(PYTEST) tests/adapters
-	OMP_NUM_THREADS=1 $(PYTEST) $(BESIDE) tests/worker
-	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
-	$(PYTEST) tests/end_to_end
-	QT_QPA_PLATFORM=offscreen $(PYTEST) tests/gui
+	$(PYTEST) $(TWO) $(BESIDE) tests/end_to_end tests/adapters
+	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
+	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(BESIDE) tests/gui
+	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- tests/swarm/test_*.py
+	$(PYTEST) $(ALONE) tests/adapters tests/end_to_end
+	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- tests/swarm/test_*.py
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named
@@ -53,7 +56,7 @@ system-packages: ## what the tests need of the system: installed as root, else n
 
 .PHONY: test-long
 test-long: $(READY) ## the cases that the default suites leave out for their length
-	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) -m long $$file || test $$? -eq 5 || status=1; done; exit $$status
+	AT_ONCE=1 tests/each_file.sh $(PYTEST) -m long -- tests/swarm/test_*.py
 	$(PYTEST) -m long tests/end_to_end
 
 .PHONY: test-core

@@ -17,6 +17,8 @@ from skep.adapters.activity.mutter import MutterInput
 from skep.adapters.activity.screensaver import SAVERS, ScreenSaverInput, Unit
 from skep.core.conditions import Condition, Source, missing
 
+pytestmark = pytest.mark.alone
+
 SESSION = "org.freedesktop.login1.Session"
 OTHERS_PID = 1
 

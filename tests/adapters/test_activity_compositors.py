@@ -17,6 +17,8 @@ from skep.adapters.activity.mutter import MutterInput
 from skep.adapters.activity.swayidle import SwayidleInput
 from skep.core.conditions import Condition, Source
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def bus():

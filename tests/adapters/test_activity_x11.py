@@ -16,6 +16,8 @@ from skep.adapters.activity.full_screen import NO_MANAGER, WAYLAND, FullScreen
 from skep.adapters.activity.x11_input import X11Input
 from skep.core.conditions import Condition, Source, answered, missing
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(scope="module")
 def screen():

@@ -11,6 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.alone
+
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 
 START = "import subprocess, sys, os, tempfile, signal\nSLEEP = [sys.executable, '-c', 'import time; time.sleep(60)']\n"

@@ -25,6 +25,8 @@ from skep.adapters.machine.processor import (
 )
 from skep.core.conditions import Condition, Source
 
+pytestmark = pytest.mark.alone
+
 SOON = 60.0
 # computes for as long as it is told to in processor seconds, says so, and stays until its stdin ends
 BUSY = """

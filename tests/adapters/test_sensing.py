@@ -17,6 +17,8 @@ from skep.core.conditions import Condition, Source, answered, missing
 from skep.ports import Sensor
 from skep.sensing import Sensing, look, unread
 
+pytestmark = pytest.mark.alone
+
 SOON = 5.0
 BATTERY = {Condition.BATTERY: answered(value=False)}
 

@@ -11,6 +11,8 @@ import pytest
 from skep.adapters.machine.sleep import JUMP_SECONDS, LATE_SECONDS, LOOK_SECONDS, SleepWatch, since_boot
 from skep.core import messages as m
 
+pytestmark = pytest.mark.alone
+
 SOON = 60.0
 # says when it watches, then every event, and stays until its stdin ends
 WATCHING = """

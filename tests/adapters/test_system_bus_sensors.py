@@ -15,6 +15,8 @@ from skep.adapters.machine.upower import UPowerSensor
 from skep.core import messages as m
 from skep.core.conditions import Condition, Source
 
+pytestmark = pytest.mark.alone
+
 LONG = 60.0
 """Nothing here takes this long; a wait that ends earlier was woken."""
 SOON = 20.0

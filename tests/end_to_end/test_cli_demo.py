@@ -18,6 +18,8 @@ from skep.cli.demo import GOAL, Report
 from skep.cli.ending import Course, Ending
 from skep.core.model import Tally, Totals
 
+pytestmark = pytest.mark.alone
+
 DEMO = [sys.executable, "-m", "skep.cli.main", "--json", "demo"]
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from terminals import JOIN_SECONDS, SKEP, Running, devote, is_event, skep, wait_until
 
+pytestmark = pytest.mark.alone
+
 EPOCHS_SECONDS = 240
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from terminals import JOIN_SECONDS, Running, devote, is_event, skep
 
+pytestmark = pytest.mark.alone
+
 BACK_SECONDS = 240
 """How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
 NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import time
+from itertools import product
 
 import pytest
 
@@ -25,6 +26,8 @@ from skep.core.messages import (
 from skep.core.model import Stage
 from skep.host.practice import PracticeFolder, seed
 from worker_pipes import PipedWorker, cut_shards
+
+pytestmark = pytest.mark.alone
 
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
@@ -91,17 +94,16 @@ def assert_accounted(worker):
         assert kinds in ([ContributionPending, ContributionConfirmed], [ContributionPending, ContributionLost]), told
 
 
-# at once, while the stage's processes are being started, and somewhat later
+STAGES = [Stage.PEERS, Stage.WARM_UP, Stage.STATE]
+LATER = [0.0, 0.7]
+"""Seconds: at once, while the stage's processes are being started, and somewhat later."""
+USUAL = [(Stage.PEERS, stop, 0.0), (Stage.WARM_UP, PipedWorker.hang_up, 0.7), (Stage.STATE, stop, 0.7)]
+OTHERS = [case for case in product(STAGES, [stop, PipedWorker.hang_up], LATER) if case not in USUAL]
+
+
 @pytest.mark.parametrize(
-    ("end", "later"),
-    [
-        (stop, 0.0),
-        (PipedWorker.hang_up, 0.7),
-        pytest.param(stop, 0.7, marks=pytest.mark.long),
-        pytest.param(PipedWorker.hang_up, 0.0, marks=pytest.mark.long),
-    ],
+    ("stage", "end", "later"), [*USUAL, *(pytest.param(*case, marks=pytest.mark.long) for case in OTHERS)]
 )
-@pytest.mark.parametrize("stage", [Stage.PEERS, Stage.WARM_UP, Stage.STATE])
 def test_a_worker_can_be_stopped_at_every_stage_of_joining(worker, seeds, stage, end, later):
     made = worker().start(seeds)
     made.wait_for(begins(stage))

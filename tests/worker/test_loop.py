@@ -515,12 +515,29 @@ def test_a_round_is_reported_at_once_and_progress_otherwise_once_a_second():
     assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 4]
 
 
-def test_held_out_loss_is_measured_at_the_start_and_between_micro_batches():
+def test_held_out_loss_is_measured_after_the_first_batch_and_between_micro_batches():
     bench = Bench()
     bench.samples.held_out_count = 6
-    bench.run_until(lambda: bench.trainer.done)
+    bench.run_until(lambda: bench.link.all(WorkerEvaluated))
     # two micro-batches, of 4 and of 2 samples with a loss of their size each: weighed by samples
     assert bench.link.all(WorkerEvaluated) == [WorkerEvaluated(Evaluation(3, (4 * 4 + 2 * 2) / 6))]
+
+
+def test_a_newcomers_first_batch_is_counted_before_anything_is_examined():
+    bench = Bench()
+    bench.samples.held_out_count = 6
+    done = []
+    bench.trainer.loss = lambda _chunk: done.append(list(bench.optimizer.calls)) or 1.0
+    bench.run_until(lambda: done)
+    assert "contribute" in [name for name, *_ in done[0]]
+
+
+def test_an_epoch_is_examined_once(examiner, monkeypatch):
+    monkeypatch.setattr(examiner_module, "EVALUATION_COST", 0)
+    examiner.begin(1)
+    examiner.go_on()
+    examiner.begin(1)
+    assert not examiner.busy
 
 
 @pytest.fixture

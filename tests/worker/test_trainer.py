@@ -111,6 +111,16 @@ def test_the_dry_run_stops_where_a_pause_would_have_to_wait(monkeypatch):
     assert (list(found.seconds), found.limit) == ([1], 16)
 
 
+def test_what_takes_far_too_long_is_tried_once(monkeypatch):
+    made, _ = make()
+    scarce = Scarce(made, monkeypatch, fitting=10**6)
+    made.dry_run(1)
+    often = len(scarce.tried)
+    monkeypatch.setattr(trainer_module, "AWAY_ON_PROCESSOR", -1.0)
+    made.dry_run(1)
+    assert (often, len(scarce.tried) - often) == (trainer_module.DRY_RUNS, 1)
+
+
 def test_the_dry_run_stops_where_other_programs_need_the_memory(monkeypatch):
     made, _ = make()
     scarce = Scarce(made, monkeypatch, fitting=10**6)

@@ -28,16 +28,17 @@ class Examiner:
     _todo: Batch | None = None
     _done: int = 0
     _total: float = 0.0
-    _epoch: int = 0
+    _epoch: int = -1
     _spent: float = 0.0
     _next: float = 0.0
 
     def begin(self, epoch: int) -> None:
-        """Start an evaluation, unless one is under way, the last was too recent, or its data is still on its way."""
-        if self._todo is not None or time.monotonic() < self._next:
+        """Start this epoch's evaluation, unless one is under way, the last was too recent, or its data is on its way."""
+        if self._todo is not None or epoch == self._epoch or time.monotonic() < self._next:
             return
         self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
-        self._done, self._total, self._epoch, self._spent = 0, 0.0, epoch, 0.0
+        if self._todo is not None:
+            self._done, self._total, self._epoch, self._spent = 0, 0.0, epoch, 0.0
 
     @property
     def busy(self) -> bool:

@@ -92,7 +92,6 @@ class TrainingLoop:
         """
         finish = finish or threading.Event()
         with said_in_words(self._trainer.device_name), self._reporter.beating():
-            self._examiner.begin(self._optimizer.local_epoch)
             self._gaps.expected()
             while not stop.is_set():
                 hear_data(self._link, self._samples)
@@ -164,6 +163,8 @@ class TrainingLoop:
         self._filled += size
         if self._filled == self._step_batch:
             self._hand_over()
+            # a newcomer's first work before its first examination, which takes as long as some batches
+            self._examiner.begin(self._optimizer.local_epoch)
         return size
 
     def _add_gradients(self, batch: Batch, scale: float) -> float:

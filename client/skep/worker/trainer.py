@@ -27,6 +27,8 @@ STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
 DRY_RUNS: Final = 3
 """Of these the quickest counts: the first ones warm caches up."""
+HOPELESS: Final = 2
+"""What takes so many times too long at first, warm caches do not save."""
 
 
 def step_batch_for(target_batch_size: int) -> int:
@@ -113,7 +115,7 @@ class Trainer:
         seconds: dict[int, float] = {}
         size = 1
         while size <= step_batch:
-            taken = self._try(size) if enough() or not seconds else None
+            taken = self._try(size, away) if enough() or not seconds else None
             if taken is None:
                 break
             seconds[size] = taken
@@ -130,8 +132,8 @@ class Trainer:
             MAKE_ROOM,
         )
 
-    def _try(self, size: int) -> float | None:
-        """Seconds of computing in one micro-batch of `size`, or None when memory does not suffice."""
+    def _try(self, size: int, bound: float) -> float | None:
+        """Seconds of computing in one micro-batch of `size`, which may take `bound`; None when memory does not suffice."""
         batch = self._recipe.example(size)
         best = math.inf
         try:
@@ -139,6 +141,8 @@ class Trainer:
                 begun = self._device.stopwatch()
                 self.add_gradients(batch, 1.0)
                 best = min(best, self._device.stopwatch() - begun)
+                if best > HOPELESS * bound:
+                    break
         except (MemoryError, RuntimeError) as error:
             if is_lack_of_memory(error):
                 return None
