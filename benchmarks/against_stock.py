@@ -1,7 +1,7 @@
 """Measures skep's worker against a stock hivemind loop and a bare PyTorch loop, alternating, in one run.
 
-    make bench-stock              about 50 minutes on 2 cores; writes benchmarks/against-stock.json and .md
-    python against_stock.py --only memory --repeats 3
+    python against_stock.py                 about 50 minutes on 2 cores; writes benchmarks/against-stock.json and .md
+    python against_stock.py --only memory   measures this anew, and keeps the other rows of this machine
 
 Every peer is a process of its own with one thread; stock peers meet stock peers and skep's meet skep's, on loopback,
 with the same model, data, flags and step batch. Values are medians of `--repeats` with their smallest and largest.
@@ -51,6 +51,8 @@ class Row:
     at_most: float | None = None
     at_least: float | None = None
     note: str = ""
+    measure: str = ""
+    date: str = ""
 
     @property
     def judged(self) -> float | None:
@@ -367,8 +369,9 @@ def bound_of(row: Row) -> str:
     return f"≥ {row.at_least:g}{times}" if row.at_least is not None else ""
 
 
-def table(rows: list[Row], command: str) -> str:
-    lines = [f"`{command}` on {machine()}, {datetime.now(UTC):%Y-%m-%d}.", ""]
+def table(rows: list[Row]) -> str:
+    days = " to ".join(sorted({min(row.date for row in rows), max(row.date for row in rows)}))
+    lines = [f"`python benchmarks/against_stock.py` on {machine()}, {days}.", ""]
     lines += ["| what | skep | beside it | judged | bound | |", "|---|---|---|---|---|---|"]
     for row in rows:
         other = f"{row.other_name} {words(row.other)}" if row.other else ""
@@ -387,17 +390,32 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--to", type=Path, default=HERE / "against-stock", help="written there, as .json and .md")
     options = parser.parse_args()
-    rows = []
+    rows = kept(options.to.with_suffix(".json"), leaving_out=options.only)
     for name in options.only:
         for row in MEASURES[name](options.repeats):
+            row.measure, row.date = name, f"{datetime.now(UTC):%Y-%m-%d}"
             rows.append(row)
             sys.stderr.write(f"{row.name}: {words(row.skep)} | {words(row.other)} {row.note}\n")
-    body = {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}", "rows": [vars(row) for row in rows]}
-    command = " ".join(["python benchmarks/against_stock.py", *sys.argv[1:]])
-    options.to.with_suffix(".json").write_text(json.dumps(body, indent=1) + "\n")
-    options.to.with_suffix(".md").write_text(table(rows, command))
-    sys.stdout.write(table(rows, command))
+        rows.sort(key=lambda row: list(MEASURES).index(row.measure))
+        write(rows, options.to)
+    sys.stdout.write(table(rows))
     return int(any(row.missed for row in rows))
+
+
+def kept(path: Path, leaving_out: list[str]) -> list[Row]:
+    """The rows of an earlier run on this machine that are not measured anew."""
+    if not path.exists():
+        return []
+    body = json.loads(path.read_text())
+    if body["machine"] != machine():
+        return []
+    return [row for row in (Row(**fields) for fields in body["rows"]) if row.measure not in leaving_out]
+
+
+def write(rows: list[Row], to: Path) -> None:
+    body = {"machine": machine(), "rows": [vars(row) for row in rows]}
+    to.with_suffix(".json").write_text(json.dumps(body, indent=1) + "\n")
+    to.with_suffix(".md").write_text(table(rows))
 
 
 if __name__ == "__main__":
