@@ -32,6 +32,8 @@ class Colours:
     well: str
     problem: str
     paused: str
+    machine: str
+    """In charts: what the computer itself needed."""
     panel: str
     """The mark on a panel of this scheme."""
 
@@ -48,6 +50,7 @@ LIGHT: Final = Colours(
     well="#2F7D4F",
     problem="#B93815",
     paused="#5B6B7A",
+    machine="#8A5A83",
     panel="#6B665E",
 )
 """The honey of text is darker than the design's #B87503, which has 3.6:1 on paper where text needs 4.5:1."""
@@ -64,6 +67,7 @@ DARK: Final = Colours(
     well="#63B787",
     problem="#F0794F",
     paused="#93A3B3",
+    machine="#C793C0",
     panel="#EFEBE3",
 )
 
