@@ -15,7 +15,7 @@ from skep_gui import theme
 from skep_gui.present.strip import Cell, Chart
 
 BELOW: Final = 22
-AXIS: Final = 44
+AXIS: Final = 52
 _LINES: Final = 2
 """Parts of the height between which a faint line runs."""
 _WIDEST: Final = 36
@@ -110,7 +110,7 @@ class CellStrip(QWidget):
             painter.drawLine(round(area.left()), round(y), round(area.right()), round(y))
             if self._chart.top:
                 painter.setPen(QColor(colours.soft))
-                value = f"{self._chart.top * line / _LINES:,g}".replace(",", "\u2009")
+                value = axis_number(self._chart.top * line / _LINES)
                 painter.drawText(QRectF(0, y - 9, AXIS - 8, 18), flag.AlignRight | flag.AlignVCenter, value)
         painter.setPen(QColor(colours.soft))
         for place, text in self._chart.labels:
@@ -118,6 +118,13 @@ class CellStrip(QWidget):
             left = min(max(area.left() + place * area.width() - wide / 2, area.left()), self.width() - wide)
             painter.drawText(QRectF(left, area.bottom() + 4, wide, 18), flag.AlignCenter, text)
         painter.end()
+
+
+def axis_number(value: float) -> str:
+    """Short enough for the edge of a chart: 150000 -> "150 k"."""
+    if value >= 1e6:  # noqa: PLR2004 - a million
+        return f"{value / 1e6:g}\u2009M"
+    return f"{value / 1000:g}\u2009k" if value >= 1e4 else f"{value:,g}".replace(",", "\u2009")  # noqa: PLR2004
 
 
 class CellButton(QAbstractButton):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
@@ -10,6 +12,9 @@ from skep_gui.cell_strip import CellStrip, colour_of
 from skep_gui.parts import Card, button, emptied, label, row
 from skep_gui.present.day import LONGEST_BACK, Day, RuleTime
 from skep_gui.present.stats import Record
+
+ROW: Final = 28
+"""Pixels at least, so that rows with a button and without stand alike."""
 
 
 class DayCard(Card):
@@ -29,7 +34,7 @@ class DayCard(Card):
         self.later.setAccessibleName(self.tr("The day after"))
         self.earlier.clicked.connect(lambda: self.back_wanted.emit(self._back + 1))
         self.later.clicked.connect(lambda: self.back_wanted.emit(self._back - 1))
-        head = row(self.title, None, self.earlier, self.later)
+        head = row(self.title, self.earlier, self.later)
         head.setStretchFactor(self.title, 1)
         self.body.addLayout(head)
         self.strip = CellStrip(104, touching=True)
@@ -72,6 +77,7 @@ class DayCard(Card):
         self._shown = found
         emptied(self._grid)
         for line, each in enumerate(found):
+            self._grid.setRowMinimumHeight(line, ROW)
             self._grid.addWidget(Dot(each.tone), line, 0)
             self._grid.addWidget(label(each.name, wrap=False), line, 1)
             self._grid.addWidget(label(each.time, wrap=False), line, 2)

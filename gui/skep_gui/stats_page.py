@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QLabel, QVBoxLayout
 
 from skep.core.hours import local
 from skep.core.periods import Unit
 from skep_gui.cell_strip import CellStrip
+from skep_gui.choice_box import ChoiceBox
 from skep_gui.day_card import DayCard
 from skep_gui.figure_row import FigureRow
 from skep_gui.parts import Card, Page, button, emptied, label, row
@@ -73,7 +74,7 @@ class StatsPage(Page):
 
     def _bars_card(self) -> Card:
         card = Card()
-        self.measure, self.unit = QComboBox(), QComboBox()
+        self.measure, self.unit = ChoiceBox(), ChoiceBox()
         for measure, text in self._words.measures().items():
             self.measure.addItem(text, str(measure))
         for unit, text in self._words.units().items():
@@ -132,7 +133,10 @@ class StatsPage(Page):
             self._point("")
 
     def _point(self, name: str) -> None:
-        self.pointed.setText(name or self.tr("Point at a bar for its figures; click it for that day's timeline."))
+        text = self.tr(
+            "Grey on top is what was lost. Point at a bar for its figures; click it for that day's timeline."
+        )
+        self.pointed.setText(name or text)
 
     def _open_day(self, place: int) -> None:
         """The timeline of the day in which that bar begins."""

@@ -162,6 +162,7 @@ QToolButton#primary {{ padding-right: 26px; }}
 QToolButton#primary::menu-indicator {{ subcontrol-position: right center; subcontrol-origin: padding; right: 10px; }}
 QLineEdit, QComboBox, QAbstractSpinBox {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 5px 8px; min-height: 18px; }}
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled, QCheckBox:disabled {{ color: {c.soft}; background: {c.ground}; }}
+QComboBox#choice::drop-down {{ border: none; width: 22px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: 0; border: none; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 8px; min-height: 0; }}
 QCheckBox {{ border: 2px solid transparent; border-radius: 6px; padding: 3px; }}

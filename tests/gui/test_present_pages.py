@@ -15,7 +15,7 @@ from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui.present.devices import Devices
 from skep_gui.present.projects import PRACTICE, Known, Projects, Tone
 from skep_gui.present.settings_form import SettingsForm, slider_steps
-from skep_gui.present.stats import Record, Stats, confirmed_part, to_csv
+from skep_gui.present.stats import to_csv
 
 PROJECTS, FORM = Projects(), SettingsForm()
 FITS = Known(shots.PROJECT, Fit(Verdict.FITS))

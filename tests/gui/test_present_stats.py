@@ -164,4 +164,3 @@ def test_a_report_says_what_went_wrong_and_not_where_the_person_is():
     assert "skep 1" in text
     assert "anna" not in text
     assert "203.0" not in text
-

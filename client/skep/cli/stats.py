@@ -77,7 +77,8 @@ def _lines(each: Mapping[str, Summary], whole: Summary, past: Sequence[Period], 
     ]
     heads = ("Project", "Confirmed", "Pending", "Lost", "Trained", "Share of the swarm", "Energy")
     energy = [] if whole.spent.measured else [f"No energy: {_NO_ENERGY}."]
-    return [table(heads, rows), *reasons, *energy, *(["", _past(past, zone)] if past else [])]
+    told: list[str | Table] = [table(heads, rows), *reasons, *energy]
+    return [*told, "", _past(past, zone)] if past else told
 
 
 def _row(name: str, one: Summary) -> tuple[str, ...]:

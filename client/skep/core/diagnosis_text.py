@@ -28,18 +28,23 @@ def written(sections: Sequence[Section], home: str, names: Mapping[str, str]) ->
     A path is masked wherever it stands, a bare name only where it is a word of its own.
     """
     text = "\n".join(f"== {each.title}\n{_lines(each)}\n" for each in sections)
-    for name in sorted(names, key=len, reverse=True):
-        text = _masked(text, name, names[name])
-    return redact(text, home)
+    for path in sorted(filter(_is_path, names), key=len, reverse=True):
+        text = text.replace(path, names[path])
+    text = redact(text, home)
+    for name in sorted((each for each in names if not _is_path(each)), key=len, reverse=True):
+        text = _without_name(text, name, names[name])
+    return text
 
 
 def _lines(section: Section) -> str:
     return "\n".join(section.lines) or "nothing"
 
 
-def _masked(text: str, name: str, mask: str) -> str:
-    if "/" in name or "\\" in name:
-        return text.replace(name, mask)
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name
+
+
+def _without_name(text: str, name: str, mask: str) -> str:
     if len(name) < SHORTEST_NAME:
         return text
     return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: mask, text)

@@ -113,7 +113,8 @@ class Stats(Speaker):
         if not spent.measured:
             why = self.tr("The device does not tell its power.") if spent.training else self.tr("Nothing trained yet.")
             return Figure(self.tr("Energy"), "—", why)
-        below = self.tr("measured in %1 of %2")
+        whole = spent.measured > 0.99 * spent.training
+        below = self.tr("while it trained") if whole else self.tr("measured in %1 of %2")
         below = below.replace("%1", words.span(spent.measured)).replace("%2", words.span(spent.training))
         explained = self.tr(
             "What the whole device drew while it trained, by its own sensor; other programs' use included."
