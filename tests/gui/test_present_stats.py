@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import snapshots as shots
+from skep.cli import words
 from skep.core import errors
 from skep.core.day import Segment
 from skep.core.model import Problem, Remedy, Tally, Totals
@@ -37,7 +38,7 @@ def test_figures_are_the_ledgers():
 )
 def test_energy_that_is_not_measured_says_why(spent, why):
     figure = STATS.figures(Record(whole=Summary(spent=spent)))[3]
-    assert (figure.value, figure.below) == ("—", why)
+    assert (figure.value, figure.below) == (words.MISSING, why)
 
 
 def test_rows_by_project_and_in_all():
@@ -46,7 +47,7 @@ def test_rows_by_project_and_in_all():
     assert (rows[0].confirmed, rows[0].pending, rows[0].swarm) == ("165\u2009376", "512", "7.6\u2009%")
     assert rows[0].explained.startswith("Tiny code model. Trained: ")
     bare = STATS.rows(Record({"a": Summary()}), {})
-    assert [(row.swarm, row.energy) for row in bare] == [("–", "—")]
+    assert [(row.swarm, row.energy) for row in bare] == [(words.MISSING, words.MISSING)]
 
 
 def test_lost_samples_have_a_reason():

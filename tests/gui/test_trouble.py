@@ -40,7 +40,7 @@ def app(dressed, qtbot, home, monkeypatch):
 
 
 def wait(qtbot, condition):
-    qtbot.waitUntil(condition, timeout=SOON)
+    qtbot.waitUntil(lambda: bool(condition()), timeout=SOON)
 
 
 def boom():
@@ -56,7 +56,7 @@ def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypat
     assert app.window.strip.title.text() == "skep met an error of its own and goes on."
     app.window.strip.act_button.click()
     dialog = app.trouble.dialog
-    wait(qtbot, lambda: dialog.text.toPlainText())
+    wait(qtbot, dialog.text.toPlainText)
     text = dialog.text.toPlainText()
     assert "no step for Resume" in text
     assert "ZeroDivisionError: boom" in text

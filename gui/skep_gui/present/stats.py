@@ -112,7 +112,7 @@ class Stats(Speaker):
         spent = record.whole.spent
         if not spent.measured:
             why = self.tr("The device does not tell its power.") if spent.training else self.tr("Nothing trained yet.")
-            return Figure(self.tr("Energy"), "—", why)
+            return Figure(self.tr("Energy"), words.MISSING, why)
         whole = spent.measured > 0.99 * spent.training
         below = self.tr("while it trained") if whole else self.tr("measured in %1 of %2")
         below = below.replace("%1", words.span(spent.measured)).replace("%2", words.span(spent.training))
@@ -148,7 +148,7 @@ class Stats(Speaker):
             words.number(totals.pending.samples),
             words.number(totals.lost.samples),
             words.fine_percent(one.proportion.share),
-            words.energy(spent.joules) if spent.measured else "—",
+            words.energy(spent.joules) if spent.measured else words.MISSING,
         )
         said = [f"{head}: {cell}" for (head, _), cell in zip(self.heads()[1:], cells, strict=True)]
         return StatsRow(name, *cells, explained=f"{name}. {', '.join(said)}.")
