@@ -226,3 +226,35 @@ def changes(midnight: float) -> list[Change]:
         (16.58, 0.2, "input", you),
     ]
     return [Change(midnight + at * 3600, PROJECT.id, share, rule, reason) for at, share, rule, reason in told]
+
+
+DIAGNOSTICS_EXPLAINED = (
+    "What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. "
+    "Read it before you pass it on."
+)
+DIAGNOSTICS = """== skep diagnostics
+Made 2027-01-15 08:00 UTC. Read it before you pass it on; it is plain text.
+
+== Versions
+skep 0.4.0
+Python 3.11.7 (source)
+Linux 6.8.0 x86_64
+torch 2.7.1
+hivemind 1.1.12
+
+== State
+phase recovering, share 1.00: Training at full share.
+problem: None of the swarm's 2 addresses could be reached. skep keeps trying.
+
+== Devices
+nvidia:0 NVIDIA GeForce RTX 4070, memory 11200000000 of 12000000000 B free, driver 570.86, 41.0 °C, 18.0 W, usable
+
+== Projects and the way to them
+tiny-code-lm revision 1, key AB12 CD34
+  seed 1: dns4, tcp 443: answers, in 34 ms
+  seed 2: ip4, tcp 31337: no answer within 3 s
+  data: https, port 443: answers, in 41 ms
+
+== Log: worker.log
+2027-01-15T07:59:02.118Z INFO network: seed 2 of 2 at [address] does not answer
+"""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skep_gui.text_dialog import TextDialog
 
 KEPT: Final = 5
-"""Errors in the report; one that comes again is no other."""
+"""Errors in the report, the latest; one that comes again from the same place is no other."""
 
 
 class Trouble(QObject):
@@ -35,6 +35,7 @@ class Trouble(QObject):
         self.window: QWidget | None = None
         self.dialog: TextDialog | None = None
         self.traces: list[str] = []
+        self._places: set[str] = set()
         self._errands, self._words = errands, words
         self.faults = Faults(self)
         self.faults.happened.connect(self._remember)
@@ -44,9 +45,13 @@ class Trouble(QObject):
         self.faults.close()
 
     def _remember(self, trace: str) -> None:
-        if trace not in self.traces:
-            self.traces = [*self.traces, trace][-KEPT:]
-            self.found.emit(OUR_OWN)
+        # by the place alone: a message may hold a number that differs each time
+        place = trace.rstrip().rpartition("\n")[0]
+        if place in self._places:
+            return
+        self._places.add(place)
+        self.traces = [*self.traces, trace][-KEPT:]
+        self.found.emit(OUR_OWN)
 
     def act(self, problem: Problem) -> None:
         """Lead to what may help."""

@@ -43,8 +43,8 @@ def wait(qtbot, condition):
     qtbot.waitUntil(lambda: bool(condition()), timeout=SOON)
 
 
-def boom():
-    raise ZeroDivisionError(f"boom in {Path.home()} at 203.0.113.9")
+def boom(number=0):
+    raise ZeroDivisionError(f"boom {number} in {Path.home()} at 203.0.113.9")
 
 
 def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypatch, dressed):
@@ -92,9 +92,9 @@ def test_an_error_that_comes_again_is_told_once(app, qtbot, monkeypatch):
     monkeypatch.setattr(app.tray, "tell", told.append)
     app.window.close()
     log = logging.getLogger("skep.engine")
-    for _ in range(3):
+    for number in range(3):
         try:
-            boom()
+            boom(number)
         except ZeroDivisionError:
             log.exception("it failed")
     log.error("an error without a traceback")
