@@ -8,7 +8,7 @@ from fakes import make_index, make_joined, make_progress, make_project
 from skep.core import messages as m
 from skep.core import timeline
 from skep.core.conditions import Condition, answered
-from skep.core.model import Change, ContributionState
+from skep.core.model import Change, ContributionState, Problem
 from skep.core.session import Snapshot, step
 from skep.core.usage import Proportion, Quarter, Spent, together
 
@@ -122,6 +122,20 @@ def test_sleep_is_an_entry_of_its_own(stay):
         ("sleep", NOW + 5.0),
         ("away", NOW + 605.0),
     ]
+
+
+def test_time_without_a_swarm_is_no_training(stay):
+    failed = m.WorkerFailed(Problem("No peers."), retry=True)
+    stay.ticks(5).see(failed, m.WorkerExited(1)).ticks(5)
+    stay.see(make_joined()).ticks(5)
+    assert [(each.rule, each.share) for each in stay.changes] == [("away", 1.0), ("again", 0.0), ("away", 1.0)]
+    stay.see(m.Leave(now=True), m.WorkerExited(0))
+    assert together(each.spent for each in stay.written) == Spent(staying=15.0, training=10.0)
+
+
+def test_a_pause_stays_the_reason_without_a_swarm(stay):
+    stay.see(m.Pause(), m.WorkerFailed(Problem("No peers."), retry=True), m.WorkerExited(1)).ticks(5)
+    assert [each.rule for each in stay.changes] == ["away", "paused"]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 30.0])

@@ -106,6 +106,7 @@ def test_rules_are_summed_over_the_day():
     rules = DAY.rules(RECORD)
     assert [each.name for each in rules][:3] == ["You use this computer", "Away", "Asleep"]
     assert {each.key for each in rules if each.name in ("Asleep", "Your pause")} == {""}
+    assert DAY.label("again") == "No swarm"
     assert DAY.label("something later") == "something later"
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from skep.core import messages as m
 from skep.core.aside import SLEEP_SECONDS
 from skep.core.conditions import Condition, Source
-from skep.core.model import Change, Reaction
+from skep.core.model import Change, Phase, Reaction
 from skep.core.rules import RAMP
 from skep.core.snapshot import Falling, Snapshot
 
@@ -25,6 +25,8 @@ SLIGHT: Final = 0.049
 """A change of share within one rule that is less than this, as the heat loop makes them, is not worth an entry."""
 NOT_JOINED: Final = "Not in a project."
 NOT_RUNNING: Final = "skep was not running."
+AGAIN: Final = "again"
+"""What stands in place of a rule while a worker that failed, or was away, joins again."""
 SLEEP: Final = "sleep"
 """What stands in place of a rule while the computer sleeps."""
 
@@ -63,6 +65,9 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if not snapshot.joined:
         return None  # what a join that comes to nothing was allowed is of no interest
     allowance = snapshot.allowance
+    if snapshot.phase in (Phase.RECOVERING, Phase.JOINING) and allowance.share > 0:
+        # allowed is not done: without a worker in the swarm nothing is trained, whatever the rules grant
+        return Change(now, snapshot.project.id, 0.0, AGAIN, "Reaching the swarm again.")
     return Change(
         now,
         snapshot.project.id,

@@ -9,7 +9,7 @@ from skep.cli import words
 from skep.core import rules
 from skep.core.day import Segment, by_rule, legible
 from skep.core.hours import local
-from skep.core.timeline import SLEEP
+from skep.core.timeline import AGAIN, SLEEP
 from skep_gui.present.speaker import Speaker
 from skep_gui.present.stats import Record, Stats
 from skep_gui.present.strip import Cell, Chart
@@ -26,6 +26,7 @@ _TONES: Final = {
     "call": "you",
     "schedule": "schedule",
     SLEEP: "none",
+    AGAIN: "none",
     "": "none",
 }
 """Every other rule speaks for the computer itself."""
@@ -89,6 +90,8 @@ class Day(Speaker):
     def label(self, rule: str) -> str:
         if rule == SLEEP:
             return self.tr("Asleep")
+        if rule == AGAIN:
+            return self.tr("No swarm")
         return rules.ALL[rule].label if rule in rules.ALL else rule
 
     def none(self, record: Record) -> str:
