@@ -20,16 +20,19 @@ _LINES: Final = 2
 """Parts of the height between which a faint line runs."""
 _WIDEST: Final = 36
 """Pixels of a bar that stands alone; those of a timeline touch."""
+_FAINT: Final = 90
+"""Of 255: what no rule is the reason of."""
 _STEPS: Final = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
 def colour_of(tone: str) -> QColor:
     colours = theme.current()
-    return QColor(
-        {"training": colours.fill, "you": colours.paused, "machine": colours.machine, "schedule": colours.well}.get(
-            tone, colours.line
-        )
-    )
+    named = {"training": colours.fill, "you": colours.paused, "machine": colours.machine, "schedule": colours.well}
+    if tone in named:
+        return QColor(named[tone])
+    faint = QColor(colours.soft)
+    faint.setAlpha(_FAINT)
+    return faint
 
 
 class CellStrip(QWidget):

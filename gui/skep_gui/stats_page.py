@@ -170,8 +170,8 @@ class StatsPage(Page):
         self._grid.setColumnStretch(0, 1)
 
     def _put(self, made: QLabel, line: int, column: int) -> None:
-        if column:
-            made.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+        side = Qt.AlignmentFlag.AlignRight if column else Qt.AlignmentFlag.AlignLeft
+        made.setAlignment(side | Qt.AlignmentFlag.AlignTop)
         self._grid.addWidget(made, line, column)
 
     def _show_reasons(self, record: Record) -> None:

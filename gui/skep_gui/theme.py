@@ -165,6 +165,8 @@ QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled, QCheckBox:dis
 QComboBox#choice::drop-down {{ border: none; width: 22px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: 0; border: none; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 8px; min-height: 0; }}
+QPlainTextEdit {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 6px; }}
+QPlainTextEdit:focus {{ border: 2px solid {c.honey}; }}
 QCheckBox {{ border: 2px solid transparent; border-radius: 6px; padding: 3px; }}
 QProgressBar {{ background: {c.line}; border: none; border-radius: 4px; max-height: 8px; min-height: 8px; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}
