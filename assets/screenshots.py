@@ -29,6 +29,7 @@ from skep_gui.kept_singletons import keep_singletons  # noqa: E402
 from skep_gui.main_window import MainWindow  # noqa: E402
 from skep_gui.present.speaker import english  # noqa: E402
 from skep_gui.present.stats import Record  # noqa: E402
+from skep_gui.text_dialog import TextDialog  # noqa: E402
 from skep_gui.voice import Voice  # noqa: E402
 from skep_gui.wiring import pages  # noqa: E402
 
@@ -83,11 +84,19 @@ class Studio:
         self.take("projects-training", shots.TRAINING, lambda window: window.go_to(window.projects))
         self.take("permissions", shots.IDLE, _permissions)
         self.take("stats", shots.TRAINING, lambda window: window.go_to(window.stats))
+        self.take("stats-whole", shots.TRAINING, _whole_stats)
         self.take("stats-empty", shots.IDLE, _empty_stats)
         self.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
         self.take("settings-search", shots.IDLE, _search)
         for step in range(3):
             self.first_run(step)
+        self.diagnostics()
+
+    def diagnostics(self) -> None:
+        dialog = TextDialog("Diagnostics", shots.DIAGNOSTICS_EXPLAINED, "skep-diagnostics.txt")
+        dialog.show_text(shots.DIAGNOSTICS)
+        dialog.show()
+        self.keep(dialog, "diagnostics")
 
     def first_run(self, step: int) -> None:
         steps = FirstRun(self.voice.devices)
@@ -101,6 +110,11 @@ class Studio:
 def _permissions(window: MainWindow) -> None:
     window.go_to(window.projects)
     window.projects.open("tiny-code-lm")
+
+
+def _whole_stats(window: MainWindow) -> None:
+    window.go_to(window.stats)
+    window.resize(960, 1250)
 
 
 def _empty_stats(window: MainWindow) -> None:
@@ -124,6 +138,7 @@ def main() -> None:
         studio = Studio(folder, suffix + ("-200" if double else ""))
         if double:
             studio.take("now", shots.TRAINING)
+            studio.take("stats", shots.TRAINING, lambda window: window.go_to(window.stats))
         else:
             studio.all()
 

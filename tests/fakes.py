@@ -6,7 +6,8 @@ They keep everything in memory and start no thread: what they post is posted in 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -32,6 +33,7 @@ from skep.core.model import (
     Totals,
 )
 from skep.core.settings import DEFAULTS
+from skep.core.usage import Earned, Proportion, Quarter, Spent, together
 from skep.ports import Post
 
 Values = dict[str, bool | int | float | str]
@@ -163,6 +165,8 @@ class FakeLedger:
     measured: dict[str, list[Evaluation]] = field(default_factory=dict)
     timeline: list[Change] = field(default_factory=list)
     reacted: list[Reaction] = field(default_factory=list)
+    quarters: list[Quarter] = field(default_factory=list)
+    added_at: float | None = None
 
     def record(self, project_id: str, contribution: Contribution) -> None:
         self._write()
@@ -211,7 +215,40 @@ class FakeLedger:
         return self.reacted[-most:] if most else []
 
     def projects(self) -> Sequence[str]:
-        return list(dict.fromkeys(project for project, _ in self.rows.values()))
+        named = (*(project for project, _ in self.rows.values()), *(each.project for each in self.quarters))
+        return list(dict.fromkeys(named))
+
+    def add_usage(self, quarter: Quarter) -> None:
+        self._write()
+        same = [each for each in self.quarters if (each.project, each.begin) == (quarter.project, quarter.begin)]
+        spent = together([*(each.spent for each in same), quarter.spent])
+        self.quarters = [*(each for each in self.quarters if each not in same), replace(quarter, spent=spent)]
+        self.added_at = quarter.begin
+
+    def usage(self, begin: float, end: float) -> Sequence[Quarter]:
+        inside = [each for each in self.quarters if begin <= each.begin < end]
+        return sorted(inside, key=lambda each: (each.begin, each.project))
+
+    def spent(self, project_id: str | None = None) -> Spent:
+        return together(each.spent for each in self.quarters if project_id in (None, each.project))
+
+    def alive(self) -> float | None:
+        return self.added_at
+
+    def earned(self, begin: float, end: float) -> Sequence[Earned]:
+        return []  # it keeps no times
+
+    def lost_reasons(self, project_id: str | None = None) -> Mapping[str, Tally]:
+        lost = [each for each in self.contributions(project_id) if each.state is ContributionState.LOST]
+        reasons = Counter(each.reason for each in lost)
+        return {
+            reason: _tally_of(each for each in lost if each.reason == reason) for reason, _ in reasons.most_common()
+        }
+
+    def proportion(self, project_id: str | None = None) -> Proportion:
+        confirmed = [each for each in self.contributions(project_id) if each.state is ContributionState.CONFIRMED]
+        known = [each for each in confirmed if each.swarm]
+        return Proportion(sum(each.samples for each in known), sum(each.swarm for each in known))
 
     def close(self) -> None:
         self.closed = True
@@ -221,9 +258,13 @@ class FakeLedger:
             raise self.failing
 
 
-def _tally(rows: Iterable[Contribution], state: ContributionState) -> Tally:
-    samples = [row.samples for row in rows if row.state is state]
+def _tally_of(rows: Iterable[Contribution]) -> Tally:
+    samples = [row.samples for row in rows]
     return Tally(contributions=len(samples), samples=sum(samples))
+
+
+def _tally(rows: Iterable[Contribution], state: ContributionState) -> Tally:
+    return _tally_of(row for row in rows if row.state is state)
 
 
 @dataclass

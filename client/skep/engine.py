@@ -23,20 +23,19 @@ from dataclasses import replace
 from typing import Final
 
 from skep import ports
-from skep.core import launch, session
+from skep.core import launch, session, timeline
 from skep.core import messages as m
 from skep.core.conditions import Conditions
 from skep.core.errors import SkepError
-from skep.core.model import Contribution, ContributionState, PauseState, Problem, Project
+from skep.core.model import Contribution, ContributionState, PauseState, Problem, Project, Remedy
 from skep.core.snapshot import Snapshot
-from skep.core.timeline import KEPT
 from skep.sensing import Sensing, unread
 
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
 TICK_SECONDS: Final = 0.5
 ENDED_BEFORE: Final = "skep ended before the round"
-OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.")
+OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.", Remedy.REPORT.value)
 
 log = logging.getLogger("skep.engine")
 
@@ -146,9 +145,10 @@ class Engine:
                 self._clock.wall(),
                 zone=self._clock.zone(),
                 conditions=self._unseen,
-                reactions=self._ledger.reactions(KEPT),
+                reactions=self._ledger.reactions(timeline.KEPT),
             )
             self._lose_what_an_earlier_life_left()
+            self._close_the_timeline()
         except BaseException:
             self._ledger.close()
             raise
@@ -161,6 +161,12 @@ class Engine:
                 lost = replace(contribution, state=ContributionState.LOST, reason=ENDED_BEFORE)
                 self._ledger.record(project_id, lost)
                 self._follow_ups.append(_lost(contribution, ENDED_BEFORE))
+
+    def _close_the_timeline(self) -> None:
+        now = self._clock.wall()
+        last = [*self._ledger.changes(now, now + 1.0)][:1]
+        if end := timeline.closing(last[0] if last else None, self._ledger.alive(), now):
+            self._ledger.record_change(end)
 
     def _turn(self) -> None:
         message = self._next()
@@ -263,6 +269,8 @@ class Engine:
                 self._ledger.record_change(change)
             case m.RecordReaction(reaction=reaction):
                 self._ledger.record_reaction(reaction)
+            case m.RecordUsage(quarter=quarter):
+                self._ledger.add_usage(quarter)
             case m.Notify(problem=problem):
                 if self._notify:
                     self._notify(problem)

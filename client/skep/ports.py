@@ -5,7 +5,7 @@ It must hold no behaviour. Every port has one contract test that runs on the rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol
@@ -22,8 +22,10 @@ from skep.core.model import (
     Project,
     Reaction,
     ShardRef,
+    Tally,
     Totals,
 )
+from skep.core.usage import Earned, Proportion, Quarter, Spent
 
 Post = Callable[[messages.Message], None]
 """Hands a message to the engine's queue; may be called from any thread."""
@@ -80,10 +82,10 @@ class Ledger(Protocol):
     def evaluations(self, project_id: str) -> Sequence[Evaluation]: ...
 
     def projects(self) -> Sequence[str]:
-        """Ids of the projects with at least one contribution."""
+        """Ids of the projects with at least one contribution or any usage, the earliest first."""
 
     def record_change(self, change: Change) -> None:
-        """Add to the timeline."""
+        """Add to the timeline; what is older than a year before it is forgotten, but for the entry in force then."""
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
         """The timeline from `begin` until before `end` (wall clock seconds), oldest first.
@@ -91,10 +93,32 @@ class Ledger(Protocol):
         The first is the one in force at `begin`, though older, where there is one.
         """
 
-    def record_reaction(self, reaction: Reaction) -> None: ...
+    def record_reaction(self, reaction: Reaction) -> None:
+        """Keep it; only the last thousand are."""
 
     def reactions(self, most: int) -> Sequence[Reaction]:
         """The last ones recorded, `most` of them at most, oldest first."""
+
+    def add_usage(self, quarter: Quarter) -> None:
+        """Add to what the project cost in that quarter of an hour."""
+
+    def usage(self, begin: float, end: float) -> Sequence[Quarter]:
+        """What each project cost in the quarters that begin from `begin` until before `end`, oldest first."""
+
+    def spent(self, project_id: str | None = None) -> Spent:
+        """What one project, or all, cost so far."""
+
+    def alive(self) -> float | None:
+        """When usage was added last, in wall clock seconds; None before the first time."""
+
+    def earned(self, begin: float, end: float) -> Sequence[Earned]:
+        """What was confirmed or lost in the quarters of an hour from `begin` until before `end`, oldest first."""
+
+    def lost_reasons(self, project_id: str | None = None) -> Mapping[str, Tally]:
+        """Why contributions were lost, the most frequent reason first."""
+
+    def proportion(self, project_id: str | None = None) -> Proportion:
+        """Confirmed samples beside those of the whole swarm, over the epochs of which both are known."""
 
     def close(self) -> None: ...
 

@@ -25,6 +25,7 @@ from skep_gui.present.projects import PRACTICE
 from skep_gui.present.stats import Record
 from skep_gui.project_actions import ProjectActions
 from skep_gui.tray import Tray
+from skep_gui.trouble import Trouble
 from skep_gui.voice import Voice
 
 if TYPE_CHECKING:
@@ -72,12 +73,13 @@ class App(QObject):
         self.bridge = Bridge(self)
         self.errands = Errands(self)
         self.projects = ProjectActions(self.errands, self)
+        self.trouble = Trouble(self.errands, self.voice.problems, self)
         self.tray = tray
         tray.setParent(self)
         self._beat = QTimer(self, interval=BEAT)
         self._beat.timeout.connect(self._show)
         self._stale = QTimer(self, interval=LATER, singleShot=True)
-        self._stale.timeout.connect(self._read_record)
+        self._stale.timeout.connect(self.read_record)
         self._connect()
 
     def _connect(self) -> None:
@@ -86,6 +88,7 @@ class App(QObject):
         self.bridge.raised.connect(self.open)
         self.bridge.settled.connect(self._stale.start)
         self.projects.joining.connect(self._join)
+        self.trouble.found.connect(self._erred)
         self.tray.opened.connect(self.open)
         self.tray.pause_chosen.connect(self.pause)
         self.tray.resumed.connect(self.resume)
@@ -118,7 +121,7 @@ class App(QObject):
             self._end()
             return
         assert self.desk is not None
-        self.projects.desk = self.desk
+        self.projects.desk = self.trouble.desk = self.desk
         self._memory = QSettings(str(self.desk.folder / "window.ini"), QSettings.Format.IniFormat)
         if self._quitting:
             self._quitting = False
@@ -158,6 +161,7 @@ class App(QObject):
 
     def _end(self) -> None:
         self._beat.stop()
+        self.trouble.close()
         self.errands.close()
         self.tray.icon.hide()
         if self.window is not None:
@@ -193,6 +197,13 @@ class App(QObject):
     def _notified(self, problem: Problem) -> None:
         if self.snapshot.settings.get("app.notifications", "problems") != "none":
             self.tray.tell(problem)
+
+    def _erred(self, problem: Problem) -> None:
+        """Skep met an error of its own; it is told once, and its report waits in the window."""
+        if self.window is not None:
+            self.window.show_fault(problem)
+        if self.window is None or not self.window.isVisible():
+            self._notified(problem)
 
     def _tell_all(self, news: Problem) -> None:
         """What only those want to hear who asked for all."""
@@ -237,7 +248,7 @@ class App(QObject):
     def _fill(self) -> None:
         self._show()
         self.projects.refresh()
-        self._read_record()
+        self.read_record()
         if self.window is not None and not QSystemTrayIcon.isSystemTrayAvailable() and self._once("no-tray"):
             self.window.say(
                 self.tr(
@@ -263,24 +274,25 @@ class App(QObject):
         if self.window is not None:
             self.window.go_to(self.window.now)
 
-    def _read_record(self) -> None:
+    def read_record(self) -> None:
         if (desk := self.desk) is None or (window := self.window) is None or not window.isVisible():
             return
 
         def show(record: Record) -> None:
             window.stats.show_record(record, window.projects.titles())
 
-        self.errands.run(desk.record, show, self._say_problem)
+        asked = window.stats.asked
+        self.errands.run(lambda: desk.record(asked), show, self._say_problem)
 
     def export(self, path: str) -> None:
         if (desk := self.desk) is None or (window := self.window) is None:
             return
-        record, stats = window.stats.record or Record(), window.stats
+        stats = window.stats
 
         def written(where: str) -> None:
             stats.say(self.tr("Written to %1").replace("%1", where))
 
-        self.errands.run(lambda: desk.export(path, record), written, self._say_problem)
+        self.errands.run(lambda: desk.export(path), written, self._say_problem)
 
     def _say_problem(self, problem: Problem) -> None:
         if self.window is not None:

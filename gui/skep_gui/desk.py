@@ -15,18 +15,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from skep import bootstrap
+from skep import bootstrap, diagnosis
 from skep.core import messages as m
+from skep.core import timeline
+from skep.core.day import segments
 from skep.core.errors import SkepError, StorageError
 from skep.core.fit import Verdict
 from skep.core.manifest import parse
 from skep.core.model import Device, Problem, Project
+from skep.core.periods import day_of
 from skep.core.snapshot import Snapshot
 from skep.engine import Engine
 from skep.host.practice_process import PracticeProcess
 from skep.ports import Observer
+from skep.summary import history, summary
+from skep_gui.present.problems import Problems
 from skep_gui.present.projects import PRACTICE, Known
-from skep_gui.present.stats import Record, to_csv
+from skep_gui.present.stats import Asked, Record, to_csv
 
 FAREWELL: Final = 10.0
 """Seconds within which an engine that was told to quit has ended; it needs 2."""
@@ -161,16 +166,47 @@ class Desk:
 
     # --- the ledger
 
-    def record(self) -> Record:
+    def record(self, asked: Asked) -> Record:
+        """What the page Stats shows. Raises StorageError."""
+        now, zone = bootstrap.clock().wall(), bootstrap.clock().zone()
+        day = day_of(now, zone, asked.back)
         with bootstrap.ledger(self._home) as ledger:
-            return Record({project: tuple(ledger.contributions(project)) for project in ledger.projects()})
+            return Record(
+                projects={project: summary(ledger, project) for project in ledger.projects()},
+                whole=summary(ledger),
+                asked=asked,
+                past=history(ledger, asked.unit, now, zone),
+                day=day,
+                segments=segments(ledger.changes(*day), day[0], min(day[1], now)),
+                reaction=timeline.sentence(ledger.reactions(timeline.KEPT)),
+                now=now,
+                zone=zone,
+            )
 
-    def export(self, path: str, record: Record) -> str:
-        """Write the record as CSV. Raises StorageError."""
+    def export(self, path: str) -> str:
+        """Write every contribution as CSV. Raises StorageError."""
+        with bootstrap.ledger(self._home) as ledger:
+            rows = {project: ledger.contributions(project) for project in ledger.projects()}
         try:
-            Path(path).write_text(to_csv(record), encoding="utf-8", newline="")
+            Path(path).write_text(to_csv(rows), encoding="utf-8", newline="")
         except OSError as error:
             raise StorageError(
                 f"{path} cannot be written: {error.strerror or error}.", "Choose another place."
             ) from None
+        return path
+
+    # --- trouble
+
+    def diagnose(self) -> str:
+        """What somebody who helps needs to know, redacted; takes some seconds."""
+        return diagnosis.diagnose(self._home, self.snapshot)
+
+    def report(self, traces: str, words: Problems) -> str:
+        """Errors of skep's own as a text, redacted."""
+        names = diagnosis.names(self._home)
+        return words.report(traces, diagnosis.versions(), str(Path.home()), names)
+
+    def keep(self, path: str, text: str) -> str:
+        """Raises StorageError."""
+        diagnosis.keep(Path(path), text)
         return path

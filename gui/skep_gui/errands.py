@@ -14,10 +14,10 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QObject, Qt, Signal
 
 from skep.core.errors import SkepError
-from skep.core.model import Problem
+from skep.core.model import Problem, Remedy
 
 T = TypeVar("T")
-OUR_OWN = Problem("skep met an error of its own and goes on.", "The log has the details.")
+OUR_OWN = Problem("skep met an error of its own and goes on.", "The log has the details.", Remedy.REPORT.value)
 
 log = logging.getLogger("skep.gui")
 

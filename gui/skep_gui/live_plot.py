@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from skep_gui import theme
 from skep_gui.history import SPAN, Point
+from skep_gui.present.strip import nice_top
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
 _GAP: Final = 15.0
@@ -90,11 +91,3 @@ class LivePlot(QWidget):
             piece.append(QPointF(max(area.left(), x), y))
             before = point.at
         painter.drawPolyline(piece)
-
-
-def nice_top(most: float) -> float:
-    """The top of an axis: the least 1, 2, 4, 6 or 8 times a power of ten that is not below `most`; 4 parts stay round."""
-    if not math.isfinite(most) or most <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(most))
-    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= most)

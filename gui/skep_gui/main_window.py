@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
+from skep.core.model import Problem
 from skep.core.snapshot import Snapshot
 from skep_gui.history import History
 from skep_gui.now_page import NowPage
@@ -25,7 +26,9 @@ class MainWindow(QMainWindow):
     opened = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage) -> None:
+    def __init__(
+        self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage, strip: ProblemStrip
+    ) -> None:
         super().__init__()
         self.setWindowTitle("skep")
         self.resize(*SIZE)
@@ -42,7 +45,10 @@ class MainWindow(QMainWindow):
             self.pages.addWidget(page)
         self.rail.currentRowChanged.connect(self.pages.setCurrentIndex)
         self.rail.setCurrentRow(0)
-        self.strip = ProblemStrip()
+        self.strip = strip
+        self._fault: Problem | None = None
+        self._problem: Problem | None = None
+        self.strip.dismissed.connect(lambda: self.show_fault(None))
         self.said = label("", "soft")
         self.said.setContentsMargins(24, 8, 24, 8)
         self.said.hide()
@@ -74,7 +80,13 @@ class MainWindow(QMainWindow):
         self.now.show_snapshot(snapshot, history, now)
         self.projects.show_snapshot(snapshot)
         self.settings.show_settings(snapshot.settings)
-        self.strip.show_problem(snapshot.problem)
+        self._problem = snapshot.problem
+        self.strip.show_problem(self._fault or snapshot.problem)
+
+    def show_fault(self, fault: Problem | None) -> None:
+        """An error of skep's own, which stays until it is closed; None goes back to what the engine has."""
+        self._fault = fault
+        self.strip.show_problem(fault or self._problem)
 
     def go_to(self, page: QWidget) -> None:
         self.rail.setCurrentRow(self.pages.indexOf(page))

@@ -1,23 +1,31 @@
-"""The calm strip at the bottom of the window: what happened and what can be done; there only while there is a problem."""
+"""The calm strip at the bottom of the window: what happened, what can be done, and one way there; only while there is one."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from skep.core.manifest_fields import plain
 from skep.core.model import Problem
 from skep_gui.parts import button, label, row, toned
+from skep_gui.present.problems import Problems
 
 
 class ProblemStrip(QFrame):
-    def __init__(self) -> None:
+    acted = Signal(object)
+    """The Problem whose button was pressed."""
+    dismissed = Signal()
+
+    def __init__(self, words: Problems) -> None:
         super().__init__()
         self.setObjectName("strip")
+        self._words = words
         self._shown: Problem | None = None
         self._dismissed: Problem | None = None
         self.title, self.hint = label("", "heading", select=True), label("", "soft", select=True)
         toned(self.title, "problem")
-        self.close_button = button(self.tr("Close"))
+        self.act_button, self.close_button = button(""), button(self.tr("Close"))
+        self.act_button.clicked.connect(lambda: self.acted.emit(self._shown))
         self.close_button.setAccessibleName(self.tr("Close this message"))
         self.close_button.clicked.connect(self._dismiss)
         texts = QVBoxLayout()
@@ -26,6 +34,7 @@ class ProblemStrip(QFrame):
         texts.addWidget(self.hint)
         across = row()
         across.addLayout(texts, 1)
+        across.addWidget(self.act_button)
         across.addWidget(self.close_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 12, 16, 12)
@@ -42,8 +51,10 @@ class ProblemStrip(QFrame):
             self.title.setText(plain(problem.title))
             self.hint.setText(plain(problem.hint))
             self.hint.setVisible(bool(problem.hint))
+            self.act_button.setText(self._words.action(problem))
         self.setVisible(visible)
 
     def _dismiss(self) -> None:
         self._dismissed = self._shown
         self.hide()
+        self.dismissed.emit()

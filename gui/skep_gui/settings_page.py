@@ -17,6 +17,7 @@ from skep_gui.setting_row import SettingRow
 class SettingsPage(Page):
     changed = Signal(str, object)
     first_run_wanted = Signal()
+    diagnostics_wanted = Signal()
 
     def __init__(self, words: SettingsForm) -> None:
         super().__init__(self.tr("Settings"))
@@ -35,7 +36,9 @@ class SettingsPage(Page):
         self.body.addLayout(self._groups)
         self.again = button(self.tr("Show the first steps again"))
         self.again.clicked.connect(self.first_run_wanted)
-        self.body.addLayout(row(self.again, None))
+        self.diagnose = button(self.tr("Diagnostics …"))
+        self.diagnose.clicked.connect(self.diagnostics_wanted)
+        self.body.addLayout(row(self.again, self.diagnose, None))
         self.body.addStretch(1)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -32,6 +32,8 @@ class Colours:
     well: str
     problem: str
     paused: str
+    machine: str
+    """In charts: what the computer itself needed."""
     panel: str
     """The mark on a panel of this scheme."""
 
@@ -48,6 +50,7 @@ LIGHT: Final = Colours(
     well="#2F7D4F",
     problem="#B93815",
     paused="#5B6B7A",
+    machine="#8A5A83",
     panel="#6B665E",
 )
 """The honey of text is darker than the design's #B87503, which has 3.6:1 on paper where text needs 4.5:1."""
@@ -64,6 +67,7 @@ DARK: Final = Colours(
     well="#63B787",
     problem="#F0794F",
     paused="#93A3B3",
+    machine="#C793C0",
     panel="#EFEBE3",
 )
 
@@ -158,8 +162,11 @@ QToolButton#primary {{ padding-right: 26px; }}
 QToolButton#primary::menu-indicator {{ subcontrol-position: right center; subcontrol-origin: padding; right: 10px; }}
 QLineEdit, QComboBox, QAbstractSpinBox {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 5px 8px; min-height: 18px; }}
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled, QCheckBox:disabled {{ color: {c.soft}; background: {c.ground}; }}
+QComboBox#choice::drop-down {{ border: none; width: 22px; }}
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {{ width: 0; border: none; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 8px; min-height: 0; }}
+QPlainTextEdit {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 6px; }}
+QPlainTextEdit:focus {{ border: 2px solid {c.honey}; }}
 QCheckBox {{ border: 2px solid transparent; border-radius: 6px; padding: 3px; }}
 QProgressBar {{ background: {c.line}; border: none; border-radius: 4px; max-height: 8px; min-height: 8px; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skep_gui.present.day import Day
 from skep_gui.present.devices import Devices
 from skep_gui.present.joining import Joining
 from skep_gui.present.now import Now
 from skep_gui.present.pauses import Pauses
+from skep_gui.present.problems import Problems
 from skep_gui.present.projects import Projects
 from skep_gui.present.settings_form import SettingsForm
 from skep_gui.present.speaker import Translate
@@ -23,10 +25,12 @@ class Voice:
     pauses: Pauses
     projects: Projects
     stats: Stats
+    day: Day
     settings: SettingsForm
     devices: Devices
+    problems: Problems
 
     @classmethod
     def of(cls, translate: Translate) -> Voice:
-        kinds = (Now, Joining, Pauses, Projects, Stats, SettingsForm, Devices)
+        kinds = (Now, Joining, Pauses, Projects, Stats, Day, SettingsForm, Devices, Problems)
         return cls(*(kind(translate) for kind in kinds))  # type: ignore[arg-type]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skep.core import messages as m
+from skep_gui.errands import OUR_OWN
 from skep_gui.first_run import FirstRun
 from skep_gui.main_window import MainWindow
 from skep_gui.now_page import NowPage
 from skep_gui.present.projects import PRACTICE
+from skep_gui.problem_strip import ProblemStrip
 from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
 from skep_gui.stats_page import StatsPage
@@ -23,8 +25,9 @@ def pages(voice: Voice) -> MainWindow:
     return MainWindow(
         NowPage(voice.now, voice.joining, voice.pauses),
         ProjectsPage(voice.projects),
-        StatsPage(voice.stats),
+        StatsPage(voice.stats, voice.day),
         SettingsPage(voice.settings),
+        ProblemStrip(voice.problems),
     )
 
 
@@ -39,13 +42,27 @@ def make_window(app: App) -> MainWindow:
     projects.leave_wanted.connect(lambda: _leave(app))
     app.projects.connect_page(projects)
     stats.export_wanted.connect(app.export)
+    stats.wanted.connect(app.read_record)
+    stats.setting_wanted.connect(lambda key: _reveal(window, key))
     stats.projects_wanted.connect(lambda: window.go_to(projects))
     settings.changed.connect(lambda key, value: app.post(m.ChangeSettings({key: value})))
+    _connect_trouble(app, window)
     settings.first_run_wanted.connect(app.first_run)
     window.opened.connect(app.window_opened)
     window.closed.connect(app.window_closed)
     window.quit_wanted.connect(app.quit)
     return window
+
+
+def _connect_trouble(app: App, window: MainWindow) -> None:
+    trouble = app.trouble
+    trouble.window = window
+    window.strip.acted.connect(trouble.act)
+    window.settings.diagnostics_wanted.connect(trouble.diagnose)
+    trouble.projects_wanted.connect(lambda: window.go_to(window.projects))
+    trouble.setting_wanted.connect(lambda key: _reveal(window, key))
+    if trouble.traces:
+        window.show_fault(OUR_OWN)
 
 
 def first_steps(app: App) -> FirstRun:

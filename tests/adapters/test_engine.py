@@ -29,6 +29,7 @@ from skep.core import messages as m
 from skep.core.conditions import Condition, answered
 from skep.core.errors import InvitationError, SettingsError, SkepError, StorageError
 from skep.core.model import (
+    Change,
     Contribution,
     ContributionState,
     Evaluation,
@@ -310,6 +311,26 @@ def test_reactions_are_kept_from_the_last_time(make_house: Callable[..., House])
     house.ledger.reacted = [Reaction(float(number), "input", 0.2, 0.1) for number in range(30)]
     house.engine.start()
     assert [each.at for each in house.engine.snapshot.reactions] == [float(number) for number in range(10, 30)]
+
+
+def test_what_a_stay_costs_is_added_to_the_ledger(house: House):
+    house.train()
+    house.clock.advance(2.0)
+    house.wait(lambda: house.engine.snapshot.meter.spent.staying == 2.0)
+    house.quit()
+    assert house.ledger.spent("tiny").training == 2.0
+
+
+@pytest.mark.parametrize(("alive", "ends"), [(None, 500.0), (800.0, 800.0)])
+def test_the_timeline_of_a_life_that_broke_off_is_closed(
+    make_house: Callable[..., House], alive: float | None, ends: float
+):
+    house = make_house()
+    house.ledger.record_change(Change(500.0, "tiny", 1.0, "away", "Training at full share."))
+    house.ledger.added_at = alive
+    house.engine.start()
+    last = house.ledger.timeline[-1]
+    assert (last.at, last.project, last.reason) == (ends, "", "skep was not running.")
 
 
 # --- failures

@@ -13,10 +13,16 @@ import pytest
 
 from fakes import FakeClock
 from skep.adapters.ledger_sqlite import MIGRATIONS, SqliteLedger, _storage_error
+from skep.adapters.ledger_usage import TIMELINE_SECONDS
 from skep.core.errors import StorageError
-from skep.core.model import Change, Contribution, ContributionState, Evaluation
+from skep.core.model import Change, Contribution, ContributionState, Evaluation, Reaction, Tally
+from skep.core.usage import Earned, Spent
 
 PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
+
+
+def change(at):
+    return Change(at, "p", 1.0, "away", "Training at full share.")
 
 
 def contribution(name, state=PENDING):
@@ -50,6 +56,41 @@ def raw(path):
         connection.close()
 
 
+# --- what knows time
+
+
+def test_what_was_settled_is_found_by_its_quarter_of_an_hour(ledger, clock):
+    clock.wall_now = 9_000.0
+    ledger.record("p", contribution("a"))
+    clock.advance(950)
+    ledger.record("p", contribution("a", CONFIRMED))
+    ledger.record("q", contribution("b", LOST))
+    ledger.record("p", contribution("c", CONFIRMED))
+    clock.advance(900)
+    ledger.record("p", contribution("d", CONFIRMED))
+    ten, twenty = Tally(1, 10), Tally(2, 20)
+    first = [Earned("p", 9_900.0, CONFIRMED, twenty), Earned("q", 9_900.0, LOST, ten)]
+    assert list(ledger.earned(9_900.0, 10_800.0)) == first
+    assert list(ledger.earned(9_900.0, 1e9)) == [*first, Earned("p", 10_800.0, CONFIRMED, ten)]
+    assert list(ledger.earned(0.0, 9_900.0)) == []
+
+
+def test_the_timeline_is_kept_for_a_year_and_begins_with_what_was_in_force(ledger):
+    at = [0.0, 100.0, 200.0, TIMELINE_SECONDS]
+    for each in at:
+        ledger.record_change(change(each))
+    assert [each.at for each in ledger.changes(0.0, 1e12)] == at
+    ledger.record_change(change(TIMELINE_SECONDS + 250.0))
+    assert [each.at for each in ledger.changes(0.0, 1e12)] == [200.0, TIMELINE_SECONDS, TIMELINE_SECONDS + 250.0]
+
+
+def test_a_thousand_reactions_are_kept(ledger, monkeypatch):
+    monkeypatch.setattr("skep.adapters.ledger_usage.REACTIONS_KEPT", 3)
+    for number in range(7):
+        ledger.record_reaction(Reaction(float(number), "input", 0.2, 0.1))
+    assert [each.at for each in ledger.reactions(99)] == [4.0, 5.0, 6.0]
+
+
 # --- what SQL itself guards
 
 
@@ -80,7 +121,7 @@ def test_no_program_can_replace_what_is_settled(ledger, path, number, name):
     ledger.record("p", contribution("settled", CONFIRMED))
     with raw(path) as connection:
         connection.execute(
-            f"INSERT OR REPLACE INTO contributions VALUES ({number}, 'p', '{name}', 9, 9, 'pending', '', 9, 9, NULL)"
+            f"INSERT OR REPLACE INTO contributions VALUES ({number}, 'p', '{name}', 9, 9, 'pending', '', 9, 9, NULL, 0)"
         )
     assert list(ledger.contributions()) == [contribution("settled", CONFIRMED)]
 
@@ -219,14 +260,18 @@ def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger,
     with monkeypatch.context() as earlier:
         earlier.setattr("skep.adapters.ledger_sqlite.MIGRATIONS", MIGRATIONS[:1])
         old = SqliteLedger(path)
-        old.record("p", Contribution("a", 1, 10, ContributionState.CONFIRMED, peers=2))
         old.save_position("p", 77)
         old.close()
+    with raw(path) as connection:
+        connection.execute("INSERT INTO contributions VALUES (1, 'p', 'a', 1, 10, 'confirmed', '', 2, 5.0, 6.0)")
     change = Change(5.0, "p", 0.0, "battery", "On battery.")
     ledger.record_change(change)
     assert list(ledger.changes(0.0, 10.0)) == [change]
     assert list(ledger.contributions("p")) == [Contribution("a", 1, 10, ContributionState.CONFIRMED, peers=2)]
     assert ledger.position("p") == 77
+    assert ledger.spent() == Spent()
+    assert [each.begin for each in ledger.earned(0.0, 900.0)] == [0.0]
+    assert ledger.proportion().share is None
     assert ledger._opened.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
 
 

@@ -14,12 +14,13 @@ from skep.core.model import (
     Tally,
     Totals,
 )
+from skep.core.usage import Proportion, Quarter, Spent
 
 PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
 
 
-def contribution(name="a", state=PENDING, *, epoch=1, samples=10, reason="", peers=0):
-    return Contribution(name, epoch, samples, state, reason, peers)
+def contribution(name="a", state=PENDING, *, epoch=1, samples=10, reason="", peers=0, swarm=0):
+    return Contribution(name, epoch, samples, state, reason, peers, swarm)
 
 
 class LedgerContract:
@@ -129,6 +130,41 @@ class LedgerContract:
         assert [each.at for each in ledger.changes(30.0, 40.0)] == [20.0, 30.0]
         assert [each.at for each in ledger.changes(50.0, 60.0)] == [40.0]
         assert [each.at for each in ledger.changes(0.0, 10.0)] == []
+
+    def test_what_a_project_costs_is_added_up_by_quarters(self, ledger):
+        one, two = Spent(60.0, 50.0, 40.0, 3_000.0, 30.0), Spent(6.0, 5.0, 4.0, 300.0, 3.0)
+        assert ledger.alive() is None
+        for quarter in (Quarter("p", 900.0, one), Quarter("p", 900.0, two), Quarter("q", 1800.0, two)):
+            ledger.add_usage(quarter)
+        assert list(ledger.usage(0.0, 1800.0)) == [Quarter("p", 900.0, Spent(66.0, 55.0, 44.0, 3_300.0, 33.0))]
+        assert [each.project for each in ledger.usage(900.0, 1801.0)] == ["p", "q"]
+        assert ledger.spent("q") == two
+        assert ledger.spent() == Spent(72.0, 60.0, 48.0, 3_600.0, 36.0)
+        assert ledger.spent("r") == Spent()
+        assert ledger.alive() is not None
+
+    def test_a_project_that_only_cost_something_is_a_project_after_the_others(self, ledger):
+        ledger.add_usage(Quarter("early", 0.0, Spent(1.0)))
+        ledger.record("p", contribution("a"))
+        assert list(ledger.projects()) == ["p", "early"]
+
+    def test_reasons_of_lost_samples_the_most_frequent_first(self, ledger):
+        for name, reason in (("a", "left"), ("b", "no other peer"), ("c", "no other peer")):
+            ledger.record("p", contribution(name, LOST, samples=8, reason=reason))
+        ledger.record("q", contribution("d", LOST, samples=1, reason="left"))
+        ledger.record("q", contribution("e", CONFIRMED, samples=1))
+        assert list(ledger.lost_reasons("p").items()) == [("no other peer", Tally(2, 16)), ("left", Tally(1, 8))]
+        assert ledger.lost_reasons()["left"] == Tally(2, 9)
+        assert list(ledger.lost_reasons("r")) == []
+
+    def test_the_share_of_the_swarm_is_over_the_epochs_where_it_is_known(self, ledger):
+        assert ledger.proportion().share is None
+        ledger.record("p", contribution("a", CONFIRMED, samples=50, swarm=200))
+        ledger.record("p", contribution("b", CONFIRMED, samples=1_000))
+        ledger.record("q", contribution("c", CONFIRMED, samples=100, swarm=400))
+        ledger.record("q", contribution("d", LOST, samples=100))
+        assert ledger.proportion("p") == Proportion(50, 200)
+        assert ledger.proportion().share == 0.25
 
     def test_the_last_reactions_come_oldest_first(self, ledger):
         for number in range(5):

@@ -28,7 +28,8 @@ class Course:
         self.now += after
         for message in messages:
             self.snapshot, effects = step(self.snapshot, message, self.now)
-            self.effects = [each for each in effects if not isinstance(each, m.RecordChange | m.SetAllowance)]
+            aside = m.RecordChange | m.RecordUsage | m.SetAllowance
+            self.effects = [each for each in effects if not isinstance(each, aside)]
         return self
 
     def ticks(self, seconds: float) -> list[m.Effect]:

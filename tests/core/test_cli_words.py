@@ -44,6 +44,21 @@ def test_a_moment_is_shown_in_the_local_zone_with_its_date_when_far() -> None:
     assert words.clock_time(noon, noon - 90_000, zone) == "2026-05-01 14:00"
 
 
+def test_energy_in_the_unit_that_fits() -> None:
+    assert words.energy(3_600.0) == f"1.0{THIN}Wh"
+    assert words.energy(3.6e6 * 1_234.5) == f"1{THIN}234.50{THIN}kWh"
+
+
+def test_a_small_share_keeps_its_digits() -> None:
+    assert [words.fine_percent(value) for value in (None, 0.0, 0.00123, 0.076, 0.5)] == [
+        DASH,
+        f"0{THIN}%",
+        f"0.12{THIN}%",
+        f"7.6{THIN}%",
+        f"50{THIN}%",
+    ]
+
+
 def test_one_and_many() -> None:
     assert words.plural(1, "peer") == "1 peer"
     assert words.plural(3, "peer") == "3 peers"

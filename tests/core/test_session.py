@@ -43,7 +43,8 @@ class Course:
         self.now += after
         for message in messages:
             self.snapshot, effects = step(self.snapshot, message, self.now)
-            self.effects = tuple(effect for effect in effects if not isinstance(effect, m.RecordChange))
+            bookkeeping = (m.RecordChange, m.RecordUsage)
+            self.effects = tuple(effect for effect in effects if not isinstance(effect, bookkeeping))
         return self
 
     @property
@@ -350,7 +351,7 @@ def test_a_contribution_is_counted_once_in_its_last_state(training: Course):
     training.see(growing(), m.ContributionPending("c1", 3, 20))
     assert training.snapshot.totals.pending == Tally(1, 20)
     training.see(m.ContributionConfirmed("c1", 3, 20, peers=2))
-    confirmed = Contribution("c1", 3, 20, ContributionState.CONFIRMED, peers=2)
+    confirmed = Contribution("c1", 3, 20, ContributionState.CONFIRMED, peers=2, swarm=512)
     assert training.effects == (m.Record("tiny", confirmed),)
     for late in (m.ContributionLost("c1", 3, 20, "late"), growing(position=16), m.ContributionPending("c1", 3, 20)):
         assert training.see(late).effects == ()

@@ -131,7 +131,7 @@ def test_stats_are_the_ledgers(app, qtbot, home, tmp_path):
     ledger.record("practice", Contribution("a", 3, 512, ContributionState.CONFIRMED, peers=1))
     ledger.close()
     app.bridge.settled.emit()
-    wait(qtbot, lambda: app.window.stats.record.totals().confirmed.samples == 512)
+    wait(qtbot, lambda: app.window.stats.record.whole.totals.confirmed.samples == 512)
     app.export(str(tmp_path / "out.csv"))
     wait(qtbot, (tmp_path / "out.csv").exists)
     assert "practice,a,3,512,confirmed" in (tmp_path / "out.csv").read_text()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from skep_gui import icons, mark, theme
-from skep_gui.live_plot import nice_top
 from skep_gui.present.state import Look, State
+from skep_gui.present.strip import nice_top
 
 TEXTS = ("ink", "soft", "honey", "well", "problem", "paused")
 LOOKS = [

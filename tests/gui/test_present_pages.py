@@ -15,9 +15,9 @@ from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui.present.devices import Devices
 from skep_gui.present.projects import PRACTICE, Known, Projects, Tone
 from skep_gui.present.settings_form import SettingsForm, slider_steps
-from skep_gui.present.stats import Record, Stats, confirmed_part, to_csv
+from skep_gui.present.stats import to_csv
 
-PROJECTS, STATS, FORM = Projects(), Stats(), SettingsForm()
+PROJECTS, FORM = Projects(), SettingsForm()
 FITS = Known(shots.PROJECT, Fit(Verdict.FITS))
 
 
@@ -96,36 +96,11 @@ def test_hidden_characters_never_reach_the_screen():
     assert dict(page.facts)["Published by"] == "<i>e</i>"
 
 
-def test_totals_are_the_ledgers():
-    totals = shots.record().totals()
-    assert (totals.confirmed.contributions, totals.lost.contributions, totals.pending.samples) == (45, 5, 512)
-    assert shots.record().totals("practice").confirmed.contributions == 11
-    assert confirmed_part(Record().totals()) is None
-
-
-def test_rows_by_project_and_in_all():
-    rows = STATS.rows(shots.record(), {"tiny-code-lm": "Tiny code model"})
-    assert [row.project for row in rows] == ["Tiny code model", "practice", "All projects"]
-    assert rows[0].confirmed == "165\u2009376 (34 epochs)"
-    assert rows[0].pending == "512 (1 epoch)"
-
-
-def test_lost_samples_have_a_reason():
-    lost = Contribution("x", 1, 10, ContributionState.LOST)
-    record = Record(
-        {"a": (lost, replace(lost, id="y", reason="no other peer"), replace(lost, id="z", reason="no other peer"))}
-    )
-    assert [STATS.reason_line(reason) for reason in STATS.reasons(record)] == [
-        "No other peer: 20 samples in 2 epochs",
-        "No reason recorded: 10 samples in 1 epoch",
-    ]
-
-
 def test_the_csv_holds_every_contribution_and_no_formula():
-    record = Record({"a": (Contribution("=1+1", 3, 5, ContributionState.LOST, "@sum, really", 2),)})
-    head, row = csv.reader(io.StringIO(to_csv(record)))
+    rows = {"a": (Contribution("=1+1", 3, 5, ContributionState.LOST, "@sum, really", 2),)}
+    head, row = csv.reader(io.StringIO(to_csv(rows)))
     assert head[0] == "project"
-    assert row == ["a", "'=1+1", "3", "5", "lost", "2", "'@sum, really"]
+    assert row == ["a", "'=1+1", "3", "5", "lost", "2", "'@sum, really", "0"]
 
 
 def test_the_form_holds_every_setting_in_its_group():

@@ -10,10 +10,11 @@ import contextlib
 import math
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from skep.adapters import ledger_usage
 from skep.adapters.clock import SystemClock
 from skep.core.errors import StorageError
 from skep.core.model import (
@@ -26,6 +27,7 @@ from skep.core.model import (
     Tally,
     Totals,
 )
+from skep.core.usage import Earned, Proportion, Quarter, Spent
 from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
@@ -102,15 +104,16 @@ MIGRATIONS: Final = (
         seconds REAL NOT NULL CHECK (seconds >= 0)
     ) STRICT;
     """,
+    ledger_usage.MIGRATION,
 )
 """What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
 
 _RECORD: Final = """
-    INSERT INTO contributions (project, id, epoch, samples, state, reason, peers, recorded_at, settled_at)
-    VALUES (:project, :id, :epoch, :samples, :state, :reason, :peers, :now, iif(:state = 'pending', NULL, :now))
+    INSERT INTO contributions (project, id, epoch, samples, state, reason, peers, swarm, recorded_at, settled_at)
+    VALUES (:project, :id, :epoch, :samples, :state, :reason, :peers, :swarm, :now, iif(:state = 'pending', NULL, :now))
     ON CONFLICT (project, id) DO UPDATE SET
         epoch = excluded.epoch, samples = excluded.samples, state = excluded.state, reason = excluded.reason,
-        peers = excluded.peers, settled_at = excluded.settled_at
+        peers = excluded.peers, swarm = excluded.swarm, settled_at = excluded.settled_at
 """
 _SAVE_POSITION: Final = """
     INSERT INTO positions (project, position, saved_at) VALUES (?, ?, ?)
@@ -118,12 +121,18 @@ _SAVE_POSITION: Final = """
 """
 _SAVE_EVALUATION: Final = "INSERT INTO evaluations (project, epoch, loss, measured_at) VALUES (?, ?, ?, ?)"
 _CONTRIBUTIONS: Final = """
-    SELECT id, epoch, samples, state, reason, peers FROM contributions
+    SELECT id, epoch, samples, state, reason, peers, swarm FROM contributions
     WHERE (?1 IS NULL OR project = ?1) ORDER BY number
 """
 _PENDING: Final = """
-    SELECT id, epoch, samples, state, reason, peers FROM contributions
+    SELECT id, epoch, samples, state, reason, peers, swarm FROM contributions
     WHERE project = ? AND state = 'pending' ORDER BY number
+"""
+_PROJECTS: Final = """
+    SELECT project FROM (
+        SELECT project, 0 AS late, min(number) AS first FROM contributions GROUP BY project
+        UNION ALL SELECT project, 1, min(quarter) FROM usage GROUP BY project
+    ) GROUP BY project ORDER BY min(late), first
 """
 _TOTALS: Final = """
     SELECT state, count(*), sum(samples) FROM contributions WHERE (?1 IS NULL OR project = ?1) GROUP BY state
@@ -162,6 +171,7 @@ class SqliteLedger:
             "state": contribution.state.value,
             "reason": contribution.reason,
             "peers": contribution.peers,
+            "swarm": contribution.swarm,
             "now": self._clock.wall(),
         }
         with self._connection() as connection:
@@ -202,13 +212,13 @@ class SqliteLedger:
 
     def projects(self) -> Sequence[str]:
         with self._connection() as connection:
-            rows = connection.execute("SELECT project FROM contributions GROUP BY project ORDER BY min(number)")
-            return [project for (project,) in rows]
+            return [project for (project,) in connection.execute(_PROJECTS)]
 
     def record_change(self, change: Change) -> None:
         told = (change.at, change.project, change.share, change.rule, change.reason, change.memory.value)
         with self._connection() as connection:
             connection.execute(_RECORD_CHANGE, (*told, int(change.network)))
+            ledger_usage.forget_changes(connection, change.at)
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
         with self._connection() as connection:
@@ -219,10 +229,39 @@ class SqliteLedger:
         told = (reaction.at, reaction.rule, reaction.share, reaction.seconds)
         with self._connection() as connection:
             connection.execute(_RECORD_REACTION, told)
+            ledger_usage.forget_reactions(connection)
 
     def reactions(self, most: int) -> Sequence[Reaction]:
         with self._connection() as connection:
             return [Reaction(*row) for row in connection.execute(_REACTIONS, (most,))]
+
+    def add_usage(self, quarter: Quarter) -> None:
+        with self._connection() as connection:
+            ledger_usage.add(connection, quarter, self._clock.wall())
+
+    def usage(self, begin: float, end: float) -> Sequence[Quarter]:
+        with self._connection() as connection:
+            return ledger_usage.usage(connection, begin, end)
+
+    def spent(self, project_id: str | None = None) -> Spent:
+        with self._connection() as connection:
+            return ledger_usage.spent(connection, project_id)
+
+    def alive(self) -> float | None:
+        with self._connection() as connection:
+            return ledger_usage.alive(connection)
+
+    def earned(self, begin: float, end: float) -> Sequence[Earned]:
+        with self._connection() as connection:
+            return ledger_usage.earned(connection, begin, end)
+
+    def lost_reasons(self, project_id: str | None = None) -> Mapping[str, Tally]:
+        with self._connection() as connection:
+            return ledger_usage.lost_reasons(connection, project_id)
+
+    def proportion(self, project_id: str | None = None) -> Proportion:
+        with self._connection() as connection:
+            return ledger_usage.proportion(connection, project_id)
 
     def close(self) -> None:
         connection, self._opened = self._opened, None
@@ -247,9 +286,9 @@ class SqliteLedger:
             raise _storage_error(self._path, error) from error
 
 
-def _contribution(row: tuple[str, int, int, str, str, int]) -> Contribution:
-    contribution_id, epoch, samples, state, reason, peers = row
-    return Contribution(contribution_id, epoch, samples, ContributionState(state), reason, peers)
+def _contribution(row: tuple[str, int, int, str, str, int, int]) -> Contribution:
+    contribution_id, epoch, samples, state, reason, peers, swarm = row
+    return Contribution(contribution_id, epoch, samples, ContributionState(state), reason, peers, swarm)
 
 
 def _change(row: tuple[float, str, float, str, str, str, int]) -> Change:

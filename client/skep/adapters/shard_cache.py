@@ -259,6 +259,7 @@ def _limit_too_small(needed: int, limit: int) -> StorageError:
     return StorageError(
         f"The training data in use needs {_gigabytes(needed)}, more than the cache limit of {_gigabytes(limit)}.",
         "Raise the setting disk.cache_gb.",
+        remedy="setting:disk.cache_gb",
     )
 
 
@@ -267,6 +268,7 @@ def _disk_too_full(to_come: int, free: int, keep_free: int) -> StorageError:
         f"The disk has {_gigabytes(free)} free: {_gigabytes(to_come)} of training data does not fit"
         f" while {_gigabytes(keep_free)} is to stay free.",
         "Free some space on this disk, or lower the setting disk.keep_free_gb.",
+        remedy="setting:disk.keep_free_gb",
     )
 
 

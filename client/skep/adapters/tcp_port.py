@@ -20,4 +20,5 @@ def check_free(host: str, port: int) -> None:
             raise BadInput(
                 f"Port {port} on this computer cannot be used: {error.strerror or error}.",
                 "Choose another with skep settings set network.port, where 0 takes any free one.",
+                remedy="setting:network.port",
             ) from None

@@ -52,6 +52,19 @@ def span(seconds: float) -> str:
     return " ".join(parts[:2]) or f"0{THIN}s"
 
 
+def energy(joules: float) -> str:
+    """3600000 -> "1.00 kWh"; below a tenth of it in watt-hours."""
+    hours = joules / 3600
+    return f"{hours / 1000:,.2f}{THIN}kWh".replace(",", THIN) if hours >= 100 else f"{hours:.1f}{THIN}Wh"  # noqa: PLR2004
+
+
+def fine_percent(share: float | None) -> str:
+    """0.0123 -> "1.2 %", for shares of a large whole; a dash when there is none."""
+    if share is None:
+        return MISSING
+    return f"{share * 100:.0f}{THIN}%" if share >= 0.1 or share == 0 else f"{share * 100:.2g}{THIN}%"  # noqa: PLR2004
+
+
 def clock_time(wall: float, now: float, zone: tzinfo | None = None) -> str:
     """A moment (seconds since the epoch) as "15:30", with the date when it is a day or more away."""
     moment = datetime.fromtimestamp(wall, tz=UTC).astimezone(zone)

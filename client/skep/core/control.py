@@ -48,7 +48,7 @@ def decide(request: dict[str, Any], snapshot: Snapshot, now: float = 0.0, zone: 
     try:
         return _decide(request, snapshot, now, zone)
     except SkepError as error:
-        return {"ok": False, "exit_code": error.exit_code} | asdict(error.problem), ()
+        return {"ok": False, "exit_code": error.exit_code, "title": error.title, "hint": error.hint}, ()
 
 
 def _decide(request: dict[str, Any], snapshot: Snapshot, now: float, zone: tzinfo) -> Decision:

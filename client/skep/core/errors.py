@@ -21,7 +21,7 @@ It must not know where an error came from: adapters translate foreign exceptions
 
 from __future__ import annotations
 
-from skep.core.model import Problem
+from skep.core.model import Problem, Remedy
 
 
 class SkepError(Exception):
@@ -31,15 +31,18 @@ class SkepError(Exception):
     """
 
     exit_code = 1
+    remedy: str = Remedy.DIAGNOSTICS.value
 
-    def __init__(self, title: str, hint: str = "") -> None:
+    def __init__(self, title: str, hint: str = "", *, remedy: str = "") -> None:
+        """`remedy` where another one fits than that of the kind of error."""
         super().__init__(title)
         self.title = title
         self.hint = hint
+        self.remedy = remedy or self.remedy
 
     @property
     def problem(self) -> Problem:
-        return Problem(self.title, self.hint)
+        return Problem(self.title, self.hint, self.remedy)
 
 
 class BadInput(SkepError):
@@ -47,23 +50,23 @@ class BadInput(SkepError):
 
 
 class ManifestError(BadInput):
-    pass
+    remedy = Remedy.PROJECTS.value
 
 
 class SettingsError(BadInput):
-    pass
+    remedy = Remedy.SETTINGS.value
 
 
 class InvitationError(BadInput):
-    pass
+    remedy = Remedy.PROJECTS.value
 
 
 class DoesNotFit(SkepError):
-    pass
+    remedy = Remedy.PROJECTS.value
 
 
 class DeviceError(SkepError):
-    pass
+    remedy = "setting:compute.device"
 
 
 class SwarmError(SkepError):

@@ -25,6 +25,7 @@ from skep.core.model import (
     Stage,
     SwarmProgress,
 )
+from skep.core.usage import Quarter
 
 # --- commands: what a person asks for
 
@@ -474,6 +475,13 @@ class RecordReaction:
 
 
 @dataclass(frozen=True)
+class RecordUsage:
+    """Add to what a project has cost this computer."""
+
+    quarter: Quarter
+
+
+@dataclass(frozen=True)
 class Notify:
     """Tell the user once about a problem."""
 
@@ -500,6 +508,7 @@ Effect = (
     | SavePause
     | RecordChange
     | RecordReaction
+    | RecordUsage
     | Notify
     | EndEngine
 )

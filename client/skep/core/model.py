@@ -9,12 +9,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
+class Remedy(StrEnum):
+    """Where a front end leads somebody who has a problem; beside these it may be "setting:" and a setting's key."""
+
+    DIAGNOSTICS = "diagnostics"
+    PROJECTS = "projects"
+    SETTINGS = "settings"
+    REPORT = "report"
+
+
 @dataclass(frozen=True)
 class Problem:
-    """What happened, in one sentence, and what the person can do about it."""
+    """What happened, in one sentence, and what the person can do about it; `remedy` is a Remedy, or a setting's."""
 
     title: str
     hint: str = ""
+    remedy: str = field(default=Remedy.DIAGNOSTICS.value, compare=False)
 
 
 class DeviceKind(StrEnum):
@@ -197,6 +207,7 @@ class Contribution:
 
     Pending until the round is over; confirmed when another peer's data was really averaged with ours and the
     optimizer used the result; else lost, with the reason in words. `peers` are the others in that round.
+    `swarm` is how many samples the whole swarm puts into the epoch, where it is confirmed and that is known, else 0.
     """
 
     id: str
@@ -205,6 +216,7 @@ class Contribution:
     state: ContributionState
     reason: str = ""
     peers: int = 0
+    swarm: int = 0
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from skep.core.model import (
     FileRef,
     Phase,
     Problem,
+    Remedy,
     ShardIndex,
     ShardRef,
     StageProgress,
@@ -69,7 +70,7 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
         case m.WorkerEvaluated(evaluation=evaluation):
             return _evaluated(snapshot, evaluation)
         case m.ContributionPending() | m.ContributionConfirmed() | m.ContributionLost():
-            return _noted(snapshot, _contribution(message))
+            return _noted(snapshot, _weighed(_contribution(message), snapshot))
         case m.ShardWanted() | m.ShardArrived() | m.ShardFailed():
             return _shard(snapshot, worker, message)
         case m.WorkerFailed():
@@ -155,6 +156,13 @@ def _contribution(
             return Contribution(id_, epoch, samples, ContributionState.CONFIRMED, peers=peers)
         case m.ContributionLost(id=id_, epoch=epoch, samples=samples, reason=reason, peers=peers):
             return Contribution(id_, epoch, samples, ContributionState.LOST, reason, peers)
+
+
+def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:
+    """With what the whole swarm puts into an epoch, which is what an epoch is."""
+    if contribution.state is not ContributionState.CONFIRMED or snapshot.progress is None:
+        return contribution
+    return replace(contribution, swarm=max(contribution.samples, snapshot.progress.target_batch_size))
 
 
 def _noted(snapshot: Snapshot, contribution: Contribution) -> Step:
@@ -243,5 +251,6 @@ def _unexpected(code: int) -> Problem:
         return Problem(
             "The training process was ended from outside.",
             "This computer may have run out of memory: close other programs, or choose a smaller project.",
+            Remedy.PROJECTS.value,
         )
     return Problem("The training process ended unexpectedly.", "The worker's log has the details.")

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from skep.core import aside, timeline
+from skep.core import aside, metering, timeline
 from skep.core import messages as m
 from skep.core.conditions import Condition, Conditions
 from skep.core.grades import Grades, grant, with_input_read
@@ -72,8 +72,12 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     )
     followed, following = aside.follow(regranted, now)
     watched = timeline.watched(snapshot, followed, message, now)
-    after, recording = timeline.recorded(watched, now)
-    return after, (*waking, *granting, *effects, *regranting, *following, *recording)
+    awoken, sleeping = timeline.slept(watched, message, now)
+    after, recording = timeline.recorded(awoken, now)
+    meter, due = metering.metered(snapshot, after, now)
+    spending = (m.RecordUsage(due),) if due is not None else ()
+    told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
+    return replace(after, meter=meter), told
 
 
 def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:

@@ -23,6 +23,7 @@ from skep.core.model import (
     Totals,
 )
 from skep.core.policy import Holding
+from skep.core.usage import Meter
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class Snapshot:
     falling: Falling | None = None
     change: Change | None = None
     """The entry of the timeline that is in force."""
+    meter: Meter = field(default_factory=Meter, compare=False, repr=False)
+    """What this stay has cost and is not written yet; not for show."""
     project: Project | None = None
     """The project being joined, trained or left; None when idle."""
     last_project: Project | None = None

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Final
 
 from skep.core import messages as m
+from skep.core.aside import SLEEP_SECONDS
 from skep.core.conditions import Condition, Source
-from skep.core.model import Change, Reaction
+from skep.core.model import Change, Phase, Reaction
 from skep.core.rules import RAMP
 from skep.core.snapshot import Falling, Snapshot
 
@@ -23,6 +24,11 @@ LONGEST_REACTION: Final = 600.0
 SLIGHT: Final = 0.049
 """A change of share within one rule that is less than this, as the heat loop makes them, is not worth an entry."""
 NOT_JOINED: Final = "Not in a project."
+NOT_RUNNING: Final = "skep was not running."
+AGAIN: Final = "again"
+"""What stands in place of a rule while a worker that failed, or was away, joins again."""
+SLEEP: Final = "sleep"
+"""What stands in place of a rule while the computer sleeps."""
 
 Recorded = tuple[Snapshot, tuple[m.Effect, ...]]
 
@@ -35,6 +41,23 @@ def recorded(snapshot: Snapshot, now: float) -> Recorded:
     return replace(snapshot, change=entry), (m.RecordChange(entry),)
 
 
+def slept(snapshot: Snapshot, message: m.Message, now: float) -> Recorded:
+    """An entry for the time in which the computer slept; what holds now is then news again."""
+    last = snapshot.change
+    if not isinstance(message, m.Slept) or last is None or not last.project or message.seconds <= SLEEP_SECONDS:
+        return snapshot, ()
+    asleep = Change(max(last.at, now - message.seconds), last.project, 0.0, SLEEP, "This computer slept.")
+    return replace(snapshot, change=asleep), (m.RecordChange(asleep),)
+
+
+def closing(last: Change | None, alive: float | None, now: float) -> Change | None:
+    """The end of an entry that a life of skep which broke off left open; `alive` is when it last wrote."""
+    if last is None or not last.project:
+        return None
+    at = last.at if alive is None else max(last.at, min(alive, now))
+    return Change(at, "", 0.0, "", NOT_RUNNING)
+
+
 def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if snapshot.project is None:
         # the end of a stay is told; before the first one there is nothing to tell
@@ -42,6 +65,9 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if not snapshot.joined:
         return None  # what a join that comes to nothing was allowed is of no interest
     allowance = snapshot.allowance
+    if snapshot.phase in (Phase.RECOVERING, Phase.JOINING) and allowance.share > 0:
+        # allowed is not done: without a worker in the swarm nothing is trained, whatever the rules grant
+        return Change(now, snapshot.project.id, 0.0, AGAIN, "Reaching the swarm again.")
     return Change(
         now,
         snapshot.project.id,

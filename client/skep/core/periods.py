@@ -1,0 +1,75 @@
+"""Hours, days and weeks on this computer's clock, and what was given and earned in each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, tzinfo
+from enum import StrEnum
+from typing import Final
+
+from skep.core.hours import local
+from skep.core.model import ContributionState
+from skep.core.usage import Earned, Quarter, Spent
+
+
+class Unit(StrEnum):
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+
+
+COUNTS: Final = {Unit.HOUR: 24, Unit.DAY: 14, Unit.WEEK: 12}
+"""How many of a unit are shown, the one that is not over yet included."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """From `begin` until before `end` (wall clock seconds): confirmed and lost samples, and what it cost."""
+
+    begin: float
+    end: float
+    confirmed: int = 0
+    lost: int = 0
+    spent: Spent = field(default_factory=Spent)
+
+
+def day_of(now: float, zone: tzinfo, back: int = 0) -> tuple[float, float]:
+    """The first moment of the day `back` days before now, and the next day's; 23 to 25 hours apart."""
+    day = local(now, zone).date() - timedelta(days=back)
+    begin, end = (datetime(each.year, each.month, each.day, tzinfo=zone) for each in (day, day + timedelta(days=1)))
+    return begin.timestamp(), end.timestamp()
+
+
+def spans(unit: Unit, now: float, zone: tzinfo) -> Sequence[tuple[float, float]]:
+    """The last ones, oldest first; the last one holds `now`."""
+    count = COUNTS[unit]
+    if unit is Unit.HOUR:
+        first = local(now, zone)
+        begin = now - first.minute * 60 - first.second - first.microsecond / 1e6
+        return [(begin - 3600.0 * back, begin - 3600.0 * (back - 1)) for back in range(count - 1, -1, -1)]
+    if unit is Unit.DAY:
+        return [day_of(now, zone, back) for back in range(count - 1, -1, -1)]
+    monday = local(now, zone).weekday()
+    first_days = [monday + 7 * back for back in range(count - 1, -1, -1)]
+    return [(day_of(now, zone, back)[0], day_of(now, zone, back - 7)[0]) for back in first_days]
+
+
+def periods(
+    asked: Iterable[tuple[float, float]], quarters: Iterable[Quarter], earned: Iterable[Earned]
+) -> Sequence[Period]:
+    """What falls into each span."""
+    made = [Period(*span) for span in asked]
+    for quarter in quarters:
+        made = [_if_inside(each, quarter.begin, spent=each.spent.plus(quarter.spent)) for each in made]
+    for one in earned:
+        samples = one.tally.samples
+        if one.state is ContributionState.CONFIRMED:
+            made = [_if_inside(each, one.begin, confirmed=each.confirmed + samples) for each in made]
+        else:
+            made = [_if_inside(each, one.begin, lost=each.lost + samples) for each in made]
+    return made
+
+
+def _if_inside(period: Period, moment: float, **changes: int | Spent) -> Period:
+    return replace(period, **changes) if period.begin <= moment < period.end else period  # type: ignore[arg-type]
