@@ -41,7 +41,6 @@ from skep.cli.demo import DEVOTED
 SHARES: Final = (10, 25, 50, 75)
 IMPATIENT: Final = [sys.executable, str(HERE / "impatient.py")]
 WANTED: Final = DEVOTED | {
-    "compute.share_using": 0.0,
     "compute.share_away": 1.0,
     "compute.ramp_seconds": 0.0,
     "compute.idle_minutes": 0.05,
@@ -163,9 +162,9 @@ class Volunteer:
                 raise Unmeasured(f"the volunteer does not compute again within {BACK_SECONDS:g} s.")
 
 
-def joined(ending: ExitStack, manifest: str, home: Path, environ: Mapping[str, str]) -> Volunteer:
-    """In the home of the practice swarm, which is no other program to it then."""
-    bootstrap.settings(Home(home)).save({**WANTED})
+def joined(ending: ExitStack, manifest: str, home: Path, environ: Mapping[str, str], using: float) -> Volunteer:
+    """In the home of the practice swarm, which is no other program to it then; `using` is the share while somebody is there."""
+    bootstrap.settings(Home(home)).save({**WANTED, "compute.share_using": using})
     terminal = Terminal(home, "join", manifest, command=IMPATIENT, environ=environ)
     ending.callback(terminal.close)
     terminal.wait_for("joined")
@@ -198,17 +197,18 @@ def measure(trials: int, seconds: float) -> list[Row]:
         with ExitStack() as session:
             screen, bus = opened(session, Screen()), opened(session, PrivateBus())
             opened(session, Mutter(screen, bus))
-            volunteer = joined(session, manifest, home, screen.environ | bus.environ)
+            volunteer = joined(session, manifest, home, screen.environ | bus.environ, 1.0)
             for asked in SHARES:
                 rows.append(measure_share(volunteer.terminal, asked, seconds))
                 say(f"{asked} % asked: {rows[-1].values[0]:.1f} %")
             longest = volunteer.micro_batch()
             say(f"a micro-batch takes up to {longest:.3f} s")
+            volunteer.terminal.tell("settings", "set", "compute.share_using", "0")
             display = opened(session, Display(screen.name))
             rows += bounded(volunteer.trials("input with Mutter", input_at(display), nothing, trials), MUTTER_BOUND)
         with ExitStack() as session:
             screen, bus = opened(session, Screen(window_manager="openbox")), opened(session, PrivateBus())
-            volunteer = joined(session, manifest, home, screen.environ | bus.environ)
+            volunteer = joined(session, manifest, home, screen.environ | bus.environ, 0.0)
             display = opened(session, Display(screen.name))
             rows += bounded(volunteer.trials("input at an X server", input_at(display), nothing, trials), X11_BOUND)
             pauses = volunteer.trials("a pause", command(home, "pause"), command(home, "resume"), trials)
