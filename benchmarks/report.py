@@ -6,6 +6,7 @@ It must not measure anything.
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import time
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ MISSED: Final = 1
 UNMEASURED: Final = 2
 """Exit code when nothing could be judged: the machine was too busy, or something did not answer in time."""
 _BEGUN: Final = time.monotonic()
+# one that is ended, as by a time limit, ends what it has started
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(UNMEASURED))
 
 
 class Unmeasured(Exception):
