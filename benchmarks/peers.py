@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -177,8 +177,9 @@ class Peer:
 
     def kill(self) -> None:
         for process in self.family() if self.process.poll() is None else []:
-            process.kill()
-        self.process.wait()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.process.wait(PATIENCE)
 
 
 def is_progress(event: dict[str, Any]) -> bool:

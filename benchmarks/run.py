@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import queue
 import signal
 import statistics
@@ -19,13 +20,15 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 from machine import machine
+from report import Row
 
 from skep import bootstrap
 from skep.adapters.paths import Home
@@ -36,29 +39,21 @@ HERE = Path(__file__).parent
 PATIENCE = 180.0
 
 
-@dataclass
-class Row:
-    """One measured quantity, its bound, and the single values behind it."""
-
-    name: str
-    value: float
-    unit: str
-    bound: float | None = None
-    values: list[float] = field(default_factory=list)
-
-    @property
-    def missed(self) -> bool:
-        return self.bound is not None and self.value > self.bound
-
-
 class Terminal:
     """A `skep --json` verb running in the background."""
 
-    def __init__(self, home: Path, *arguments: str) -> None:
-        self.home = home
+    def __init__(
+        self, home: Path, *arguments: str, command: Sequence[str] = SKEP, environ: Mapping[str, str] | None = None
+    ) -> None:
+        """`environ` is what it sees beside our own environment."""
+        self.home, self._command = home, command
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
-            [*SKEP, "--home", str(home), "--json", *arguments], stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE
+            [*command, "--home", str(home), "--json", *arguments],
+            env={**os.environ, **(environ or {})},
+            stdout=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.PIPE,
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
@@ -69,13 +64,21 @@ class Terminal:
             self._lines.put(line)
 
     def event(self, within: float = PATIENCE) -> dict[str, Any]:
-        event: dict[str, Any] = json.loads(self._lines.get(timeout=within))
+        """Raises TimeoutError."""
+        try:
+            event: dict[str, Any] = json.loads(self._lines.get(timeout=max(0.01, within)))
+        except queue.Empty:
+            raise TimeoutError(f"skep said nothing for {within:.0f} s.") from None
         return event
 
-    def wait_for(self, name: str) -> dict[str, Any]:
+    def wait_for(
+        self, name: str, meeting: Callable[[dict[str, Any]], bool] = lambda _event: True, within: float = PATIENCE
+    ) -> dict[str, Any]:
+        """The next event of this name that meets the condition. Raises TimeoutError."""
+        deadline = time.monotonic() + within
         while True:
-            event = self.event()
-            if event["event"] == name:
+            event = self.event(deadline - time.monotonic())
+            if event["event"] == name and meeting(event):
                 return event
 
     def family(self) -> list[psutil.Process]:
@@ -86,17 +89,30 @@ class Terminal:
         return next(p for p in self.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))
 
     def tell(self, *arguments: str) -> None:
-        subprocess.run([*SKEP, "--home", str(self.home), "--json", *arguments], check=True, capture_output=True)
+        command = [*self._command, "--home", str(self.home), "--json", *arguments]
+        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
     def stop(self) -> float:
         """Ctrl-C; seconds until no process of it is left."""
         family = self.family()
         begun = time.monotonic()
         self.process.send_signal(signal.SIGINT)
-        self.process.wait()
+        self.process.wait(PATIENCE)
         while any(p.is_running() and p.status() != psutil.STATUS_ZOMBIE for p in family):
             time.sleep(0.01)
         return time.monotonic() - begun
+
+    def close(self) -> None:
+        """End it, gently if it can be, and whatever is left of it."""
+        if self.process.poll() is not None:
+            return
+        family = self.family()
+        self.process.send_signal(signal.SIGINT)
+        psutil.wait_procs(family, timeout=20)
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(PATIENCE)
 
 
 def join(manifest: str, home: Path) -> tuple[Terminal, list[Row]]:

@@ -205,6 +205,9 @@ class PrivateBus:
     def stop(self):
         self._programs.end(self._daemon)
 
+    def kill(self):
+        self._daemon.kill()
+
     def freeze(self):
         self._daemon.send_signal(signal.SIGSTOP)
 
@@ -260,12 +263,15 @@ class PrivateBus:
         until(lambda: self.has(name), name)
         return Mock(self, process, Target(name, path, interface))
 
+    def template(self, template, name, interface=None):
+        """A service by python-dbusmock's template, whose object lies at the path that goes with its name."""
+        process = self.run([SYSTEM_PYTHON, "-m", "dbusmock", "--template", template])
+        until(lambda: self.has(name), name)
+        return Mock(self, process, Target(name, "/" + name.replace(".", "/"), interface or name))
+
     def logind(self):
-        """systemd's login manager, by python-dbusmock's template."""
-        process = self.run([SYSTEM_PYTHON, "-m", "dbusmock", "--template", "logind"])
-        until(lambda: self.has("org.freedesktop.login1"), "logind")
-        path, interface = "/org/freedesktop/login1", "org.freedesktop.login1.Manager"
-        return Mock(self, process, Target("org.freedesktop.login1", path, interface))
+        """systemd's login manager."""
+        return self.template("logind", "org.freedesktop.login1", "org.freedesktop.login1.Manager")
 
     def close(self):
         self._programs.close()
@@ -303,6 +309,10 @@ class Mock:
 
     def thaw(self):
         self._process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
 
     def end(self):
         self._bus.end(self._process)

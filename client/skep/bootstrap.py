@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from skep.adapters.identity import FileIdentity
 from skep.adapters.invitations import KeptInvitations
 from skep.adapters.ledger_sqlite import SqliteLedger
 from skep.adapters.logs import collect_logs, open_log
+from skep.adapters.manifest_fetch import fetch_over_web
 from skep.adapters.paths import Home, default_home, make_run_folder
 from skep.adapters.pause_file import PauseFile
 from skep.adapters.process_tree import sweep_leftovers
@@ -99,8 +101,16 @@ def identity(home: Home) -> Identity:
 
 
 def catalogue(home: Home) -> Catalogue:
+    return _catalogue(home)
+
+
+def _catalogue(home: Home) -> FileCatalogue:
     home.create()
-    return FileCatalogue(home.projects_folder)
+    return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=_proxy(settings(home).load())))
+
+
+def _proxy(values: Mapping[str, Value]) -> str:
+    return str(values["network.proxy"])
 
 
 def add_project(home: Home, source: str, *, consent: bool) -> Project:
@@ -108,8 +118,7 @@ def add_project(home: Home, source: str, *, consent: bool) -> Project:
 
     Raises ManifestError, StorageError.
     """
-    home.create()
-    return FileCatalogue(home.projects_folder).add(source, consent=consent)
+    return _catalogue(home).add(source, consent=consent)
 
 
 def check_fit(home: Home, project: Project) -> Sequence[str]:
@@ -262,6 +271,7 @@ def build(
         home.cache_folder,
         limit_bytes=_bytes(values["disk.cache_gb"]),
         keep_free_bytes=_bytes(values["disk.keep_free_gb"]),
+        proxy=lambda: _proxy(engine.snapshot.settings),
     )
 
     def make_worker(post: Post) -> WorkerProcess:

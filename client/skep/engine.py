@@ -34,6 +34,8 @@ from skep.sensing import Sensing, unread
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
 TICK_SECONDS: Final = 0.5
+IDLE_TICK_SECONDS: Final = 2.0
+"""While nothing is joined: then only the end of a pause, and a sensor that hangs, wait for the clock."""
 ENDED_BEFORE: Final = "skep ended before the round"
 OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.", Remedy.REPORT.value)
 
@@ -173,12 +175,16 @@ class Engine:
         if message is not None:
             self._handle(message)
         # by the clock too, so that a stream of messages without a pause does not hold up the time
-        if message is None or self._clock.monotonic() - self._ticked >= TICK_SECONDS:
+        if message is None or self._clock.monotonic() - self._ticked >= self._tick_seconds:
             self._tick()
+
+    @property
+    def _tick_seconds(self) -> float:
+        return IDLE_TICK_SECONDS if self._snapshot.project is None else TICK_SECONDS
 
     def _next(self) -> m.Message | None:
         try:
-            return self._inbox.get(timeout=TICK_SECONDS)
+            return self._inbox.get(timeout=self._tick_seconds)
         except queue.Empty:
             return None
 

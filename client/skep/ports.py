@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from skep.core import messages
 from skep.core.conditions import Condition, Seen
@@ -218,6 +218,15 @@ class Sensor(Protocol):
 
     def close(self) -> None:
         """End a `wait` and let go of the source. From any thread, more than once."""
+
+
+@runtime_checkable
+class TellsItself(Protocol):
+    """A Sensor that need not be read often, since its `wait` ends when something happened, or since little can."""
+
+    @property
+    def tells(self) -> bool:
+        """Whether that is so now: its source may be there or not, or be one that has to be asked."""
 
 
 class Pauses(Protocol):

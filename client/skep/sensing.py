@@ -15,7 +15,7 @@ from skep.core import messages as m
 from skep.core.conditions import Condition, Reading, Seen, silent
 from skep.core.sensible import unreadable
 from skep.core.worth import Told, news
-from skep.ports import Clock, Post, Sensor
+from skep.ports import Clock, Post, Sensor, TellsItself
 
 DEADLINE: Final = 3.0
 """Seconds a reading may take before its source counts as silent."""
@@ -29,9 +29,9 @@ PERIODS: Final = {
     Condition.INPUT: 0.1,
     Condition.LOCKED: 1.0,
     Condition.FULL_SCREEN: 0.5,
-    Condition.INHIBITED: 1.0,
+    Condition.INHIBITED: 2.0,
     Condition.GPU_USE: 0.5,
-    Condition.PROCESSOR_USE: 1.0,
+    Condition.PROCESSOR_USE: 2.0,
     Condition.GPU_MEMORY: 0.5,
     Condition.MEMORY: 2.0,
     Condition.TEMPERATURE: 1.0,
@@ -39,7 +39,19 @@ PERIODS: Final = {
     Condition.BATTERY: 2.0,
     Condition.METERED: 2.0,
 }
-"""Seconds between two readings, at most; a source that tells by itself is read sooner."""
+"""Seconds between two readings of a source that has to be asked."""
+
+TOLD_PERIODS: Final = PERIODS | {
+    Condition.INPUT: 2.0,
+    Condition.LOCKED: 5.0,
+    Condition.FULL_SCREEN: 2.0,
+    Condition.GPU_USE: 2.0,
+    Condition.GPU_MEMORY: 2.0,
+    Condition.TEMPERATURE: 2.0,
+    Condition.BATTERY: 10.0,
+    Condition.METERED: 10.0,
+}
+"""The same, at most, of a source that misses nothing meanwhile: one that tells by itself is read at once when it does."""
 
 log = logging.getLogger("skep.sensing")
 
@@ -82,7 +94,9 @@ class _Watch:
 
     def __init__(self, sensor: Sensor, post: Post, clock: Clock, deadline: float) -> None:
         self._sensor, self._post, self._clock, self._deadline = sensor, post, clock, deadline
-        self._period = min((PERIODS[condition] for condition in sensor.conditions), default=LONGEST_RETRY)
+        self._asked = min((PERIODS[condition] for condition in sensor.conditions), default=LONGEST_RETRY)
+        self._told_of = min((TOLD_PERIODS[condition] for condition in sensor.conditions), default=LONGEST_RETRY)
+        self._teller = sensor if isinstance(sensor, TellsItself) else None
         self._told: dict[Condition, Told] = {}
         self._lock = threading.Lock()
         self._reading_since: float | None = None
@@ -90,6 +104,10 @@ class _Watch:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sensor {sensor.name}", daemon=True)
         self._closer = threading.Thread(target=self._let_go, name=f"closing {sensor.name}", daemon=True)
+
+    @property
+    def _period(self) -> float:
+        return self._told_of if self._teller is not None and self._teller.tells else self._asked
 
     def start(self) -> None:
         self._thread.start()

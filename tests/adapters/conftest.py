@@ -7,6 +7,7 @@ import nvml_card
 from downloads import LENGTH, QUICK, ROOMY, make_index, make_shard
 from skep.adapters.shards_http import HttpShards
 from skep.core.model import TextLayout
+from tls import behind_tls
 from web_of_faults import FaultyServer, whole
 
 
@@ -14,6 +15,12 @@ from web_of_faults import FaultyServer, whole
 def server():
     with FaultyServer() as made:
         yield made
+
+
+@pytest.fixture
+def https_server(server, tmp_path):
+    """The same server behind TLS; its address, and the path of its certificate."""
+    return behind_tls(server, tmp_path)
 
 
 @pytest.fixture

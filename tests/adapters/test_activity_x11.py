@@ -11,7 +11,7 @@ from Xlib.display import Display
 
 from contracts.activity_contract import ActivityContract
 from desktops import Screen, need, until
-from skep.adapters.activity import x11, x11_alarm
+from skep.adapters.activity import linux, x11, x11_alarm
 from skep.adapters.activity.full_screen import NO_MANAGER, WAYLAND, FullScreen
 from skep.adapters.activity.x11_input import X11Input
 from skep.core.conditions import Condition, Source, answered, missing
@@ -55,6 +55,10 @@ def idle(sensor):
 
 def fills(sensor):
     return sensor.read()[Condition.FULL_SCREEN]
+
+
+def is_locked(sensor):
+    return sensor.read()[Condition.LOCKED].value is True
 
 
 def blank(screen):
@@ -292,3 +296,18 @@ def test_the_foreground_is_silent_when_its_server_goes(bare, close):
 )
 def test_only_a_display_of_this_computer_counts(name, local):
     assert x11.local_display({"DISPLAY": name}) == (name if local else None)
+
+
+def test_whoever_wakes_a_dark_screen_is_not_taken_for_away_until_the_locks_next_turn(screen, close, tmp_path):
+    nowhere = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path / 'none'}"}
+    person, _full, lock, _calls = map(close, linux.sensors({"DISPLAY": screen.name, **nowhere}))
+    idle(person)
+    blank(screen)
+    until(lambda: idle(person) and is_locked(lock))
+    lock.wait(0.0)  # that it became dark has rung already
+    woke = threading.Event()
+    threading.Thread(target=lambda: (lock.wait(600), woke.set()), daemon=True).start()
+    assert not woke.wait(0.3)
+    screen.touch()
+    until(lambda: idle(person) and woke.is_set())
+    assert not is_locked(lock)

@@ -254,8 +254,10 @@ def test_another_choice_in_the_settings_is_another_device(card, sensor):
     assert made.read()[Condition.GPU_USE].source is Source.MISSING
     made.read()
     assert listed.asked == 1
+    assert made.tells  # nothing of a card to miss
     wanted[0] = "cuda:0"
     assert made.read()[Condition.GPU_USE].source is Source.ANSWERS
+    assert not made.tells
     assert listed.asked == 2
 
 

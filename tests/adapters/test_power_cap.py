@@ -261,6 +261,7 @@ def test_a_running_engine_holds_the_cap_while_it_computes(card, home):
         engine.post(m.Join(make_project()))
         until_in_time(lambda: engine.snapshot.power_cap is not None)
         assert card.limit == engine.snapshot.power_cap.watts == 200.0
+        assert engine.snapshot.allowance.reason == "Limited to 200 W."
         engine.post(m.Pause())
         until_in_time(lambda: engine.snapshot.power_cap is None)
         assert card.limit == OWN

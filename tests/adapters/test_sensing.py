@@ -107,6 +107,19 @@ def test_each_sensor_is_read_at_the_pace_of_its_quickest_condition(room: Room):
     assert (slow.waits[0], quick.waits[0]) == (2.0, 0.1)
 
 
+class Teller(FakeSensor):
+    tells = True
+
+
+def test_a_source_that_tells_by_itself_is_asked_less_often_while_it_does(room: Room):
+    asked, told = FakeSensor(BATTERY), Teller(BATTERY)
+    room.watch(asked, told).wait(lambda: asked.waits and told.waits)
+    assert (asked.waits[0], told.waits[0]) == (2.0, 10.0)
+    told.tells = False
+    told.happen()
+    room.wait(lambda: told.waits[-1] == 2.0)
+
+
 def test_a_sensor_that_raises_is_silent_and_comes_back(room: Room):
     sensor = FakeSensor(BATTERY, failing=OSError("the bus is gone"))
     room.watch(sensor).wait(lambda: room.told)

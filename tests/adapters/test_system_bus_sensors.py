@@ -1,14 +1,12 @@
 """Battery, metered connection and sleep over a real bus: stand-ins that change, come late, hang and go away."""
 
-import signal
-import tempfile
 import threading
 import time
 
 import psutil
 import pytest
 
-import private_bus
+from desktops import PrivateBus, need_dbusmock
 from skep.adapters.machine.logind import LogindSleepWatch
 from skep.adapters.machine.network_manager import NetworkManagerSensor
 from skep.adapters.machine.upower import UPowerSensor
@@ -22,17 +20,20 @@ LONG = 60.0
 SOON = 20.0
 UPOWER = "org.freedesktop.UPower"
 MANAGER = "org.freedesktop.NetworkManager"
-LOGIND = "org.freedesktop.login1"
 
 
 @pytest.fixture
 def bus(monkeypatch):
-    private_bus.need()
-    with tempfile.TemporaryDirectory(prefix="bus-") as folder:
-        made = private_bus.PrivateBus(folder)
-        made.enter(monkeypatch)
-        yield made
-        made.close()
+    need_dbusmock()
+    made = PrivateBus()
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", made.address)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def upower(bus):
+    return bus.template("upower", UPOWER)
 
 
 @pytest.fixture
@@ -85,56 +86,52 @@ def until(condition):
         time.sleep(0.02)
 
 
-def plug(bus, name, kind="AddChargingBattery"):
-    (path,) = bus.ask(UPOWER, "/org/freedesktop/UPower", kind, "ssdx", (name, "Example", 80.0, 3600))
+def plug(upower, name, kind="AddChargingBattery"):
+    (path,) = upower.ask(kind, "ssdx", (name, "Example", 80.0, 3600))
     return path
 
 
 # --- battery
 
 
-def test_a_desktop_computer_has_no_battery(bus, opened):
-    bus.offer("upower", UPOWER)
-    bus.ask(UPOWER, "/org/freedesktop/UPower", "AddAC", "ss", ("mains", "Example"))
+def test_a_desktop_computer_has_no_battery(upower, opened):
+    upower.ask("AddAC", "ss", ("mains", "Example"))
     seen = battery(opened(UPowerSensor()))
     assert (seen.source, seen.note) == (Source.MISSING, "This computer has no battery.")
 
 
-def test_the_battery_of_a_mouse_is_none_of_the_computers(bus, opened):
-    bus.offer("upower", UPOWER)
-    mouse = plug(bus, "mouse", "AddDischargingBattery")
-    bus.ask(UPOWER, "/org/freedesktop/UPower", "SetDeviceProperties", "oa{sv}", (mouse, {"PowerSupply": ("b", False)}))
+def test_the_battery_of_a_mouse_is_none_of_the_computers(upower, opened):
+    mouse = plug(upower, "mouse", "AddDischargingBattery")
+    upower.ask("SetDeviceProperties", "oa{sv}", (mouse, {"PowerSupply": ("b", False)}))
     assert battery(opened(UPowerSensor())).source is Source.MISSING
 
 
-def test_taking_the_mains_away_wakes_the_sensor_at_once(bus, opened):
-    bus.offer("upower", UPOWER)
-    plug(bus, "one")
+def test_taking_the_mains_away_wakes_the_sensor_at_once(upower, opened):
+    plug(upower, "one")
     sensor = opened(UPowerSensor())
     assert battery(sensor).value is False
+    assert sensor.tells
     in_time = woken(sensor)
-    bus.change(UPOWER, "/org/freedesktop/UPower", UPOWER, OnBattery=("b", True))
+    upower.change({"OnBattery": ("b", True)})
     assert in_time()
     seen = battery(sensor)
     assert (seen.value, seen.source, seen.note) == (True, Source.ANSWERS, "UPower")
 
 
-def test_a_battery_that_appears_later_wakes_the_sensor_and_is_read(bus, opened):
-    bus.offer("upower", UPOWER)
+def test_a_battery_that_appears_later_wakes_the_sensor_and_is_read(upower, opened):
     sensor = opened(UPowerSensor())
     assert battery(sensor).source is Source.MISSING
     in_time = woken(sensor)
-    plug(bus, "late")
+    plug(upower, "late")
     assert in_time()
     assert (battery(sensor).source, battery(sensor).value) == (Source.ANSWERS, False)
 
 
-def test_of_several_batteries_one_may_run_down_while_the_computer_is_on_mains(bus, opened):
-    bus.offer("upower", UPOWER)
-    plug(bus, "inner")
-    plug(bus, "outer", "AddDischargingBattery")
+def test_of_several_batteries_one_may_run_down_while_the_computer_is_on_mains(upower, opened):
+    plug(upower, "inner")
+    plug(upower, "outer", "AddDischargingBattery")
     assert battery(opened(UPowerSensor())).value is False
-    bus.change(UPOWER, "/org/freedesktop/UPower", UPOWER, OnBattery=("b", True))
+    upower.change({"OnBattery": ("b", True)})
     assert battery(opened(UPowerSensor())).value is True
 
 
@@ -142,35 +139,35 @@ def test_a_upower_that_starts_later_is_noticed(bus, opened):
     sensor = opened(UPowerSensor())
     assert battery(sensor).source is Source.MISSING
     in_time = woken(sensor)
-    bus.offer("upower", UPOWER)
+    upower = bus.template("upower", UPOWER)
     assert in_time()
-    bus.change(UPOWER, "/org/freedesktop/UPower", UPOWER, OnBattery=("b", True))
+    upower.change({"OnBattery": ("b", True)})
     assert battery(sensor).value is True
 
 
 def test_without_upower_the_kernel_is_asked(bus, opened, monkeypatch):
     monkeypatch.setattr(psutil, "sensors_battery", lambda: psutil._ntuples.sbattery(80, 3600, power_plugged=False))
-    seen = battery(opened(UPowerSensor()))
+    sensor = opened(UPowerSensor())
+    seen = battery(sensor)
     assert (seen.value, seen.note) == (True, "the operating system")
+    assert not sensor.tells  # so that it is asked often
 
 
-def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(bus, opened):
-    process = bus.offer("upower", UPOWER)
-    plug(bus, "one")
+def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(upower, opened):
+    plug(upower, "one")
     sensor = opened(UPowerSensor(answer_seconds=0.3))
     assert battery(sensor).value is False
-    process.send_signal(signal.SIGSTOP)
+    upower.freeze()
     seen = battery(sensor)
     assert (seen.source, seen.note) == (Source.SILENT, "UPower does not answer.")
-    process.send_signal(signal.SIGCONT)
+    upower.thaw()
     until(lambda: battery(sensor).source is Source.ANSWERS)
 
 
-def test_while_upower_hangs_the_kernel_is_believed(bus, opened, monkeypatch):
-    process = bus.offer("upower", UPOWER)
+def test_while_upower_hangs_the_kernel_is_believed(upower, opened, monkeypatch):
     monkeypatch.setattr(psutil, "sensors_battery", lambda: psutil._ntuples.sbattery(80, 3600, power_plugged=False))
     sensor = opened(UPowerSensor(answer_seconds=0.3))
-    process.send_signal(signal.SIGSTOP)
+    upower.freeze()
     assert battery(sensor).value is True
 
 
@@ -205,6 +202,7 @@ def test_a_connection_that_becomes_metered_wakes_the_sensor_at_once(network):
     network.say(2)
     sensor = network.sensor()
     assert metered(sensor).value is False
+    assert sensor.tells
     in_time = woken(sensor)
     network.say(1)
     assert in_time()
@@ -241,10 +239,10 @@ def test_a_networkmanager_that_hangs_is_silent(network):
     network.say(2)
     sensor = network.sensor(answer_seconds=0.3)
     assert metered(sensor).source is Source.ANSWERS
-    network.process.send_signal(signal.SIGSTOP)
+    network.manager.freeze()
     seen = metered(sensor)
     assert (seen.source, seen.note) == (Source.SILENT, "NetworkManager does not answer.")
-    network.process.send_signal(signal.SIGCONT)
+    network.manager.thaw()
     until(lambda: metered(sensor).source is Source.ANSWERS)
 
 
@@ -253,9 +251,8 @@ def test_a_networkmanager_that_ended_is_silent_and_not_missing(network):
     sensor = network.sensor()
     metered(sensor)
     in_time = woken(sensor)
-    network.process.kill()
+    network.manager.kill()
     assert in_time()
-    network.process.wait()
     until(lambda: metered(sensor).note == "NetworkManager has ended.")
     assert metered(sensor).source is Source.SILENT
 
@@ -280,7 +277,7 @@ def test_a_bus_that_goes_away_is_silence_and_not_a_storm(network):
     sensor = network.sensor()
     metered(sensor)
     in_time = woken(sensor)
-    network.bus.daemon.kill()
+    network.bus.kill()
     assert in_time()
     seen = metered(sensor)
     assert seen.source is Source.SILENT
@@ -303,7 +300,7 @@ def test_closing_ends_a_wait_from_another_thread(network, times):
 def test_closing_ends_a_call_under_way(network):
     sensor = network.sensor(answer_seconds=LONG)
     metered(sensor)
-    network.process.send_signal(signal.SIGSTOP)
+    network.manager.freeze()
     thread = threading.Thread(target=sensor.read)
     thread.start()
     sensor.close()
@@ -314,12 +311,12 @@ def test_closing_ends_a_call_under_way(network):
 class Network:
     def __init__(self, bus, opened):
         self.bus, self._opened = bus, opened
-        self.process = bus.offer("networkmanager", MANAGER)
+        self.manager = bus.template("networkmanager", MANAGER)
         # the stand-in knows no metered connections unless told
-        bus.ask(MANAGER, "/org/freedesktop/NetworkManager", "AddProperty", "ssv", (MANAGER, "Metered", ("u", 0)))
+        self.manager.ask("AddProperty", "ssv", (MANAGER, "Metered", ("u", 0)))
 
     def say(self, metered):
-        self.bus.change(MANAGER, "/org/freedesktop/NetworkManager", MANAGER, Metered=("u", metered))
+        self.manager.change({"Metered": ("u", metered)})
 
     def sensor(self, **options):
         return self._opened(NetworkManagerSensor(**options))
@@ -333,31 +330,30 @@ def network(bus, opened):
 # --- sleep
 
 
-def announce(bus, *, before):
-    body = (f"{LOGIND}.Manager", "PrepareForSleep", "b", [("b", before)])
-    bus.ask(LOGIND, "/org/freedesktop/login1", "EmitSignal", "sssav", body)
+def announce(logind, *, before):
+    logind.signal("PrepareForSleep", "b", before)
 
 
 def test_logind_announces_sleep_and_wake(bus, opened):
-    bus.offer("logind", LOGIND)
+    logind = bus.logind()
     said = []
     watch = opened(LogindSleepWatch(said.append))
     watch.read()
     assert watch.name == "Sleep, by logind"
-    announce(bus, before=True)
+    announce(logind, before=True)
     until(lambda: watch.wait(0.05) or said)
     assert said == [m.AboutToSleep()]
-    announce(bus, before=False)
+    announce(logind, before=False)
     until(lambda: watch.wait(0.05) or len(said) > 1)
     assert said == [m.AboutToSleep(), m.Slept(0.0)]
 
 
 def test_a_wake_without_a_sleep_is_not_told(bus, opened):
-    bus.offer("logind", LOGIND)
+    logind = bus.logind()
     said = []
     watch = opened(LogindSleepWatch(said.append))
     watch.read()
-    announce(bus, before=False)
+    announce(logind, before=False)
     watch.wait(LONG)
     assert said == []
 

@@ -1,13 +1,6 @@
-import datetime as dt
-import ipaddress
 import socket
-import ssl
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from downloads import QUICK, ROOMY, assert_arrived, assert_failed, fetch, make_shard
 from skep.adapters.shards_http import HttpShards
@@ -102,38 +95,6 @@ def test_no_password_and_no_proxy_of_this_computer_is_used_on_loopback(
     server.scripts[shard_name(shard.sha256)] = [ranged(raw)]
     assert_arrived(fetch(make_shards(), shard), cache, raw, shard)
     assert not any("Authorization" in headers for headers in server.headers_seen)
-
-
-@pytest.fixture
-def https_server(server, tmp_path):
-    """The same server behind TLS with a certificate of its own making; the path of that certificate."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
-    names = x509.SubjectAlternativeName(
-        [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("data.example.org")]
-    )
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(names, critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = tmp_path / "server.pem"
-    pem.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        + certificate.public_bytes(serialization.Encoding.PEM)
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pem)
-    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    return server.address.replace("http:", "https:"), pem
 
 
 def test_a_server_without_a_good_certificate_is_refused(server, https_server, cache):

@@ -10,6 +10,7 @@ from skep.core.model import (
     Allowance,
     Evaluation,
     Phase,
+    PowerCap,
     Problem,
     Project,
     Stage,
@@ -49,6 +50,12 @@ def test_a_peer_behind_a_router_is_told_that_it_is() -> None:
 def test_samples_that_a_pause_must_wait_for_are_told() -> None:
     assert present.HEAVY not in shown(TRAINING)
     assert present.HEAVY in shown(replace(TRAINING, heavy=True))
+
+
+def test_a_power_cap_that_is_refused_is_told() -> None:
+    assert "power cap" not in shown(replace(TRAINING, power_cap=PowerCap(watts=150.0)))
+    refused = PowerCap(refused="The driver does not permit it.")
+    assert "No power cap. The driver does not permit it." in shown(replace(TRAINING, power_cap=refused))
 
 
 def test_training_shows_the_project_the_sentence_and_every_figure() -> None:

@@ -14,6 +14,7 @@ from skep.core import messages as m
 from skep.core.conditions import Condition, Conditions, answered, missing
 from skep.core.contradictions import contradictions
 from skep.core.errors import BadInput
+from skep.core.model import PowerCap
 from skep.core.session import Snapshot, initial, step
 
 NOW = 1_000_000.0
@@ -75,6 +76,13 @@ def test_words_add_up_and_all_rules_are_listed_with_the_winner_first(snapshot: S
 
 def test_busy_is_about_the_device_that_trains(snapshot: Snapshot):
     assert ask(replace(snapshot, device="CPU"), "busy")["allowance"]["rule"] == "busy_processor"
+
+
+def test_a_power_cap_holds_beside_what_is_imagined_and_one_that_is_refused_is_remarked_on(snapshot: Snapshot):
+    capped = replace(snapshot, power_cap=PowerCap(watts=150.0))
+    assert [each["rule"] for each in ask(capped, "input")["holding"]] == ["input", "power_cap", "away"]
+    refused = replace(snapshot, power_cap=PowerCap(watts=250.0, refused="The driver does not permit it."))
+    assert ask(refused)["remarks"] == ["The power cap has no effect here. The driver does not permit it."]
 
 
 def test_what_is_imagined_changes_nothing(snapshot: Snapshot):

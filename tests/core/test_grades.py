@@ -269,6 +269,20 @@ def test_a_long_pause_frees_the_gpu_and_a_longer_one_leaves_the_swarm(computer: 
     assert computer.granted.allowance.memory is kept
 
 
+def test_how_long_a_pause_may_last_until_then_is_the_persons_choice():
+    computer = Computer(**{"memory.free_gpu_seconds": 5, "memory.leave_swarm_minutes": 1.0})
+    computer.facts = replace(computer.facts, pause=PauseState(None))
+    computer.jump(0.25).after(4.75)
+    assert computer.granted.allowance.memory is GpuMemory.KEEP
+    assert computer.after(0.25).granted.allowance.memory is GpuMemory.RELEASE
+    assert computer.after(54.75).granted.allowance.network
+    assert not computer.after(0.25).granted.allowance.network
+    # allowed longer in the middle of a pause, it is back
+    computer.facts = replace(computer.facts, settings={"memory.free_gpu_seconds": 3600})
+    allowed = computer.after(0.25).granted.allowance
+    assert (allowed.memory, allowed.network) == (GpuMemory.KEEP, True)
+
+
 def test_short_gpu_memory_is_given_back_and_said(computer: Computer):
     computer.see(gpu_memory=10)
     assert (computer.rule, computer.granted.allowance.memory) == ("gpu_memory", GpuMemory.SHRINK)

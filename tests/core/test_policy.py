@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skep.core import policy, rules
 from skep.core.conditions import Condition, Conditions, answered, missing, silent
-from skep.core.model import Allowance, GpuMemory, PauseState
+from skep.core.model import Allowance, GpuMemory, PauseState, PowerCap
 from skep.core.rules import RULES, Facts
 from skep.core.settings import DEFAULTS, SETTINGS
 
@@ -206,6 +206,17 @@ def test_a_screen_whose_last_use_cannot_be_told_counts_as_in_use():
     assert decide(Conditions(input=silent(""))).reason == (
         "A source of readings does not answer. 20 % until it answers again."
     )
+
+
+def test_a_power_cap_that_the_card_keeps_is_said_and_one_that_is_refused_is_not():
+    cap = PowerCap(watts=150.0, lowest=100.0, highest=350.0)
+    facts = Facts(seen(), {"compute.share_away": 0.8}, power_cap=cap)
+    winner = policy.holding(facts)[0]
+    assert (winner.rule, winner.allowance.share, winner.allowance.reason) == ("power_cap", 0.8, "Limited to 150 W.")
+    in_use = policy.holding(replace(facts, conditions=seen(input=0.0)))
+    assert [each.rule for each in in_use] == ["input", "power_cap", "away"]
+    for none in (None, replace(cap, refused="The system does not permit it."), PowerCap()):
+        assert [each.rule for each in policy.holding(replace(facts, power_cap=none))] == ["away"]
 
 
 # --- who wins

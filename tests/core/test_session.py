@@ -134,7 +134,9 @@ def test_what_came_of_the_power_cap_is_on_show_and_outlasts_a_join():
     cap = PowerCap(watts=200.0, lowest=100.0, highest=350.0)
     course = Course().see(m.PowerCapSeen(cap), *JOINING)
     assert course.snapshot.power_cap == cap
-    assert course.see(m.PowerCapSeen(None)).snapshot.power_cap is None
+    assert course.snapshot.allowance.reason == "Limited to 200 W."
+    course.see(m.PowerCapSeen(None))
+    assert (course.snapshot.power_cap, course.snapshot.allowance.rule) == (None, "away")
 
 
 def test_a_reading_that_cannot_be_counts_as_silence_and_somebody_may_be_there(training: Course):

@@ -1,83 +1,40 @@
-"""A computer that sleeps in the middle of training: front end, worker and p2pd stand still together, and go on together."""
-
-import time
-from collections import defaultdict
+"""A computer that sleeps in the middle of training. Its minute of sleep is spent on the tests of `test_cli_verbs`."""
 
 import pytest
 
-from terminals import JOIN_SECONDS, Running, devote, is_event, skep
+from sleeper import Sleeper
+from terminals import skep
 
 pytestmark = pytest.mark.alone
 
-BACK_SECONDS = 240
-"""How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
-NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
-MARGIN_SECONDS = 3.0
-"""Progress is told once a second."""
+MINUTE, LONG = 60, 600
+ANSWER_SECONDS = 20
+"""Within which somebody who asks a skep that sleeps must be told something."""
 
 
-def is_confirmed(event):
-    return event["event"] == "contribution" and event["state"] == "confirmed"
+@pytest.mark.timeout(900)
+def test_a_computer_falls_asleep_in_the_middle_of_training(sleeper):
+    sleeper.fall_asleep()
+    code, told = skep(sleeper.running.home, "status", within=ANSWER_SECONDS)
+    assert code == 1
+    assert "did not answer" in told["title"]
 
 
-def sleep(processes, seconds):
-    """As with the lid closed."""
-    for process in processes:
-        process.suspend()
-    time.sleep(seconds)
-    for process in processes:
-        process.resume()
+@pytest.mark.timeout(900)
+def test_a_minute_later_it_is_back_in_the_swarm_and_its_ledger_agrees(sleeper):
+    sleeper.wake_up(MINUTE)
+    sleeper.check_that_it_comes_back()
+    sleeper.check_what_it_leaves()
 
 
-def busy_seconds(progress):
-    return progress["compute_seconds"] + progress["nap_seconds"]
-
-
-@pytest.mark.parametrize(
-    "seconds", [15, pytest.param(60, marks=pytest.mark.long), pytest.param(600, marks=pytest.mark.long)]
-)
+@pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_a_computer_that_slept_is_back_in_the_swarm_and_its_ledger_agrees(practice, tmp_path, seconds):
-    running = Running(devote(tmp_path / "home"), "join", practice)
+def test_a_computer_that_slept_long_is_back_in_the_swarm_and_its_ledger_agrees(practice, tmp_path):
+    sleeper = Sleeper(tmp_path / "home", practice)
     try:
-        running.wait_for(is_event("joined"), JOIN_SECONDS)
-        running.wait_for(is_confirmed, BACK_SECONDS)
-        before, family = running.named("progress")[-1], running.family()
-        begun, told = time.monotonic(), len(running.events)
-        assert any(process.name() == "p2pd" for process in family)
-        sleep(family, seconds)
-
-        known = {event["id"] for event in running.events[:told] if event["event"] == "contribution"}
-        back = running.wait_for(
-            lambda event: is_confirmed(event) and event["id"] not in known and event["epoch"] > before["epoch"],
-            BACK_SECONDS,
-        )
-        assert back["peers"] >= 1
-        after, awake = running.named("progress")[-1], time.monotonic() - begun - seconds
-        assert busy_seconds(after) - busy_seconds(before) <= awake + MARGIN_SECONDS  # sleep was neither
-        assert not [event for event in running.events if event["event"] == "problem"]
+        sleeper.fall_asleep()
+        sleeper.wake_up(LONG)
+        sleeper.check_that_it_comes_back()
+        sleeper.check_what_it_leaves()
     finally:
-        code = running.finish(within=20)
-    assert code == 0
-    assert_ledger_agrees(running)
-    for log in running.home.rglob("*.log*"):
-        assert_no_error_of_ours(log.read_text(errors="replace"))
-
-
-def assert_no_error_of_ours(log):
-    """Nothing broke; hivemind itself writes a round that found no group into the log as an exception."""
-    for trouble in log.split("Traceback (most recent call last):")[1:]:
-        assert NO_GROUP in trouble, trouble
-
-
-def assert_ledger_agrees(running):
-    by_id = defaultdict(list)
-    for event in running.named("contribution"):
-        by_id[event["id"]].append(event)
-    for events in by_id.values():
-        assert [event["state"] for event in events] in (["pending", "confirmed"], ["pending", "lost"]), events
-    code, stats = skep(running.home, "stats")
-    assert code == 0
-    for state in ("confirmed", "lost", "pending"):
-        samples = sum(events[-1]["samples"] for events in by_id.values() if events[-1]["state"] == state)
-        assert stats["all"][state]["samples"] == samples
+        sleeper.end()

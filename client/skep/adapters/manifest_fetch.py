@@ -35,8 +35,9 @@ class Verified:
     manifest: Manifest
 
 
-def fetch_over_web(address: str, what: str, limit: int) -> bytes:
-    web = Web(QUICK, Stop())
+def fetch_over_web(address: str, what: str, limit: int, *, proxy: str = "") -> bytes:
+    """`proxy` is an address, or "" for the environment's."""
+    web = Web(QUICK, Stop(), lambda: proxy)
 
     def attempt() -> bytes:
         raw = bytearray()

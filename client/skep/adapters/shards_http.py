@@ -48,13 +48,14 @@ class HttpShards:
         keep_free_bytes: int,
         patience: Patience | None = None,
         free_space: Callable[[Path], int] = free_bytes,
+        proxy: Callable[[], str] = lambda: "",
     ) -> None:
-        """`limit_bytes` for this folder, `keep_free_bytes` on its disk."""
+        """`limit_bytes` for this folder, `keep_free_bytes` on its disk; `proxy` is as in Web."""
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )
         self._stop = Stop()
-        self._web = Web(patience or Patience(), self._stop)
+        self._web = Web(patience or Patience(), self._stop, proxy)
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()

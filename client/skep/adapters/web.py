@@ -151,11 +151,13 @@ _LATER: Final = "It is tried again later; what was downloaded is kept."
 
 
 class Web:
-    """Downloads for one owner, all ended by the same `stop`."""
+    """Downloads for one owner, all ended by the same `stop`.
 
-    def __init__(self, patience: Patience, stop: Stop) -> None:
-        self._patience = patience
-        self._stop = stop
+    `proxy` is asked before each request: the address of the proxy that the person named, or "" for the environment's.
+    """
+
+    def __init__(self, patience: Patience, stop: Stop, proxy: Callable[[], str] = lambda: "") -> None:
+        self._patience, self._stop, self._proxy = patience, stop, proxy
 
     def persist(self, attempt: Callable[[], Result]) -> Result:
         """The result of `attempt`, called again with growing waits while it raises TryAgain, but for Silent."""
@@ -176,7 +178,7 @@ class Web:
         check_address(address)
         with requests.Session() as session:
             session.auth = _NoCredentials()
-            # a proxy set in the environment is used, but never for this computer itself
+            # a proxy is used, but never for this computer itself
             session.trust_env = not _is_loopback(address)
             session.headers["Accept-Encoding"] = "identity"
             if first_byte:
@@ -201,8 +203,13 @@ class Web:
     def _ask(self, session: requests.Session, address: str) -> requests.Response:
         host = _host(address)
         patience = (self._patience.connect_seconds, self._patience.read_seconds)
+        proxy = "" if _is_loopback(address) else self._proxy()
+        # given with the request: the environment's would win over the session's
+        through = {"http": proxy, "https": proxy} if proxy else None
         try:
-            return session.get(address, stream=True, allow_redirects=False, timeout=patience)
+            return session.get(address, stream=True, allow_redirects=False, timeout=patience, proxies=through)
+        except requests.exceptions.ProxyError:
+            raise TryAgain(f"The proxy does not reach the data server {host}.", _proxy_hint(proxy)) from None
         except requests.exceptions.SSLError:
             raise DataError(
                 f"The data server {host} could not prove who it is.",
@@ -214,6 +221,12 @@ class Web:
             raise TryAgain(f"The data server {host} cannot be reached.", _CONNECTION) from None
         except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, UnicodeError):
             raise DataError(f"The data server {host} cannot be asked.", _PUBLISHER) from None
+
+
+def _proxy_hint(proxy: str) -> str:
+    if not proxy:
+        return "Check the proxy in this system's environment."
+    return f"Check the setting network.proxy, which names {_host(proxy)}."
 
 
 _CONNECTION: Final = "Check the internet connection. If it works, the project's server may be down; try again later."

@@ -125,6 +125,8 @@ def reason(snapshot: Snapshot) -> str:
 def rules(snapshot: Snapshot) -> list[Line]:
     """The other rules that hold, and how quickly giving back went; nothing where one rule holds alone."""
     others = [each.allowance.reason for each in snapshot.holding[1:] if each.rule != "away"]
+    if snapshot.power_cap is not None and snapshot.power_cap.refused:
+        others.append(f"No power cap. {snapshot.power_cap.refused}")
     held = [_row("Also" if number == 0 else "", text) for number, text in enumerate(others)]
     reacted = timeline.sentence(snapshot.reactions)
     return [*held, *([_row("Give-back", reacted)] if reacted else [])]

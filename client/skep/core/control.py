@@ -16,7 +16,6 @@ from skep.core import explain, timeline
 from skep.core import messages as m
 from skep.core import settings as declared
 from skep.core.conditions import Condition, Conditions, Reading, Source
-from skep.core.contradictions import contradictions
 from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.model import (
     Allowance,
@@ -103,7 +102,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "conditions": asdict(snapshot.conditions),
         "reactions": [asdict(each) for each in snapshot.reactions],
         "reaction": timeline.sentence(snapshot.reactions),
-        "remarks": list(contradictions(snapshot.settings)),
+        "remarks": list(explain.remarks(snapshot)),
         "change": None if snapshot.change is None else asdict(snapshot.change),
         "pause": None if snapshot.pause is None else asdict(snapshot.pause),
         "peer_id": snapshot.peer_id,

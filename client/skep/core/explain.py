@@ -66,8 +66,14 @@ def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> di
         "allowance": asdict(granted),
         "holding": [_told(each) for each in held],
         "missing": [asdict(each) for each in missing(snapshot.conditions)],
-        "remarks": list(contradictions(snapshot.settings)),
+        "remarks": list(remarks(snapshot)),
     }
+
+
+def remarks(snapshot: Snapshot) -> tuple[str, ...]:
+    """What the settings ask for and do not get, in sentences."""
+    told, cap = contradictions(snapshot.settings), snapshot.power_cap
+    return (*told, f"The power cap has no effect here. {cap.refused}") if cap is not None and cap.refused else told
 
 
 def _asked(words: object) -> tuple[str, ...]:

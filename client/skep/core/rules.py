@@ -15,7 +15,7 @@ from typing import Any, Final
 from skep.core import hours
 from skep.core.conditions import Condition, Conditions, Reading, Source
 from skep.core.hours import Grade
-from skep.core.model import Allowance, GpuMemory, PauseState
+from skep.core.model import Allowance, GpuMemory, PauseState, PowerCap
 from skep.core.settings_list import DEFAULTS
 
 Settings = Mapping[str, bool | int | float | str]
@@ -35,6 +35,7 @@ class Facts:
 
     `idle_more` are seconds gone by since the input reading was taken. `heat` is the share that the heat loop allows, and
     `gpu_memory` what is to be held of the GPU's memory so that other programs have enough; both loops are kept outside.
+    `power_cap` is the limit that skep has set on the card, or why it could not; None while it wants none.
     A `heavy` project cannot stop as soon as it must while somebody is there: one sample takes longer than that.
     """
 
@@ -46,6 +47,7 @@ class Facts:
     idle_more: float = 0.0
     heat: float = FULL
     gpu_memory: GpuMemory = GpuMemory.KEEP
+    power_cap: PowerCap | None = None
     on_processor: bool = False
     heavy: bool = False
 
@@ -257,6 +259,14 @@ def _heat(facts: Facts) -> Allowance | None:
     return Allowance(facts.heat, f"Keeping the {device} under {cap:.0f} °C.")
 
 
+def _power_cap(facts: Facts) -> Allowance | None:
+    cap = facts.power_cap
+    if cap is None or cap.watts is None or cap.refused:
+        return None
+    # the driver keeps it; the share stays that of an absent user, and the sentence is said
+    return Allowance(share_of(facts.settings, "compute.share_away"), f"Limited to {cap.watts:.0f} W.")
+
+
 def _away(facts: Facts) -> Allowance:
     share = share_of(facts.settings, "compute.share_away")
     return Allowance(share, "Training at full share." if share == FULL else f"Training at {percent(share)} share.")
@@ -327,6 +337,7 @@ RULES: Final = (
     ),
     Rule("gpu_memory", "GPU memory", _gpu_memory, "memory.leave_gpu_gb", Condition.GPU_MEMORY),
     Rule("heat", "Temperature cap", _heat, "heat.cap_celsius", Condition.TEMPERATURE),
+    Rule("power_cap", "Power cap", _power_cap, "heat.power_cap_watts"),
     Rule("away", "Away", _away, "compute.share_away"),
 )
 """In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""

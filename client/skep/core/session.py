@@ -91,6 +91,7 @@ def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
         and granted.worker is moved.worker
         and granted.device == moved.device
         and granted.heavy == moved.heavy
+        and granted.power_cap == moved.power_cap
     )
     return same and not at_once
 
@@ -153,6 +154,7 @@ def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
         now,
         zone,
         snapshot.pause,
+        power_cap=snapshot.power_cap,
         on_processor=on_processor,
         heavy=snapshot.heavy,
     )

@@ -168,6 +168,7 @@ _DECLARED: Final = (
         unit="s",
         minimum=5,
         maximum=3600,
+        effective=True,
     ),
     Setting(
         "memory.leave_swarm_minutes",
@@ -178,6 +179,7 @@ _DECLARED: Final = (
         unit="min",
         minimum=1,
         maximum=240,
+        effective=True,
     ),
     Setting(
         "heat.cap_celsius",
@@ -325,8 +327,9 @@ _DECLARED: Final = (
         Kind.TEXT,
         "",
         empty="none",
-        pattern=r"(https?|socks5h?)://[^\s/]+/?",
+        pattern=r"https?://[^\s/]+/?",
         form="an address such as http://proxy.example.org:3128",
+        effective=True,
     ),
     Setting(
         "disk.cache_gb",
@@ -371,7 +374,7 @@ _DECLARED: Final = (
     Setting(
         "app.check_updates",
         "Check for updates",
-        "Look for a new version of skep when it starts.",
+        "Look for a new version of skep when it starts. Nothing is asked yet, since there is no place to ask.",
         Kind.YES_NO,
         default=True,
     ),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from skep.core.conditions import Condition, Seen, Source, missing
-from skep.ports import Sensor
+from skep.ports import Sensor, TellsItself
 
 LOOK_AGAIN_SECONDS: Final = 30.0
 """A better source may have come meanwhile, as a desktop that was still starting."""
@@ -33,6 +33,11 @@ class FirstOf:
     @property
     def conditions(self) -> Sequence[Condition]:
         return (self._condition,)
+
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return isinstance(self._chosen, TellsItself) and self._chosen.tells
 
     def read(self) -> Seen:
         if self._chosen is not None and self._clock() - self._looked < LOOK_AGAIN_SECONDS:

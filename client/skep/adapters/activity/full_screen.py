@@ -34,6 +34,11 @@ class FullScreen(SourceSensor):
         self._watched: Any = None
         self._telling: list[int] = []
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return self._line.open_server is not None
+
     def _look(self) -> Seen:
         try:
             server = self._line.server()

@@ -58,9 +58,13 @@ def sensors(environment: Mapping[str, str]) -> Sequence[Sensor]:
     x11 = None if wayland else X11Input(display)
     # the X server in a Wayland session sees only what is typed into its own windows
     direct: Sensor = SwayidleInput(environment) if x11 is None else x11
+    lock = ScreenLock(session, system, None if x11 is None else lambda: x11.saver)
+    if x11 is not None:
+        # else whoever wakes a dark screen would count as away until the lock is looked at again
+        x11.saver_changed = lock.look_again
     return [
         FirstOf(Condition.INPUT, [MutterInput(session), direct, ScreenSaverInput(session), LogindInput(system)]),
         FullScreen(display, under_wayland=wayland),
-        ScreenLock(session, system, None if x11 is None else lambda: x11.saver),
+        lock,
         Inhibitors(session, system),
     ]

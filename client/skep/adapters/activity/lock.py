@@ -31,6 +31,11 @@ class ScreenLock(SourceSensor):
         self._saver = saver
         self._savers, self._sessions = Recently(screensaver.present), Recently(logind.graphical_sessions)
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself: lockers and the login manager by signals, and of its saver the X server's input."""
+        return self._session.open_bus is not None or self._system.open_bus is not None
+
     def _look(self) -> Seen:
         said = [
             heard("The screen locker", self._session, self._ask_lockers),

@@ -61,6 +61,11 @@ class LogindInput(SourceSensor):
         self._line = Line(address, lambda bus: bus.listen(CHANGES, "PropertiesChanged"))
         self._judge, self._sessions = IdleJudge("The login manager"), Recently(graphical_sessions)
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return self._line.open_bus is not None
+
     def _look(self) -> Seen:
         try:
             since = self._line.ask(self._idle_since)

@@ -30,6 +30,11 @@ class MutterInput(SourceSensor):
         self._watch: int | None = None
         self._quiet = False
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself. There is no watch for input that comes within a second of the last."""
+        return self._watch is not None
+
     def _look(self) -> Seen:
         try:
             idle = self._line.ask(self._ask)

@@ -111,6 +111,10 @@ class SourceSensor(ABC):
         with self._busy:
             self._await(time.monotonic() + seconds)
 
+    def look_again(self) -> None:
+        """End a `wait`, from any thread: something that is read with it has changed."""
+        self._wake.ring()
+
     def close(self) -> None:
         self._wake.ring()
         self._cut_off()

@@ -105,6 +105,11 @@ class SwayidleInput(SourceSensor):
         *lines, self._heard = (self._heard + data).split(b"\n")
         return lines
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return self._child is not None
+
     def _await(self, deadline: float) -> None:
         child = self._child
         if child is None:

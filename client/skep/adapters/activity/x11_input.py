@@ -8,6 +8,7 @@ Not for Wayland sessions: the X server in one sees only what is typed into its o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 from Xlib.ext import screensaver
@@ -36,11 +37,18 @@ class X11Input(SourceSensor):
         self._idle: float | None = None
         self._alarm: int | None = None
         self._saver: Reading[bool] = missing("There is no X server.")
+        self.saver_changed: Callable[[], None] = lambda: None
+        """Called in the reading thread when the server's own screen saver has come or gone."""
 
     @property
     def saver(self) -> Reading[bool]:
         """Whether the server's own screen saver was on at the last look; any input ends it."""
         return self._saver
+
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return self._alarm is not None and self._line.open_server is not None
 
     def _look(self) -> Seen:
         try:
@@ -60,7 +68,7 @@ class X11Input(SourceSensor):
         info = server.reply(
             screensaver.QueryInfo(display=server.display.display, defer=True, opcode=opcode, drawable=server.root)
         )
-        self._saver = answered(info.state == screensaver.StateOn, "The X server's screen saver")
+        self._say_saver(answered(info.state == screensaver.StateOn, "The X server's screen saver"))
         self._idle = info.idle / 1000
         return self._idle
 
@@ -100,4 +108,9 @@ class X11Input(SourceSensor):
     def _let_go(self) -> None:
         self._line.drop()
         self._idle = None
-        self._saver = missing("The X server does not answer.")
+        self._say_saver(missing("The X server does not answer."))
+
+    def _say_saver(self, saver: Reading[bool]) -> None:
+        before, self._saver = self._saver.value, saver
+        if saver.value is not before:
+            self.saver_changed()

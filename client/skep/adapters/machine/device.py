@@ -54,6 +54,11 @@ class DeviceSensor(Polled):
     def name(self) -> str:
         return self._chosen[1].name if self._chosen else "Device"
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself: nothing but a card is used by others, or short of memory, from one moment to the next."""
+        return self._chosen is not None and self._chosen[1].kind not in _CARDS
+
     def read(self) -> Seen:
         wanted = self._wanted()
         # a card that was lost stays the one that is read, so that it is heard when it answers again

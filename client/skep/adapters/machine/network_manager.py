@@ -30,6 +30,11 @@ class NetworkManagerSensor:
         )
         self._manager = BusService(_NAME, "NetworkManager", (changed,), answer_seconds)
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return self._manager.tells
+
     def read(self) -> Seen:
         self._manager.heard()
         return {Condition.METERED: self._read()}

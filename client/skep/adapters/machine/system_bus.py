@@ -51,6 +51,11 @@ class BusService:
         self._closed = threading.Event()
         self._has_answered = False
 
+    @property
+    def tells(self) -> bool:
+        """Whether the service is there and heard."""
+        return self._has_answered and self._connection is not None
+
     def properties(self, path: str, interface: str) -> dict[str, Any]:
         """All properties of an object by their names. Raises NotThere, NotAnswering."""
         (told,) = self.call(path, _PROPERTIES, "GetAll", "s", (interface,))

@@ -42,6 +42,11 @@ class UPowerSensor:
         self._knows_battery: bool | None = None
         """Whether there is a battery, which UPower says when it changes; None while it must be asked."""
 
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself. The kernel, which is asked where UPower is not, does not."""
+        return self._knows_battery is not None and self._upower.tells
+
     def read(self) -> Seen:
         if self._upower.heard():
             self._knows_battery = None

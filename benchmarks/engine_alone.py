@@ -1,0 +1,42 @@
+"""skep's engine by itself, joined to nothing: every sensor of this computer and of the person, read as always.
+
+    python engine_alone.py HOME
+
+Prints {thread's name: its number} as one line of JSON once everything has been read, and again for each line of its
+standard input; ends at the end of that. For `sensors.py`, which measures from outside what the threads cost.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from pathlib import Path
+
+from skep import bootstrap
+from skep.adapters.paths import Home
+from skep.core import messages as m
+
+SETTLED_SECONDS = 5.0
+
+
+def main() -> None:
+    home = Home(Path(sys.argv[1]))
+    home.create()
+    with bootstrap.build(home) as parts:
+        parts.engine.start()
+        time.sleep(SETTLED_SECONDS)
+        tell()
+        for _ in sys.stdin:
+            tell()
+        parts.engine.post(m.Quit())
+        parts.engine.join(10)
+
+
+def tell() -> None:
+    print(json.dumps({each.name: each.native_id for each in threading.enumerate()}), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""What the benchmarks of giving back share: rows with their targets, a word on the way, results as .json and .md.
+
+It must not measure anything.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from machine import machine
+
+HERE: Final = Path(__file__).resolve().parent
+MISSED: Final = 1
+"""Exit code when a row misses its target."""
+UNMEASURED: Final = 2
+"""Exit code when nothing could be judged: the machine was too busy, or something did not answer in time."""
+_BEGUN: Final = time.monotonic()
+# one that is ended, as by a time limit, ends what it has started
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(UNMEASURED))
+
+
+class Unmeasured(Exception):
+    """Ends a benchmark without a verdict, with one sentence."""
+
+
+@dataclass
+class Row:
+    """One measured quantity, its target (at most `bound`, at least `least`), and the single values behind it."""
+
+    name: str
+    value: float
+    unit: str
+    bound: float | None = None
+    values: list[float] = field(default_factory=list)
+    least: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        over = self.bound is not None and not self.value <= self.bound
+        under = self.least is not None and not self.value >= self.least
+        return over or under
+
+    @property
+    def target(self) -> str:
+        """As "≤ 0.25 s"; empty where there is none."""
+        parts = [f"≤ {self.bound:g} {self.unit}"] if self.bound is not None else []
+        return " and ".join([*parts, *([f"≥ {self.least:g} {self.unit}"] if self.least is not None else [])])
+
+
+def p95(values: list[float]) -> float:
+    return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+
+
+def say(text: str) -> None:
+    """A word on the way, with the minutes and seconds since the start."""
+    minutes, seconds = divmod(int(time.monotonic() - _BEGUN), 60)
+    sys.stdout.write(f"{minutes:3d}:{seconds:02d}  {text}\n")
+    sys.stdout.flush()
+
+
+def finish(name: str, rows: list[Row], folder: Path, **more: Any) -> int:
+    """Write `folder`/`name`.json and .md, say the rows, and return the exit code."""
+    command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
+    taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
+    body = {"machine": where, "date": taken, "command": command, "rows": [vars(row) for row in rows], **more}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n")
+    lines = [f"`python {command}` on {where}, {taken}.", "", "| what | measured | target | of |", "|---|---|---|---|"]
+    lines += [
+        f"| {row.name} | {row.value:.4g} {row.unit} | {row.target}{' **missed**' if row.missed else ''} | {len(row.values) or ''} |"
+        for row in rows
+    ]
+    (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
+    sys.stdout.write("\n".join(lines) + "\n")
+    missed = [row.name for row in rows if row.missed]
+    say(f"missed: {'; '.join(missed)}" if missed else "every target is met")
+    return MISSED if missed else 0

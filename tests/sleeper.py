@@ -1,0 +1,97 @@
+"""A volunteer whose computer sleeps in the middle of training: front end, worker and p2pd stand still, and go on, together."""
+
+import re
+import time
+from collections import defaultdict
+
+from terminals import JOIN_SECONDS, Running, devote, is_event, skep
+
+BACK_SECONDS = 240
+"""How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
+NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
+WAITED_TOO_LONG = ("asyncio.exceptions.CancelledError", " TimeoutError")
+OUR_FRAME = re.compile(r'File "[^"]*/skep/')
+MARGIN_SECONDS = 3.0
+"""Progress is told once a second."""
+
+
+class Sleeper:
+    """Joined when made, with a contribution confirmed. `end` may be called more than once."""
+
+    def __init__(self, home, link):
+        self.running = Running(devote(home), "join", link)
+        try:
+            self.running.wait_for(is_event("joined"), JOIN_SECONDS)
+            self.running.wait_for(is_confirmed, BACK_SECONDS)
+        except BaseException:
+            self.end()
+            raise
+
+    def fall_asleep(self):
+        """As with the lid closed."""
+        self._family = self.running.family()
+        self._before, self._told = self.running.named("progress")[-1], len(self.running.events)
+        self._begun = time.monotonic()
+        assert any(process.name() == "p2pd" for process in self._family)
+        for process in self._family:
+            process.suspend()
+
+    def wake_up(self, seconds):
+        """After so many seconds of sleep in all, or at once where it was more already."""
+        time.sleep(max(0.0, self._begun + seconds - time.monotonic()))
+        for process in self._family:
+            process.resume()
+        self._slept = time.monotonic() - self._begun
+
+    def check_that_it_comes_back(self):
+        """A contribution of a later epoch is confirmed; the sleep was neither computing nor naps; nobody was troubled."""
+        known = {event["id"] for event in self.running.events[: self._told] if event["event"] == "contribution"}
+        back = self.running.wait_for(
+            lambda event: is_confirmed(event) and event["id"] not in known and event["epoch"] > self._before["epoch"],
+            BACK_SECONDS,
+        )
+        assert back["peers"] >= 1
+        after, awake = self.running.named("progress")[-1], time.monotonic() - self._begun - self._slept
+        assert busy_seconds(after) - busy_seconds(self._before) <= awake + MARGIN_SECONDS
+        assert not [event for event in self.running.events if event["event"] == "problem"]
+
+    def check_what_it_leaves(self):
+        """Left in order, with a ledger that agrees with what was told, and no error of ours in the logs."""
+        assert self.running.finish(within=20) == 0
+        assert_ledger_agrees(self.running)
+        for log in self.running.home.rglob("*.log*"):
+            assert_no_error_of_ours(log.read_text(errors="replace"))
+
+    def end(self):
+        if self.running.process.poll() is None:
+            for process in self.running.family():
+                process.resume()
+            self.running.finish(within=20)
+
+
+def is_confirmed(event):
+    return event["event"] == "contribution" and event["state"] == "confirmed"
+
+
+def busy_seconds(progress):
+    return progress["compute_seconds"] + progress["nap_seconds"]
+
+
+def assert_no_error_of_ours(log):
+    """Nothing broke; hivemind writes rounds that found no group, and waits that the sleep outlasted, as exceptions."""
+    for trouble in log.split("Traceback (most recent call last):")[1:]:
+        outlasted = any(each in trouble for each in WAITED_TOO_LONG) and not OUR_FRAME.search(trouble)
+        assert NO_GROUP in trouble or outlasted, trouble
+
+
+def assert_ledger_agrees(running):
+    by_id = defaultdict(list)
+    for event in running.named("contribution"):
+        by_id[event["id"]].append(event)
+    for events in by_id.values():
+        assert [event["state"] for event in events] in (["pending", "confirmed"], ["pending", "lost"]), events
+    code, stats = skep(running.home, "stats")
+    assert code == 0
+    for state in ("confirmed", "lost", "pending"):
+        samples = sum(events[-1]["samples"] for events in by_id.values() if events[-1]["state"] == state)
+        assert stats["all"][state]["samples"] == samples
