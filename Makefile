@@ -7,6 +7,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PACKAGER := $(VENV)/.packager
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
 # for suites that are many small things; CI has two cores
@@ -46,6 +47,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	status=0; for file in tests/swarm/test_*.py; do $(PYTEST) $$file || test $$? -eq 5 || status=1; done; exit $$status
 	$(PYTEST) tests/end_to_end
 	QT_QPA_PLATFORM=offscreen $(PYTEST) tests/gui
+	$(PYTEST) tests/packaged
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named
@@ -70,6 +72,22 @@ check: $(READY) ## lint, format, types, architecture
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The tools that build packages come on top of everything else, so that `make setup` stays what it was.
+$(PACKAGER): $(READY) packaging/build-packages.sh
+	packaging/build-packages.sh $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gui,dev,package]'
+	touch $(PACKAGER)
+
+.PHONY: package
+package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into dist/
+	$(BIN)/python packaging/build.py
+	$(BIN)/python packaging/deb.py
+	$(BIN)/python packaging/portable.py
+
+.PHONY: package-test
+package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
+	$(PYTEST) -m built tests/packaged
 
 .PHONY: icons
 icons: $(READY) ## draw the mark's icons into assets/icons
@@ -100,7 +118,7 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 lock: $(READY) ## compile constraints.txt anew
 	$(BIN)/python -m pip install --quiet 'pip-tools>=7.5'
 	$(BIN)/python -m piptools compile --quiet --allow-unsafe --strip-extras --no-annotate --no-header --no-emit-index-url \
-	  --no-emit-find-links --extra train --extra gui --extra dev --output-file - pyproject.toml \
+	  --no-emit-find-links --extra train --extra gui --extra package --extra dev --output-file - pyproject.toml \
 	  | packaging/tidy-constraints.sh > constraints.new
 	mv constraints.new constraints.txt
 

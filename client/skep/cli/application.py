@@ -15,7 +15,21 @@ from typing import Final
 import skep
 from skep.adapters.logs import open_log
 from skep.adapters.paths import Home, default_home
-from skep.cli import demo, host, join, keys, machine, practice, projects, reasons, remote, sensors, settings, stats
+from skep.cli import (
+    demo,
+    host,
+    join,
+    keys,
+    machine,
+    practice,
+    projects,
+    reasons,
+    remote,
+    self_test,
+    sensors,
+    settings,
+    stats,
+)
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
 from skep.cli.terminal import Terminal
@@ -35,6 +49,7 @@ _GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
     practice.add,
     host.add,
     demo.add,
+    self_test.add,
 )
 
 
