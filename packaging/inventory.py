@@ -22,47 +22,59 @@ NAME: Final = "skep"
 SIZE_LIMIT: Final = 1_000_000_000
 """Bytes on disk, with the processor's build of torch."""
 
-PROGRAMS: Final = {"skep": "skep.cli.frozen", "skep-gui": "skep_gui.main"}
-"""Each program and the module whose `run` it calls."""
+PROGRAMS: Final = {"skep": "run_skep.py", "skep-gui": "run_skep_gui.py"}
+"""Each program and its entry. None may be called as a package of ours, which it would hide."""
+
+SHARED: Final = (
+    "_cffi_backend", "backports", "certifi", "cffi", "charset_normalizer", "cryptography", "idna", "platformdirs", "psutil", "pynvml",
+    "requests", "six", "urllib3",
+)  # fmt: skip
+"""Light packages that the training stack imports too: it is not looked into, so all of each goes in."""
 
 UNUSED_TREES: Final = frozenset({
-    "accelerate",  # peft asks for it to load models in pieces; ours are whole
     "configargparse",  # hivemind's own command line
     "grpcio", "grpcio-tools",  # hivemind's protocol files are compiled when it is built
     "hf-xet",  # a way to download; skep downloads by itself, by hash
     "setuptools",  # for compiling extensions
+    "annotated-doc", "shellingham", "typer",  # huggingface-hub's command line
 })  # fmt: skip
 """What the training stack's packages ask for and what skep makes of them never loads."""
 
 MODELS: Final = ("albert", "auto", "bert", "gpt2", "llama", "vit")
 """The folders of transformers/models that skep's recipes stand on; those that they load besides are in MODELS_BESIDE."""
-MODELS_BESIDE: Final = ("encoder_decoder",)
+MODELS_BESIDE: Final = ("bloom", "encoder_decoder")
 
 PRUNED: Final = (
     "*/__pycache__/*", "*.pyc", "*.pyi", "*.pxd", "*.pyx", "*.h", "*.hpp", "*.cuh", "*.cpp", "*.cmake", "*.a",
     "*/tests/*", "*/conftest.py",
     "torch/bin/*", "torch/include/*", "torch/share/*", "torch/test/*", "torch/testing/_internal/*",
     "torch/lib/*test*.so", "torch/lib/libaoti_custom_ops.so", "torch/lib/libbackend_with_compiler.so",
-    "torchgen/*", "functorch/*",
+    "torchgen/*", "functorch/*", "accelerate/test_utils/*",
     "hivemind/hivemind_cli/run_*.py",
     "scipy/stats/*", "scipy/signal/*", "scipy/io/*", "scipy/datasets/*", "scipy/odr/*", "scipy/misc/*",
     "sympy/physics/*", "sympy/polys/benchmarks/*", "isympy.py",
-    "numpy/distutils/*", "numpy/f2py/*", "numpy/doc/*",
+    "numpy/distutils/*", "numpy/f2py/src/*",
     "transformers/models/*/*", "transformers/cli/*",
     "networkx/drawing/*",
 )  # fmt: skip
 """Files of the trees that are left out, as patterns on their paths."""
 KEPT: Final = (
     "torch/bin/torch_shm_manager",
+    *(f"torch/testing/_internal/{name}.py" for name in ("__init__", "common_dtype", "logging_tensor")),
+    *(f"torch/testing/_internal/distributed/{name}.py" for name in ("__init__", "fake_pg")),
+    *(f"torchgen/{name}.py" for name in ("__init__", "code_template", "model", "utils")),
     *(f"transformers/models/{name}/*.py" for name in (*MODELS, *MODELS_BESIDE)),
 )
 """What stays although a pattern of PRUNED names it."""
 
 STDLIB_UNUSED: Final = frozenset({
-    "antigravity", "ensurepip", "idlelib", "lib2to3", "test", "this", "tkinter", "_tkinter", "turtle", "turtledemo",
+    "antigravity", "distutils", "ensurepip", "idlelib", "lib2to3", "test", "this", "tkinter", "_tkinter", "turtle", "turtledemo",
 })  # fmt: skip
 SOURCES_UNUSED: Final = STDLIB_UNUSED | {"site-packages", "dist-packages", "tests", "idle_test", "__pycache__"}
 """Folders of the standard library whose sources no practice swarm learns from."""
+
+OF_THE_SYSTEM: Final = ("libstdc++.so*", "libgcc_s.so*")
+"""The compiler's own libraries: the system's graphics drivers need theirs, which are newer than any build's."""
 
 QT_PLUGINS: Final = (
     "platforms/libqxcb*", "platforms/libqoffscreen*", "platforms/libqwayland*", "platforms/libqminimal.*",
@@ -158,9 +170,11 @@ def stdlib_modules() -> list[str]:
     return sorted(name for name in sys.stdlib_module_names if name not in STDLIB_UNUSED)
 
 
-def is_qt_wanted(place: str) -> bool:
-    """Whether a file of Qt goes in; `place` is where it would lie."""
+def is_library_wanted(place: str) -> bool:
+    """Whether a file that PyInstaller found goes in; `place` is where it would lie."""
     path = place.replace("\\", "/")
+    if any(fnmatch(path, each) for each in OF_THE_SYSTEM):
+        return False
     if "PySide6" not in path and "Qt6" not in path:
         return True
     if any(fnmatch(path, each) for each in QT_LIBRARIES_UNUSED):

@@ -87,7 +87,7 @@ def _one_step(recipe: Any) -> str:
     optimizer = torch.optim.AdamW(model.parameters())
     with torch.autocast("cpu", torch.bfloat16):
         loss = opened.loss(model, opened.example(2))
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     optimizer.step()
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(Path(folder))  # type: ignore[operator]
