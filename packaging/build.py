@@ -26,6 +26,7 @@ from typing import Any, Final
 import inventory
 import licences
 import sizes
+import slim
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
@@ -46,6 +47,8 @@ def main() -> None:
     if not arguments.programs_only:
         step("the training stack", lambda: lay_trees(internal))
     step("the practice swarm's texts", lambda: lay_sources(internal))
+    if platform.system() == "Linux":
+        step("what nobody needs", lambda: slim.drop_unneeded(internal) and slim.strip(internal))
     step("licences", lambda: licences.collect(FOLDER, WORK))
     tidy_modes(FOLDER)
     total = sizes.write(FOLDER, WORK / "sizes.md")

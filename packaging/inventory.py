@@ -35,6 +35,7 @@ UNUSED_TREES: Final = frozenset({
     "configargparse",  # hivemind's own command line
     "grpcio", "grpcio-tools",  # hivemind's protocol files are compiled when it is built
     "hf-xet",  # a way to download; skep downloads by itself, by hash
+    "networkx",  # torch's compiler, to cut graphs into pieces
     "setuptools",  # for compiling extensions
     "annotated-doc", "shellingham", "typer",  # huggingface-hub's command line
 })  # fmt: skip
@@ -55,7 +56,6 @@ PRUNED: Final = (
     "sympy/physics/*", "sympy/polys/benchmarks/*", "isympy.py",
     "numpy/distutils/*", "numpy/f2py/src/*",
     "transformers/models/*/*", "transformers/cli/*",
-    "networkx/drawing/*",
 )  # fmt: skip
 """Files of the trees that are left out, as patterns on their paths."""
 KEPT: Final = (

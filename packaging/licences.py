@@ -128,7 +128,9 @@ def _of_the_system(work: Path, target: Path) -> list[Row]:
     if shutil.which("dpkg-query") is None:
         return []
     rows = []
-    for package in sorted({owner for library in _taken(work) if (owner := _owner(library))}):
+    for package in sorted(
+        {owner for library in _taken(work, target.parent / "_internal") if (owner := _owner(library))}
+    ):
         text = Path("/usr/share/doc") / package / "copyright"
         if text.is_file():
             (target / "system").mkdir(exist_ok=True)
@@ -137,11 +139,15 @@ def _of_the_system(work: Path, target: Path) -> list[Row]:
     return rows
 
 
-def _taken(work: Path) -> set[Path]:
-    """Libraries of the system in the build: PyInstaller notes for each file where it came from."""
+def _taken(work: Path, internal: Path) -> set[Path]:
+    """Libraries of the system in the build: PyInstaller notes for each file where it came from, also for what went again."""
     notes = next(work.glob("**/COLLECT-00.toc"))
     entries = ast.literal_eval(notes.read_text(encoding="utf-8"))[0]
-    return {Path(source) for _, source, *_ in entries if str(source).startswith(("/usr/lib", "/lib"))}
+    return {
+        Path(source)
+        for place, source, *_ in entries
+        if str(source).startswith(("/usr/lib", "/lib")) and (internal / place).is_file()
+    }
 
 
 def _owner(library: Path) -> str:

@@ -90,7 +90,9 @@ def test_it_installs_works_upgrades_and_leaves(bare, tmp_path):
     )
     assert "libxcb" not in missing
 
-    inside(bare, "skep", "share", "30", user="volunteer:volunteer", HOME="/home/volunteer")
+    inside(
+        bare, "skep", "settings", "set", "compute.share_away", "30", user="volunteer:volunteer", HOME="/home/volunteer"
+    )
     data = bare / "home/volunteer/.local/share/skep/settings.toml"
     kept = data.read_text()
     inside(bare, "dpkg", "--install", newer(bare, tmp_path))

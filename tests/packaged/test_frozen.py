@@ -172,5 +172,9 @@ def test_the_frozen_worker_is_ready_about_as_soon_as_the_unfrozen_one(frozen, tm
 
 def test_a_home_of_the_frozen_skep_is_a_home_of_the_other(frozen, tmp_path):
     root = tmp_path / "home"
-    subprocess.run([frozen / "skep", "--home", root, "share", "30"], check=True, capture_output=True)
+    subprocess.run(
+        [frozen / "skep", "--home", root, "settings", "set", "compute.share_away", "30"],
+        check=True,
+        capture_output=True,
+    )
     assert bootstrap.settings(Home(root)).load()["compute.share_away"] == 0.3
