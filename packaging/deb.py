@@ -22,15 +22,27 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER: Final = os.environ.get("SKEP_MAINTAINER", "The skep authors <skep@example.org>")
 LIMIT: Final = 350_000_000
 """Bytes, with the processor's build of torch."""
+LIBRARIES: Final = {
+    "ld-linux-x86-64.so.2": "libc6 (>= 2.36)",
+    "ld-linux-aarch64.so.1": "libc6 (>= 2.36)",
+    **dict.fromkeys(
+        ("libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1"), "libc6 (>= 2.36)"
+    ),
+    "libcrypt.so.1": "libcrypt1",
+    "libgcc_s.so.1": "libgcc-s1",
+    "libstdc++.so.6": "libstdc++6",
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libwayland-egl.so.1": "libwayland-egl1",
+    "libxcb.so.1": "libxcb1",
+}
+"""The libraries that the frozen skep takes from the system, and the packages that bring them."""
 DEPENDS: Final = (
-    "libc6 (>= 2.34)",
-    "libegl1", "libgl1",
-    "libfontconfig1", "libfreetype6", "fontconfig-config",
-    "libx11-6", "libx11-xcb1", "libxcb1", "libice6", "libsm6",
-    "libdrm2", "libgbm1",
-    "shared-mime-info", "desktop-file-utils", "hicolor-icon-theme",
+    *dict.fromkeys(LIBRARIES.values()),
+    "fontconfig-config", "shared-mime-info", "desktop-file-utils", "hicolor-icon-theme",
 )  # fmt: skip
-"""What the frozen skep takes from the system: the C library, and what belongs to the display and its drivers."""
 RECOMMENDS: Final = ("gnome-keyring | kwalletmanager", "xdg-utils", "fonts-dejavu-core | fonts-noto-core")
 SUGGESTS: Final = ("swayidle",)
 

@@ -68,7 +68,7 @@ KEPT: Final = (
 """What stays although a pattern of PRUNED names it."""
 
 STDLIB_UNUSED: Final = frozenset({
-    "antigravity", "distutils", "ensurepip", "idlelib", "lib2to3", "test", "this", "tkinter", "_tkinter", "turtle", "turtledemo",
+    "antigravity", "distutils", "ensurepip", "idlelib", "lib2to3", "nis", "test", "this", "tkinter", "_tkinter", "turtle", "turtledemo",
 })  # fmt: skip
 SOURCES_UNUSED: Final = STDLIB_UNUSED | {"site-packages", "dist-packages", "tests", "idle_test", "__pycache__"}
 """Folders of the standard library whose sources no practice swarm learns from."""
@@ -89,7 +89,7 @@ QT_LIBRARIES_UNUSED: Final = (
     "*Qt6Quick*",
     "*Qt6VirtualKeyboard*",
     "*Qt6Pdf*",
-    "*Qt6EglFS*",
+    "*Qt6EglF*",
     "*Qt6WebEngine*",
 )
 QT_TRANSLATIONS: Final = ("qtbase_*",)

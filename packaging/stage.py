@@ -26,7 +26,11 @@ ICON_SIZES: Final = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 HOMEPAGE: Final = os.environ.get("SKEP_HOMEPAGE", "https://skep.example.org")
 """Where the project lives; whoever publishes a package sets it."""
 VERSION: Final = version("skep")
-PROGRAMS: Final = ("skep", "skep-gui")
+SUMMARIES: Final = {
+    "skep": "lend this computer's idle GPU to open training projects",
+    "skep-gui": "skep in the tray and a window",
+}
+PROGRAMS: Final = tuple(SUMMARIES)
 
 
 def moment() -> datetime:
@@ -89,7 +93,7 @@ def _manuals(folder: Path) -> None:
         with tempfile.NamedTemporaryFile(suffix=".1") as page:
             run([
                 "argparse-manpage", "--module", module, "--function", function, "--prog", program,
-                "--project-name", "skep", "--version", VERSION, "--url", HOMEPAGE, "--manual-title", "skep",
+                "--description", SUMMARIES[program], "--project-name", "skep", "--version", VERSION, "--url", HOMEPAGE, "--manual-title", "skep",
                 "--author", "The skep authors", "--output", page.name,
             ])  # fmt: skip
             target = folder / f"{program}.1.gz"

@@ -8,8 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import deb
 import psutil
 import pytest
+import slim
 from PIL import Image
 from Xlib import X
 from Xlib.display import Display
@@ -115,12 +117,12 @@ def test_the_tray_is_there_at_once_and_the_app_is_small(frozen, home):
 
 
 @pytest.mark.timeout(600)
-def test_the_app_trains_in_the_practice_swarm_with_the_frozen_worker_and_leaves_nothing(frozen, home, tmp_path):
+def test_the_app_trains_in_the_practice_swarm_with_the_frozen_worker_and_leaves_nothing(frozen, home):
     devote(home.root)
     with desktop() as screen, running(frozen, home, screen.environ, settings="active=practice\n") as app:
         confirmed = until(lambda: (seen := status(home)) and seen["totals"]["confirmed"]["contributions"], within=300)
         family = psutil.Process(app.pid).children(recursive=True)
-        picture = screenshot(screen.environ["DISPLAY"], tmp_path / "training.png")
+        picture = screenshot(screen.environ["DISPLAY"], MEASURED.with_name("training.png"))
         programs = {each.exe() for each in family}
         network = next(each for each in family if each.name() == "p2pd").environ()
     assert confirmed > 0
@@ -168,6 +170,12 @@ def test_the_frozen_worker_is_ready_about_as_soon_as_the_unfrozen_one(frozen, tm
         best = {name: min(seconds(command) for _ in range(3)) for name, command in commands.items()}
     note(worker_seconds=best)
     assert best["frozen"] <= WORKER_RATIO * best["unfrozen"]
+
+
+def test_what_it_takes_from_the_system_is_what_the_package_depends_on(frozen):
+    binaries = [each for each in frozen.rglob("*.so*") if each.is_file() and not each.is_symlink()]
+    binaries += [frozen / "skep", frozen / "skep-gui", frozen / "_internal/torch/bin/torch_shm_manager"]
+    assert slim.needed(binaries) - {each.name for each in binaries} <= set(deb.LIBRARIES)
 
 
 def test_a_home_of_the_frozen_skep_is_a_home_of_the_other(frozen, tmp_path):
