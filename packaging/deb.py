@@ -98,7 +98,7 @@ def main() -> None:
         _documents(root / "usr" / "share")
         _control(root, architecture)
         subprocess.run(
-            ["dpkg-deb", "-Zzstd", "-z15", "--root-owner-group", "--build", str(root), str(made)],
+            ["dpkg-deb", "-Zzstd", "-z9", "--root-owner-group", "--build", str(root), str(made)],
             check=True,
             env={**os.environ, "SOURCE_DATE_EPOCH": f"{moment().timestamp():.0f}"},
             stdout=subprocess.DEVNULL,

@@ -36,7 +36,7 @@ from skep.host.practice_process import PracticeProcess
 
 IMPORT_SECONDS: Final = 180.0
 """How long importing and trying all of the training stack may take on a slow disk."""
-PRACTICE_SECONDS: Final = 180.0
+PRACTICE_SECONDS: Final = 300.0
 APP_SECONDS: Final = 60.0
 POLITE: Final = 8.0
 """Seconds that what was started may take to end by itself."""
