@@ -7,10 +7,11 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PACKAGER := $(VENV)/.packager
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
 # two files at a time, on CI's two cores, but for those that watch the whole computer or a clock
-BESIDE := -m "not long and not alone"
+BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
 # the core must be covered whole, branches too
@@ -47,6 +48,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(BESIDE) tests/gui
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- tests/swarm/test_*.py
+	$(PYTEST) tests/packaged
 	$(PYTEST) $(ALONE) tests/adapters tests/end_to_end
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- tests/swarm/test_*.py
 
@@ -73,6 +75,22 @@ check: $(READY) ## lint, format, types, architecture
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The tools that build packages come on top of everything else, so that `make setup` stays what it was.
+$(PACKAGER): $(READY) packaging/build-packages.sh
+	packaging/build-packages.sh $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gui,dev,package]'
+	touch $(PACKAGER)
+
+.PHONY: package
+package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into dist/
+	$(BIN)/python packaging/build.py
+	$(BIN)/python packaging/deb.py
+	$(BIN)/python packaging/portable.py
+
+.PHONY: package-test
+package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
+	$(PYTEST) -m built tests/packaged
 
 .PHONY: icons
 icons: $(READY) ## draw the mark's icons into assets/icons
@@ -101,7 +119,7 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 lock: $(READY) ## compile constraints.txt anew
 	$(BIN)/python -m pip install --quiet 'pip-tools>=7.5'
 	$(BIN)/python -m piptools compile --quiet --allow-unsafe --strip-extras --no-annotate --no-header --no-emit-index-url \
-	  --no-emit-find-links --extra train --extra gui --extra dev --output-file - pyproject.toml \
+	  --no-emit-find-links --extra train --extra gui --extra package --extra dev --output-file - pyproject.toml \
 	  | packaging/tidy-constraints.sh > constraints.new
 	mv constraints.new constraints.txt
 

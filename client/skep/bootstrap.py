@@ -40,7 +40,7 @@ from skep.adapters.shards_http import HttpShards
 from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
-from skep.core import control, invitation, manifest, precision, session
+from skep.core import control, invitation, links, manifest, precision, session
 from skep.core import fit as fit_check
 from skep.core import messages as m
 from skep.core.conditions import Conditions
@@ -255,7 +255,7 @@ def build(
     home: Home,
     join: m.Join | None = None,
     *,
-    show: Callable[[], None] | None = None,
+    show: Callable[[str], None] | None = None,
     notify: Callable[[Problem], None] | None = None,
 ) -> Iterator[Parts]:
     """An engine that is not started yet, and other terminals' way to it. Hold the home first.
@@ -328,12 +328,15 @@ def listen_host(peers: Sequence[str]) -> str:
 
 
 @contextmanager
-def serve(home: Home, engine: Engine, show: Callable[[], None] | None = None) -> Iterator[None]:
-    """Let other terminals ask and command the engine meanwhile. `show` raises the front end's window, where it has one."""
+def serve(home: Home, engine: Engine, show: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Let other terminals ask and command the engine meanwhile.
+
+    `show` raises the front end's window, where it has one, with a link to look at or "".
+    """
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         if show is not None and request.get("verb") == "show":
-            show()
+            show(links.shown(request.get("link")))
             return {"ok": True}
         said, commands = control.decide(request, engine.snapshot, clock().wall(), clock().zone())
         for command in commands:

@@ -46,6 +46,8 @@ class Options:
     home: str | None = None
     hidden: bool = False
     """Stay in the tray at first."""
+    link: str = ""
+    """A project to look at: a link, a file or an address. It is never joined by itself."""
 
 
 class App(QObject):
@@ -85,7 +87,7 @@ class App(QObject):
     def _connect(self) -> None:
         self.bridge.changed.connect(self._changed)
         self.bridge.notified.connect(self._notified)
-        self.bridge.raised.connect(self.open)
+        self.bridge.raised.connect(self.look_at)
         self.bridge.settled.connect(self._stale.start)
         self.projects.joining.connect(self._join)
         self.trouble.found.connect(self._erred)
@@ -110,7 +112,7 @@ class App(QObject):
         try:
             desk.open(self.bridge.observe, self.bridge.notify, self.bridge.show)
         except AlreadyRunning:
-            if desk.raise_other():
+            if desk.raise_other(self._options.link):
                 return False
             raise
         self.desk = desk
@@ -132,8 +134,8 @@ class App(QObject):
         self._changed(self.desk.snapshot)
         self.ready.emit()
         hidden = self._options.hidden or self.snapshot.settings.get("app.start_minimised") is True
-        if not hidden or new or not QSystemTrayIcon.isSystemTrayAvailable():
-            self.open()
+        if not hidden or new or self._options.link or not QSystemTrayIcon.isSystemTrayAvailable():
+            self.look_at(self._options.link)
         if new:
             self.first_run()
         elif active := str(self._memory.value("active", "")):
@@ -241,6 +243,14 @@ class App(QObject):
 
             self.window = make_window(self)
         self.window.raise_up()
+
+    def look_at(self, link: str = "") -> None:
+        """Open the window; with a link, on what its project would use. Joining stays a click of the person's."""
+        self.open()
+        if link and self.window is not None:
+            self.window.go_to(self.window.projects)
+            self.window.projects.setCurrentWidget(self.window.projects.list)
+            self.projects.add(link)
 
     def window_opened(self) -> None:
         QTimer.singleShot(0, self, self._fill)

@@ -23,8 +23,8 @@ class Bridge(QObject):
     """A contribution was confirmed or lost, or became pending: the ledger has news."""
     notified = Signal(object)
     """A Problem to tell once."""
-    raised = Signal()
-    """Somebody started skep a second time."""
+    raised = Signal(str)
+    """Somebody started skep a second time, with a link or with ""."""
     _woken = Signal()
     _told = Signal(object)
 
@@ -51,8 +51,8 @@ class Bridge(QObject):
     def notify(self, problem: Problem) -> None:
         self._told.emit(problem)
 
-    def show(self) -> None:
-        self.raised.emit()
+    def show(self, link: str) -> None:
+        self.raised.emit(link)
 
     def _deliver(self) -> None:
         with self._lock:

@@ -56,7 +56,7 @@ class Desk:
     def folder(self) -> Path:
         return self._home.root
 
-    def open(self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[], None]) -> None:
+    def open(self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[str], None]) -> None:
         """Hold the home and start the engine. Raises AlreadyRunning, and whatever keeps an engine from starting."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(bootstrap.hold(self._home))
@@ -66,10 +66,10 @@ class Desk:
             self._engine = parts.engine
             self._stack = stack.pop_all()
 
-    def raise_other(self) -> bool:
-        """Ask the skep that runs already to show its window. False where it has none."""
+    def raise_other(self, link: str = "") -> bool:
+        """Ask the skep that runs already to show its window, on a link where there is one. False where it has none."""
         try:
-            bootstrap.ask(self._home, {"verb": "show"})
+            bootstrap.ask(self._home, {"verb": "show", "link": link})
         except SkepError:
             return False
         return True

@@ -16,12 +16,19 @@ from skep_gui.present.pauses import Pauses
 from skep_gui.tray import Tray
 
 
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="skep-gui", description="skep in the tray and a window.")
+    made.add_argument("--home", metavar="DIR", help="skep's folder (SKEP_HOME, or the system's place for data)")
+    made.add_argument("--hidden", action="store_true", help="stay in the tray, without opening the window")
+    made.add_argument(
+        "link", metavar="LINK", nargs="?", default="", help="a skep:// link, a .skep file or a manifest to look at"
+    )
+    return made
+
+
 def run() -> int:
     """Run the app of this process; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="skep-gui", description="skep in the tray and a window.")
-    parser.add_argument("--home", metavar="DIR", help="skep's folder (SKEP_HOME, or the system's place for data)")
-    parser.add_argument("--hidden", action="store_true", help="stay in the tray, without opening the window")
-    chosen = parser.parse_args()
+    chosen = parser().parse_args()
     keep_singletons()
     qt = QApplication(sys.argv[:1])
     tray = Tray(Now(QCoreApplication.translate), Pauses(QCoreApplication.translate), theme.chosen("system").panel)
@@ -29,7 +36,7 @@ def run() -> int:
     qt.processEvents()
     from skep_gui.app import App, Options  # noqa: PLC0415 - the tray need not wait for it
 
-    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden), tray)
+    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray)
     # Python sees a signal only when it runs; the app's beat lets it
     signal.signal(signal.SIGINT, lambda *_: app.quit())
     signal.signal(signal.SIGTERM, lambda *_: app.quit())

@@ -71,3 +71,11 @@ def test_an_evaluation_that_is_no_number_is_left_out() -> None:
     course = Course(Ending(), 0.0)
     course.see({"event": "evaluation", "loss": None}, 1.0)
     assert course.losses == ()
+
+
+def test_it_can_end_with_so_many_confirmed_epochs_however_many_were_lost() -> None:
+    course = Course(Ending(confirmed=1), 0.0)
+    finished(course, "a", "lost")
+    assert not course.over(3.0)
+    finished(course, "b")
+    assert course.over(3.0)

@@ -87,3 +87,9 @@ def test_each_refusal_is_one_sentence(text, phrase):
 
 def test_the_example_in_the_hint_is_a_link():
     assert parse(links.EXAMPLE)
+
+
+def test_what_another_skep_asks_to_be_shown_is_a_short_text_or_nothing() -> None:
+    assert links.shown("skep://join?x") == "skep://join?x"
+    for asked in (None, 7, ["skep:"], "s" * (links.LENGTH_LIMIT + 1)):
+        assert not links.shown(asked)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from skep.adapters import signing
+from skep.adapters import link_file, signing
 from skep.adapters.atomic import atomic_write
 from skep.adapters.manifest_fetch import Fetch, Verified, fetch_over_web, verified
 from skep.core import links
@@ -63,12 +63,13 @@ class FileCatalogue:
         self._folder, self._fetch, self._now = folder, fetch, now
 
     def add(self, source: str, *, consent: bool = False) -> Project:
-        """Verify the manifest at a path, a web address or a join link, and keep it.
+        """Verify the manifest at a path, a web address or a join link, or that of a file with a link, and keep it.
 
         A link names its publisher, and nothing signed by anybody else is looked at any further.
         A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
         with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
         """
+        source = link_file.resolved(source)
         link = links.parse(source) if links.is_link(source) else None
         source = link.manifest if link else source
         new = verified(source, self._fetch)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-COMMAND: Final = (sys.executable, "-m", "skep.worker.main")
+from skep.adapters.programs import module_command
+
+COMMAND: Final = module_command("skep.worker.main")
 
 _PASSED_ON: Final = (
     "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ",

@@ -26,6 +26,7 @@ from skep.cli import (
     projects,
     reasons,
     remote,
+    self_test,
     sensors,
     settings,
     stats,
@@ -50,6 +51,7 @@ _GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
     practice.add,
     host.add,
     demo.add,
+    self_test.add,
 )
 
 

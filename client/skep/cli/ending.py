@@ -24,12 +24,13 @@ class Ending:
     """Any one of these ends the run; None never does.
 
     `seconds` count from joining; `epochs` are contributions of this run that became confirmed or lost; a `goal` is
-    reached by what was learned; `total_seconds` count from the start, joined or not.
+    reached by what was learned; `confirmed` are those of this run's epochs; `total_seconds` count from the start, joined or not.
     """
 
     seconds: float | None = None
     epochs: int | None = None
     goal: Goal | None = None
+    confirmed: int | None = None
     total_seconds: float | None = None
 
 
@@ -76,6 +77,7 @@ class Course:
         return (
             (ending.epochs is not None and self.ended >= ending.epochs)
             or (ending.goal is not None and self.reached(ending.goal))
+            or (ending.confirmed is not None and self.confirmed >= ending.confirmed)
             or (ending.total_seconds is not None and now - self.started >= ending.total_seconds)
             or (ending.seconds is not None and self._time_is_up(ending.seconds, now))
         )

@@ -47,6 +47,11 @@ def is_link(text: str) -> bool:
     return text[: len(SCHEME) + 1].lower() == f"{SCHEME}:"
 
 
+def shown(asked: object) -> str:
+    """What another skep asks to be looked at, a link or a path; "" for anything that is neither."""
+    return asked if isinstance(asked, str) and len(asked) <= LENGTH_LIMIT else ""
+
+
 def link_to(manifest: str, key: bytes) -> str:
     """The link to the manifest at a web address, signed by `key` (32 raw bytes)."""
     return f"{SCHEME}://{ACTION}?manifest={quote(manifest, safe=':/')}&publisher={_digits(key)}"

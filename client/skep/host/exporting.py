@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Final
 
+from skep.adapters.programs import module_command
 from skep.core.errors import BadInput, SkepError
 from skep.core.manifest import Manifest
 from skep.host.host_folder import HostFolder
@@ -42,7 +42,7 @@ def export(checkpoint: Path, folder: Path, files: Path | None = None) -> dict[st
         raise BadInput(f"{folder} is there already and not empty.", "Choose a new folder.")
     needed = ["--files", str(files)] if files else []
     done = subprocess.run(
-        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(folder), *needed],
+        [*module_command("skep.host.export"), str(checkpoint), str(folder), *needed],
         capture_output=True,
         timeout=SECONDS,
         check=False,

@@ -9,13 +9,13 @@ import json
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from skep.adapters.paths import make_run_folder
+from skep.adapters.programs import module_command
 from skep.core.errors import BadInput, SwarmError
 
 START_SECONDS: Final = 60.0
@@ -40,7 +40,7 @@ class PeerProcess:
     """`module` run as a process in a session of its own, its stderr appended to `log`."""
 
     def __init__(self, module: str, arguments: Sequence[str], log: Path) -> None:
-        self._command = [sys.executable, "-m", module, *arguments]
+        self._command = [*module_command(module), *arguments]
         self._log = log
         self._run_folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None

@@ -8,7 +8,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Final
 
 import psutil
 
+from skep.adapters.programs import module_command
 from skep.core.errors import SwarmError
 
 START: Final = 120.0
@@ -35,7 +35,7 @@ class PracticeProcess:
         self._folder.mkdir(mode=0o700)
         # what the swarm leaves in temporary folders, even when killed, goes with the demo's own folder
         places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR"), str(self._folder))
-        command = [sys.executable, "-m", "skep.cli.main", "--home", str(self._home), "--json"]
+        command = [*module_command("skep.cli.main"), "--home", str(self._home), "--json"]
         with (self._folder / "practice.log").open("wb") as log:
             self._child = subprocess.Popen(
                 [*command, "practice", "--peers", "1", "--until-eof"],

@@ -1,0 +1,125 @@
+"""Entry of the process that looks at the training stack, `python -m skep.host.inspection`, for `skep self-test`.
+
+Every module of the worker is imported, and every kind of model makes one tiny step, so that whatever a build left out
+is missed here and not in a swarm. Prints one JSON line. It reaches no network and joins nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import os
+import pkgutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+LIBRARIES: Final = ("torch", "hivemind", "transformers", "peft", "tokenizers", "safetensors", "numpy")
+_LAYERS, _HEADS, _WIDTH, _LENGTH = 1, 2, 16, 8
+
+
+def main() -> None:
+    multiprocessing.set_start_method("fork", force=True)  # as in the worker
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    try:
+        said = look()
+    except Exception as error:  # noqa: BLE001 - whatever a build lacks is what is looked for
+        traceback.print_exc()
+        said = {"missing": f"{type(error).__name__}: {error}"}
+    print(json.dumps(said), flush=True)  # noqa: T201 - the protocol
+    sys.exit("missing" in said)
+
+
+def look() -> dict[str, Any]:
+    """Versions by library, modules imported, models that made a step, devices. Raises whatever importing raises."""
+    modules = [importlib.import_module(name) for name in _worker_modules()]
+    return {
+        "versions": {name: version(name) for name in LIBRARIES},
+        "modules": len(modules),
+        "models": [_one_step(recipe) for recipe in _recipes()],
+        "adapters": _adapters(),
+        "devices": _devices(),
+        "p2pd": _p2pd(),
+    }
+
+
+def _worker_modules() -> Iterator[str]:
+    import skep.worker  # noqa: PLC0415 - in the child's own time
+
+    yield from (each.name for each in pkgutil.walk_packages(skep.worker.__path__, "skep.worker."))
+
+
+def _recipes() -> Iterator[Any]:
+    from skep.core.recipe_types import (  # noqa: PLC0415 - beside the rest
+        BYTE_VOCABULARY,
+        BYTES,
+        AlbertShape,
+        CausalRecipe,
+        ImageRecipe,
+        MaskedRecipe,
+        ModelShape,
+        VisionShape,
+    )
+
+    size = (_LAYERS, _HEADS, _WIDTH)
+    for kind in ("gpt2", "llama"):
+        yield CausalRecipe("causal-lm", ModelShape(kind, *size, BYTE_VOCABULARY), _LENGTH, BYTES, 0)
+    # bytes and the sign that hides one
+    vocabulary = BYTE_VOCABULARY + 1
+    yield MaskedRecipe("masked-lm", ModelShape("bert", *size, vocabulary), _LENGTH, BYTES, 0)
+    yield MaskedRecipe("masked-lm", AlbertShape("albert", *size, vocabulary, _WIDTH // 2), _LENGTH, BYTES, 0)
+    yield ImageRecipe("image-classifier", VisionShape("vit", *size, 16, 8, 1, 3), 0)
+
+
+def _one_step(recipe: Any) -> str:
+    """Build, compute, step and write the model; which it was."""
+    import torch  # noqa: PLC0415 - as above
+
+    from skep.worker.recipes import open_recipe  # noqa: PLC0415 - as above
+
+    opened = open_recipe(recipe)
+    model = opened.build()
+    optimizer = torch.optim.AdamW(model.parameters())
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = opened.loss(model, opened.example(2))
+    loss.backward()
+    optimizer.step()
+    with tempfile.TemporaryDirectory() as folder:
+        model.save_pretrained(Path(folder))  # type: ignore[operator]
+    return str(recipe.model.type)
+
+
+def _adapters() -> int:
+    """How many numbers low-rank adapters of a tiny model train."""
+    from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415 - as above
+
+    from skep.worker.recipes import open_recipe  # noqa: PLC0415 - as above
+
+    model = open_recipe(next(_recipes())).build()
+    made = inject_adapter_in_model(LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True), model)
+    return sum(parameter.numel() for parameter in made.parameters() if parameter.requires_grad)
+
+
+def _devices() -> list[str]:
+    import torch  # noqa: PLC0415 - as above
+
+    return ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+
+
+def _p2pd() -> str:
+    """Where hivemind's network program lies. Raises PermissionError when it has lost its run bit."""
+    import hivemind  # noqa: PLC0415 - as above
+
+    path = Path(hivemind.__file__).parent / "hivemind_cli" / "p2pd"
+    if not os.access(path, os.X_OK):
+        raise PermissionError(f"{path} cannot be run")
+    return str(path)
+
+
+if __name__ == "__main__":
+    main()

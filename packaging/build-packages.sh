@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# What building and checking packages needs of the system. As root on Debian or Ubuntu it is installed, elsewhere the line
+# to run is printed. Argument: the Python that is frozen, which needs its shared library.
+set -eu
+
+PACKAGES=(
+  binutils           # objdump, by which PyInstaller finds the libraries that others need
+  dpkg               # dpkg-deb
+  zstd               # the archive's compression
+  lintian            # checks a .deb,
+  desktop-file-utils # a menu entry,
+  appstream          # and what a software centre is told
+  debootstrap        # a bare Debian to install into
+)
+python=${1:-python3}
+"$python" - <<'CHECK' || PACKAGES+=("lib$("$python" -c 'import sys; print("python%d.%d" % sys.version_info[:2])')")
+import ctypes, sys, sysconfig, os
+name = sysconfig.get_config_var("INSTSONAME") or ""
+paths = [os.path.join(sysconfig.get_config_var("LIBDIR") or "", name), name]
+def loads(path):
+    try:
+        return bool(ctypes.CDLL(path))
+    except OSError:
+        return False
+sys.exit(".so" in name and not any(map(loads, paths)))
+CHECK
+
+missing=()
+for package in "${PACKAGES[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+test ${#missing[@]} -gt 0 || exit 0
+
+if test "$(id -u)" -eq 0 && command -v apt-get >/dev/null; then
+  export DEBIAN_FRONTEND=noninteractive
+  if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; then exit 0; fi
+fi
+echo "Packages cannot be built or checked whole without more programs. On Debian or Ubuntu:"
+echo "  sudo apt-get install --no-install-recommends ${missing[*]}"

@@ -1,0 +1,148 @@
+"""Builds the frozen skep into dist/skep: the programs by PyInstaller, then the training stack, licences and a table of sizes.
+
+    python packaging/build.py
+
+It must not sign, package or install anything; deb.py and portable.py make of the folder what people install.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import platform
+import py_compile
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import inventory
+import licences
+import sizes
+import slim
+
+HERE: Final = Path(__file__).resolve().parent
+ROOT: Final = HERE.parent
+FOLDER: Final = ROOT / "dist" / "skep"
+WORK: Final = ROOT / "build" / "package"
+FACTS: Final = WORK / "skep-build.json"
+LIBRARIES: Final = ("torch", "hivemind", "transformers", "PySide6-Essentials", "pyinstaller")
+
+
+def main() -> None:
+    made = argparse.ArgumentParser(description=__doc__)
+    made.add_argument("--programs-only", action="store_true", help="freeze the programs, without the training stack")
+    arguments = made.parse_args()
+    freeze()
+    internal = FOLDER / "_internal"
+    if platform.system() == "Darwin":
+        internal = FOLDER.with_suffix(".app") / "Contents" / "Frameworks"
+    if not arguments.programs_only:
+        step("the training stack", lambda: lay_trees(internal))
+    step("the practice swarm's texts", lambda: lay_sources(internal))
+    if platform.system() == "Linux":
+        step("what nobody needs", lambda: slim.drop_unneeded(internal) and slim.strip(internal))
+    step("licences", lambda: licences.collect(FOLDER, WORK))
+    tidy_modes(FOLDER)
+    total = sizes.write(FOLDER, WORK / "sizes.md")
+    say(f"{FOLDER}: {total / 1e6:.0f} MB; what takes the room is in {WORK / 'sizes.md'}.")
+    if total > inventory.SIZE_LIMIT and not is_gpu_build():
+        sys.exit(f"That is more than the {inventory.SIZE_LIMIT / 1e6:.0f} MB that inventory.py allows.")
+
+
+def say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def step(name: str, work: Any) -> None:
+    began = time.monotonic()
+    work()
+    say(f"{name}: {time.monotonic() - began:.0f} s")
+
+
+def is_gpu_build() -> bool:
+    """Whether torch brings a GPU's libraries, which alone are larger than the limit."""
+    return "+cpu" not in version("torch") and platform.system() != "Darwin"
+
+
+def freeze() -> None:
+    """PyInstaller over skep.spec, in place of an earlier dist/skep."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    FACTS.write_text(json.dumps(facts(), indent=2) + "\n", encoding="utf-8")
+    options = ["--noconfirm", "--log-level", "WARN", "--distpath", str(FOLDER.parent), "--workpath", str(WORK)]
+    environ = {**os.environ, "SKEP_BUILD_FACTS": str(FACTS), "PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-m", "PyInstaller", *options, str(HERE / "skep.spec")]
+    step("the programs", lambda: subprocess.run(command, env=environ, check=True))
+
+
+def facts() -> dict[str, Any]:
+    """What the build is of, for `skep self-test` and error reports. SOURCE_DATE_EPOCH sets its time."""
+    now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
+    return {
+        "version": version(inventory.NAME),
+        "commit": _git("rev-parse", "--short=12", "HEAD") + ("-changed" if _git("status", "--porcelain") else ""),
+        "built": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "libraries": {name: version(name) for name in LIBRARIES},
+    }
+
+
+def _git(*arguments: str) -> str:
+    """What git says, "unknown" outside of a checkout."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+
+def lay_trees(internal: Path) -> None:
+    """The training stack's files, and their compiled form: where skep is installed nobody may write it later."""
+    for tree in inventory.trees().values():
+        for place, source in inventory.files(tree):
+            target = internal / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    for name in {place.parts[0] for tree in inventory.trees().values() for place, _ in inventory.files(tree)}:
+        compileall.compile_dir(
+            internal / name,
+            quiet=2,
+            stripdir=str(internal),
+            workers=2,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    for single in internal.glob("*.py"):
+        py_compile.compile(
+            str(single), dfile=single.name, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+        )
+
+
+def lay_sources(internal: Path) -> None:
+    """The standard library's texts, which `skep practice` learns from; programs do not run them."""
+    root = Path(sysconfig.get_path("stdlib"))
+    target = internal / sys.platlibdir / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for source in root.rglob("*.py"):
+        place = source.relative_to(root)
+        if not inventory.SOURCES_UNUSED & set(place.parts) and not place.parts[0].startswith("config-"):
+            (target / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target / place)
+
+
+def tidy_modes(folder: Path) -> None:
+    """Files readable by everyone; those that run, also by everyone. Nothing writable by others, whatever the umask."""
+    for path in (folder, *folder.rglob("*")):
+        if path.is_symlink():
+            continue
+        runs = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if runs else 0o644)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Makes the .deb of dist/skep: dist/skep_VERSION_ARCH.deb, compressed with zstd.
+
+It has no maintainer scripts: menus, icons and types are looked after by the triggers of the packages that own them, so
+removing, and purging, touches nothing but what was installed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from build import ROOT, WORK, say
+from stage import HOMEPAGE, LINUX, VERSION, lay_out, moment, write
+
+ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
+MAINTAINER: Final = os.environ.get("SKEP_MAINTAINER", "The skep authors <skep@example.org>")
+LIMIT: Final = 350_000_000
+"""Bytes, with the processor's build of torch."""
+LIBRARIES: Final = {
+    "ld-linux-x86-64.so.2": "libc6 (>= 2.36)",
+    "ld-linux-aarch64.so.1": "libc6 (>= 2.36)",
+    **dict.fromkeys(
+        ("libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1"), "libc6 (>= 2.36)"
+    ),
+    "libcrypt.so.1": "libcrypt1",
+    "libgcc_s.so.1": "libgcc-s1",
+    "libstdc++.so.6": "libstdc++6",
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libwayland-egl.so.1": "libwayland-egl1",
+    "libxcb.so.1": "libxcb1",
+}
+"""The libraries that the frozen skep takes from the system, and the packages that bring them."""
+DEPENDS: Final = (
+    *dict.fromkeys(LIBRARIES.values()),
+    "fontconfig-config", "shared-mime-info", "desktop-file-utils", "hicolor-icon-theme",
+)  # fmt: skip
+RECOMMENDS: Final = ("gnome-keyring | kwalletmanager", "xdg-utils", "fonts-dejavu-core | fonts-noto-core")
+SUGGESTS: Final = ("swayidle",)
+
+CONTROL: Final = """Package: skep
+Version: {version}
+Architecture: {architecture}
+Maintainer: {maintainer}
+Installed-Size: {kilobytes}
+Depends: {depends}
+Recommends: {recommends}
+Suggests: {suggests}
+Section: science
+Priority: optional
+Homepage: {homepage}
+Description: lend this computer's idle GPU to open training projects
+ People all over the world train one model together, each with the computer
+ they have. skep is the part that runs on yours: it joins a named training
+ project, computes in the gaps, gives the GPU back when you want it, and keeps
+ an honest record of what your computer contributed.
+ .
+ The package brings its own Python, Qt and PyTorch.
+"""
+COPYRIGHT: Final = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: skep
+Source: {homepage}
+Comment: What is bundled, and under which licence, is listed in
+ /usr/lib/skep/licenses/INDEX.txt, beside the texts themselves.
+
+Files: *
+Copyright: The skep authors
+License: Apache-2.0
+ On Debian systems the full text of the Apache License, version 2.0, is in
+ /usr/share/common-licenses/Apache-2.0.
+"""
+CHANGELOG: Final = """skep ({version}) unstable; urgency=medium
+
+  * Built from its own sources; what is new stands in its CHANGELOG.md.
+
+ -- {maintainer}  {date:%a, %d %b %Y %H:%M:%S} +0000
+"""
+
+
+def main() -> None:
+    architecture = ARCHITECTURES.get(platform.machine())
+    if architecture is None:
+        sys.exit(f"There is no .deb for {platform.machine()}.")
+    made = ROOT / "dist" / f"skep_{VERSION}_{architecture}.deb"
+    # beside dist/skep, so that its files can be linked
+    with tempfile.TemporaryDirectory(dir=WORK, prefix="deb-") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        lay_out(root)
+        _documents(root / "usr" / "share")
+        _control(root, architecture)
+        subprocess.run(
+            ["dpkg-deb", "-Zzstd", "-z9", "--root-owner-group", "--build", str(root), str(made)],
+            check=True,
+            env={**os.environ, "SOURCE_DATE_EPOCH": f"{moment().timestamp():.0f}"},
+            stdout=subprocess.DEVNULL,
+        )
+    size = made.stat().st_size
+    say(f"{made}: {size / 1e6:.0f} MB")
+    if size > LIMIT:
+        say(f"That is more than {LIMIT / 1e6:.0f} MB, which only a build for a GPU should be.")
+
+
+def _documents(share: Path) -> None:
+    folder = share / "doc" / "skep"
+    write(folder / "copyright", COPYRIGHT.format(homepage=HOMEPAGE))
+    changes = CHANGELOG.format(version=VERSION, maintainer=MAINTAINER, date=moment())
+    (folder / "changelog.gz").write_bytes(gzip.compress(changes.encode(), 9, mtime=0))
+    write(share / "lintian" / "overrides" / "skep", (LINUX / "lintian-overrides").read_text(encoding="utf-8"))
+
+
+def _control(root: Path, architecture: str) -> None:
+    bytes_ = sum(each.lstat().st_size for each in root.rglob("*") if each.is_file() and not each.is_symlink())
+    write(
+        root / "DEBIAN" / "control",
+        CONTROL.format(
+            version=VERSION,
+            architecture=architecture,
+            maintainer=MAINTAINER,
+            kilobytes=bytes_ // 1024,
+            depends=", ".join(DEPENDS),
+            recommends=", ".join(RECOMMENDS),
+            suggests=", ".join(SUGGESTS),
+            homepage=HOMEPAGE,
+        ),
+    )
+    sums = subprocess.run(
+        "find usr -type f -print0 | sort -z | xargs -0 md5sum",
+        shell=True, cwd=root, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    write(root / "DEBIAN" / "md5sums", sums)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""The frozen app. multiprocessing's helpers come this way too, so it must be asked first."""
+
+import multiprocessing
+import sys
+
+multiprocessing.freeze_support()
+
+from skep_gui.main import run  # noqa: E402 - see above
+
+sys.exit(run())

@@ -1,0 +1,165 @@
+"""Collects the licences of everything that a build holds into its folder `licenses`, with a list of what is whose.
+
+It stops the build where something bundled brings no licence and none is named for it here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.metadata import Distribution
+from pathlib import Path
+from typing import Final
+
+import inventory
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+TEXTS: Final = Path(__file__).resolve().parent / "licences"
+NAMES: Final = re.compile(r"(licen[cs]e|copying|notice|authors|copyright)", re.IGNORECASE)
+"""How the files begin that packages bring."""
+STAND_INS: Final = {
+    "morphys": ("MIT",),
+    "nvidia-ml-py": ("BSD-3-Clause",),
+    "prefetch-generator": ("Unlicense",),
+    "pyside6-essentials": ("LGPL-3.0", "GPL-3.0"),
+    "shiboken6": ("LGPL-3.0", "GPL-3.0"),
+    "tokenizers": ("Apache-2.0",),
+    "varint": ("MIT",),
+}
+"""Packages that name their licence and bring no text of it."""
+HEADING: Final = """What skep is built of: name, version, licence, home. The texts lie beside this file, in a folder for each.
+
+skep itself is under the Apache License 2.0 (skep.txt). Qt and PySide6 are used under the LGPL version 3: they are
+libraries of their own in _internal/PySide6, which you may replace by your own build of them.
+
+"""
+Row = tuple[str, ...]
+P2PD: Final = (
+    "p2pd (in hivemind)",
+    "go-libp2p-daemon",
+    "see its home",
+    "https://github.com/learning-at-home/go-libp2p-daemon",
+)
+"""hivemind brings this program as it was linked, without a list of what it holds."""
+
+
+def collect(folder: Path, work: Path) -> None:
+    """Write `folder`/licenses. `work` is where PyInstaller left its notes of what it took from the system."""
+    target = folder / "licenses"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    shutil.copyfile(ROOT / "LICENSE", target / "skep.txt")
+    bundled = sorted((inventory.light() | inventory.trees()).items())
+    lacking = [name for name, found in bundled if not _copy_texts(name, found, target / name)]
+    if lacking:
+        sys.exit(f"No licence comes with {', '.join(lacking)}: name one in STAND_INS of licences.py.")
+    rows = [
+        _python(target),
+        *((found.metadata["Name"], found.version, _kind(found), _home(found)) for _, found in bundled),
+        *_of_the_system(work, target),
+        P2PD,
+    ]
+    lines = [" · ".join(part for part in row if part) for row in rows]
+    (target / "INDEX.txt").write_text(HEADING + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _copy_texts(name: str, found: Distribution, folder: Path) -> bool:
+    """Whether there was a text, its own or one that stands in."""
+    for text in texts(found):
+        _copy(text, folder)
+    if not folder.exists():
+        for licence in STAND_INS.get(name, ()):
+            folder.mkdir(exist_ok=True)
+            (folder / f"{licence}.txt").write_text(_stand_in(licence, found), encoding="utf-8")
+    return folder.exists()
+
+
+def texts(found: Distribution) -> Iterator[Path]:
+    """The licence files that a package brings."""
+    for file in found.files or ():
+        if NAMES.match(file.name) and file.suffix not in {".py", ".pyc", ".pyi", ".so", ".h"}:
+            yield Path(str(found.locate_file(file)))
+
+
+def _copy(text: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    target, number = folder / text.name, 2
+    while target.exists() and target.read_bytes() != text.read_bytes():
+        target = folder / f"{text.stem}-{number}{text.suffix}"
+        number += 1
+    shutil.copyfile(text, target)
+
+
+def _stand_in(licence: str, found: Distribution) -> str:
+    source = ROOT / "LICENSE" if licence == "Apache-2.0" else TEXTS / f"{licence}.txt"
+    holder = found.metadata.get("Author") or found.metadata.get("Author-email") or f"the authors of {found.name}"
+    return source.read_text(encoding="utf-8").replace("@HOLDER@", holder)
+
+
+def _python(target: Path) -> Row:
+    number = sysconfig.get_python_version()
+    for place in (Path(sysconfig.get_path("stdlib")) / "LICENSE.txt", Path(f"/usr/share/doc/python{number}/copyright")):
+        if place.is_file():
+            _copy(place, target / "python")
+            return ("Python", sys.version.split()[0], "PSF-2.0", "https://www.python.org")
+    sys.exit("Python's own licence was not found beside it.")
+
+
+def _kind(found: Distribution) -> str:
+    if said := found.metadata.get("License-Expression"):
+        return str(said)
+    classifiers = [each for each in found.metadata.get_all("Classifier") or () if each.startswith("License")]
+    ends = ", ".join(each.rpartition("::")[2].strip() for each in classifiers)
+    return ends or str(found.metadata.get("License") or "see its text").partition("\n")[0]
+
+
+def _home(found: Distribution) -> str:
+    urls = [each.partition(", ")[2] for each in found.metadata.get_all("Project-URL") or ()]
+    return str(found.metadata.get("Home-page") or next(iter(urls), ""))
+
+
+def _of_the_system(work: Path, target: Path) -> list[Row]:
+    """The Debian packages whose libraries PyInstaller took, with their copyright files; none on other systems."""
+    if shutil.which("dpkg-query") is None:
+        return []
+    rows = []
+    for package in sorted(
+        {owner for library in _taken(work, target.parent / "_internal") if (owner := _owner(library))}
+    ):
+        text = Path("/usr/share/doc") / package / "copyright"
+        if text.is_file():
+            (target / "system").mkdir(exist_ok=True)
+            shutil.copyfile(text, target / "system" / f"{package}.txt")
+        rows.append((package, _dpkg("-W", "-f", "${Version}", package), f"see system/{package}.txt"))
+    return rows
+
+
+def _taken(work: Path, internal: Path) -> set[Path]:
+    """Libraries of the system in the build: PyInstaller notes for each file where it came from, also for what went again."""
+    notes = next(work.glob("**/COLLECT-00.toc"))
+    entries = ast.literal_eval(notes.read_text(encoding="utf-8"))[0]
+    return {
+        Path(source)
+        for place, source, *_ in entries
+        if str(source).startswith(("/usr/lib", "/lib")) and (internal / place).is_file()
+    }
+
+
+def _owner(library: Path) -> str:
+    """The package a library is of, "" for none. dpkg knows a file by the place it was unpacked to."""
+    real = library.resolve()
+    unmerged = Path(str(real).removeprefix("/usr"))
+    for path in (library, real, unmerged):
+        if said := _dpkg("-S", str(path)):
+            return said.partition(":")[0]
+    return ""
+
+
+def _dpkg(*asked: str) -> str:
+    done = subprocess.run(["dpkg-query", *asked], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""

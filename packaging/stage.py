@@ -1,0 +1,122 @@
+"""Lays the frozen skep out as Linux installs programs: below usr/, with menu entry, icons, man pages and completions.
+
+The .deb and the portable archive hold the same files. It must not build them, nor know what holds them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from build import FOLDER, HERE, ROOT, tidy_modes
+
+APP_ID: Final = "org.skep.skep"
+LINUX: Final = HERE / "linux"
+ICONS: Final = ROOT / "assets" / "icons"
+ICON_SIZES: Final = (16, 22, 24, 32, 48, 64, 128, 256, 512)
+HOMEPAGE: Final = os.environ.get("SKEP_HOMEPAGE", "https://skep.example.org")
+"""Where the project lives; whoever publishes a package sets it."""
+VERSION: Final = version("skep")
+SUMMARIES: Final = {
+    "skep": "lend this computer's idle GPU to open training projects",
+    "skep-gui": "skep in the tray and a window",
+}
+PROGRAMS: Final = tuple(SUMMARIES)
+
+
+def moment() -> datetime:
+    """When the build is said to be: SOURCE_DATE_EPOCH, or now."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return datetime.fromtimestamp(float(given), UTC) if given else datetime.now(UTC)
+
+
+def lay_out(root: Path) -> None:
+    """Fill `root`/usr. Needs dist/skep."""
+    if not FOLDER.is_dir():
+        sys.exit("There is no dist/skep yet: python packaging/build.py makes it.")
+    usr = root / "usr"
+    # links cost no room while packing, and nothing here is changed
+    shutil.copytree(FOLDER, usr / "lib" / "skep", copy_function=os.link, symlinks=True)
+    _programs(usr)
+    _menu(usr)
+    _icons(usr / "share" / "icons" / "hicolor")
+    _manuals(usr / "share" / "man" / "man1")
+    _completions(usr / "share")
+    tidy_modes(usr / "share")
+
+
+def _programs(usr: Path) -> None:
+    (usr / "bin").mkdir(parents=True)
+    for name in PROGRAMS:
+        (usr / "bin" / name).symlink_to(f"../lib/skep/{name}")
+
+
+def _menu(usr: Path) -> None:
+    for name, below in (
+        (f"{APP_ID}.desktop", "applications"),
+        (f"{APP_ID}.metainfo.xml", "metainfo"),
+        (f"{APP_ID}.xml", "mime/packages"),
+    ):
+        text = (LINUX / name).read_text(encoding="utf-8")
+        for mark, value in (("HOMEPAGE", HOMEPAGE), ("VERSION", VERSION), ("DATE", f"{moment():%Y-%m-%d}")):
+            text = text.replace(f"@{mark}@", value)
+        write(usr / "share" / below / name, text)
+
+
+def _icons(hicolor: Path) -> None:
+    for source, below in (("skep.svg", "scalable"), ("skep-idle-symbolic.svg", "symbolic")):
+        ending = "-symbolic.svg" if "symbolic" in source else ".svg"
+        write(hicolor / below / "apps" / f"{APP_ID}{ending}", (ICONS / source).read_text(encoding="utf-8"))
+    from skep_gui.icons import image  # noqa: PLC0415 - Qt, which nothing else here needs
+
+    drawing = (ICONS / "skep.svg").read_text(encoding="utf-8")
+    for size in ICON_SIZES:
+        target = hicolor / f"{size}x{size}" / "apps" / f"{APP_ID}.png"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        image(drawing, size).save(str(target))
+
+
+def _manuals(folder: Path) -> None:
+    for program, module, function in (
+        ("skep", "skep.cli.application", "parser"),
+        ("skep-gui", "skep_gui.main", "parser"),
+    ):
+        with tempfile.NamedTemporaryFile(suffix=".1") as page:
+            run([
+                "argparse-manpage", "--module", module, "--function", function, "--prog", program,
+                "--description", SUMMARIES[program], "--project-name", "skep", "--version", VERSION, "--url", HOMEPAGE, "--manual-title", "skep",
+                "--author", "The skep authors", "--output", page.name,
+            ])  # fmt: skip
+            target = folder / f"{program}.1.gz"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(gzip.compress(Path(page.name).read_bytes(), 9, mtime=0))
+
+
+def _completions(share: Path) -> None:
+    for shell, place in (("bash", "bash-completion/completions/skep"), ("zsh", "zsh/vendor-completions/_skep")):
+        done = run(["shtab", f"--shell={shell}", "--prog=skep", "skep.cli.application.parser"])
+        write(share / place, done)
+
+
+def run(command: Iterable[str]) -> str:
+    """What a tool of this virtual environment prints. Ends the build when it fails."""
+    name, *arguments = command
+    tool = Path(sys.executable).with_name(name)
+    done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{name} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
