@@ -30,6 +30,11 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("skep")
         self.resize(*SIZE)
         self.setMinimumSize(*LEAST)
+        self.fill(now, projects, stats, settings)
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
+
+    def fill(self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage) -> None:
+        """The pages, also anew in another language; those before are let go of."""
         self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
         self.rail = QListWidget()
         self.rail.setObjectName("rail")
@@ -47,7 +52,6 @@ class MainWindow(QMainWindow):
         self.said.setContentsMargins(24, 8, 24, 8)
         self.said.hide()
         self._lay_out()
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
 
     def _lay_out(self) -> None:
         whole = QWidget()
@@ -74,6 +78,7 @@ class MainWindow(QMainWindow):
         self.now.show_snapshot(snapshot, history, now)
         self.projects.show_snapshot(snapshot)
         self.settings.show_settings(snapshot.settings)
+        self.settings.tester.show_snapshot(snapshot, now)
         self.strip.show_problem(snapshot.problem)
 
     def go_to(self, page: QWidget) -> None:

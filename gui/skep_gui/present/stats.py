@@ -80,7 +80,7 @@ class Stats(Speaker):
                     counts[each.reason] += 1
                     samples[each.reason] += each.samples
         return [
-            Reason(reason or self.tr("no reason recorded"), count, samples[reason])
+            Reason(self.said(reason) or self.tr("no reason recorded"), count, samples[reason])
             for reason, count in counts.most_common()
         ]
 

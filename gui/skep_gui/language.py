@@ -1,0 +1,94 @@
+"""The language of the app: what is installed in Qt for it, and the tongue that the pages' words speak.
+
+English is what stands in the source; every other language is a .qm file beside it. It must not know a page: who shows
+words asks for a tongue, and asks again when the language changes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, QDate, QLibraryInfo, QLocale, QTime, QTranslator
+
+from skep_gui.present.numbers import Numbers
+from skep_gui.present.settings_form import LANGUAGES
+from skep_gui.present.speaker import Tongue, english
+
+FOLDER: Final = Path(__file__).parent / "translations"
+GERMAN: Final = "de"
+ENGLISH: Final = "en"
+
+
+class Language:
+    """Give it what the setting app.language says. The translators are its own, so it must be kept."""
+
+    def __init__(self, app: QCoreApplication, system: QLocale | None = None) -> None:
+        self._app = app
+        self._system = system or QLocale.system()
+        self._installed: list[QTranslator] = []
+        self.code = ""
+
+    def speak(self, wanted: str) -> Tongue:
+        """Switch to a language, "system" for that of the desktop; the tongue that speaks it."""
+        self.code = self._code(wanted)
+        self._clear()
+        locale = self._locale(self.code)
+        QLocale.setDefault(locale)
+        numbers = _numbers(locale)
+        if self.code == ENGLISH:
+            return Tongue(numbers=numbers)
+        self._install(str(FOLDER), f"skep_{self.code}")
+        # the words of Qt's own dialogs and menus
+        self._install(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath), f"qtbase_{self.code}")
+        return _tongue(numbers)
+
+    def _code(self, wanted: str) -> str:
+        if wanted in LANGUAGES:
+            return wanted
+        return GERMAN if self._system.language() is QLocale.Language.German else ENGLISH
+
+    def _clear(self) -> None:
+        for each in self._installed:
+            self._app.removeTranslator(each)
+        self._installed = []
+
+    def _install(self, folder: str, name: str) -> None:
+        translator = QTranslator()
+        if translator.load(name, folder):
+            self._app.installTranslator(translator)
+            self._installed.append(translator)
+
+    def _locale(self, code: str) -> QLocale:
+        """The system's, where it has this language or none; else the language as it is written in this country."""
+        wanted = QLocale(code).language()
+        if self._system.language() == wanted:
+            return self._system
+        if code == ENGLISH and self._system.language() is QLocale.Language.C:
+            return QLocale.c()
+        return QLocale(wanted, self._system.territory())
+
+
+def _tongue(numbers: Numbers) -> Tongue:
+    # English needs none of it, so it is loaded late
+    from skep_gui.present.core_sentences import SENTENCES  # noqa: PLC0415
+    from skep_gui.present.hearing import CORE, Hearing  # noqa: PLC0415
+
+    def translate(context: str, text: str) -> str:
+        return QCoreApplication.translate(context, text)
+
+    return Tongue(translate, Hearing(SENTENCES, lambda text: translate(CORE, text), numbers), numbers)
+
+
+def _numbers(locale: QLocale) -> Numbers:
+    if locale.language() is QLocale.Language.C:
+        return english.numbers
+
+    def time(moment: datetime) -> str:
+        return locale.toString(QTime(moment.hour, moment.minute), QLocale.FormatType.ShortFormat)
+
+    def date(moment: datetime) -> str:
+        return locale.toString(QDate(moment.year, moment.month, moment.day), QLocale.FormatType.ShortFormat)
+
+    return Numbers(locale.decimalPoint(), time, date)
