@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPushButton, QVBoxLayout
 
 from skep.core.snapshot import Snapshot
 from skep_gui.parts import Card, button, emptied, label, row
@@ -93,13 +93,18 @@ class RuleTester(Card):
         for place, each in enumerate(answer.consequences):
             share = label(each.share, wrap=False)
             share.setFixedWidth(56)
-            line = row(share, label(f"{each.name}: {each.sentence}", "" if place == 0 else "soft"))
+            line = row(share, self._sentence(each, first=place == 0))
             line.setStretch(1, 1)
             if each.key:
                 line.addWidget(self._link(each))
             self._consequences.addLayout(line)
         for remark in answer.remarks:
             self._consequences.addWidget(label(remark, "soft"))
+
+    def _sentence(self, each: Consequence, *, first: bool) -> QLabel:
+        made = label(each.sentence, "" if first else "soft")
+        made.setToolTip(each.name)
+        return made
 
     def _link(self, each: Consequence) -> QPushButton:
         link = button(self.tr("Setting"), "flat")

@@ -55,7 +55,7 @@ class Devices(Speaker):
         return [
             self._preset(self.tr("Gentle"), self.tr("Quiet and cool, and never in your way."), 0.0, 0.5),
             self._preset(self.tr("Balanced"), self.tr("A little while you work, most of the time else."), 0.2, 0.75),
-            self._preset(self.tr("Generous"), self.tr("All that this computer can give."), 0.4, 1.0),
+            self._preset(self.tr("Generous"), self.tr("A good part while you work, all of the time else."), 0.4, 1.0),
         ]
 
     def _preset(self, name: str, meaning: str, using: float, away: float) -> Preset:

@@ -107,13 +107,13 @@ class Hearing:
     def _as_several(self, parts: Sequence[str], depth: int) -> str | None:
         """Sentences one after the other, as many at a time as are one of ours; None where none is."""
         for count in range(len(parts) - 1, 0, -1):
-            begin, rest = self._as_one(" ".join(parts[:count]), depth), " ".join(parts[count:])
+            begin = self._as_one(" ".join(parts[:count]), depth)
             if begin is not None:
-                return f"{begin} {self._hear(rest, depth)}"
+                return f"{begin} {self._hear(' '.join(parts[count:]), depth)}"
         if len(parts) == 1:
             return None
-        rest = self._as_several(parts[1:], depth) or self._as_one(" ".join(parts[1:]), depth)
-        return None if rest is None else f"{parts[0]} {rest}"
+        end = self._as_several(parts[1:], depth) or self._as_one(" ".join(parts[1:]), depth)
+        return None if end is None else f"{parts[0]} {end}"
 
     def _filled(self, text: str, values: Sequence[str], depth: int) -> str:
         said = [self._value(value, depth - 1) for value in values]

@@ -75,8 +75,8 @@
         <translation>Großzügig</translation>
     </message>
     <message>
-        <source>All that this computer can give.</source>
-        <translation>Alles, was dieser Computer geben kann.</translation>
+        <source>A good part while you work, all of the time else.</source>
+        <translation>Ein guter Teil, während du arbeitest, sonst die ganze Zeit.</translation>
     </message>
     <message>
         <source>pauses</source>
@@ -896,7 +896,7 @@
     </message>
     <message>
         <source>Search settings</source>
-        <translation>Einstellungen durchsuchen</translation>
+        <translation>Suchen</translation>
     </message>
     <message>
         <source>What if …</source>
