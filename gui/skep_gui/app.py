@@ -32,6 +32,7 @@ from skep_gui.voice import Voice
 
 if TYPE_CHECKING:
     from skep_gui.desk import Desk
+    from skep_gui.first_run import FirstRun
     from skep_gui.main_window import MainWindow
 
 BEAT: Final = 1000
@@ -208,6 +209,10 @@ class App(QObject):
             speak_anew(self, self.window)
             if self.window.isVisible():
                 self._fill()
+        steps: FirstRun | None = getattr(self, "first_steps", None)
+        if steps is not None and steps.isVisible():
+            steps.close()
+            self.first_run()
 
     def _show(self) -> None:
         now = time.time()

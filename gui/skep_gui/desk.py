@@ -128,6 +128,12 @@ class Desk:
                 error.title,
                 "Copy this computer's identity below and send it to the publisher; accept the invitation that comes back.",
             ) from None
+        except SecretsError as error:
+            raise SecretsError(
+                error.title,
+                "The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation "
+                "again and keep it in a file.",
+            ) from None
         return project
 
     def _found(self, project_id: str) -> Project:

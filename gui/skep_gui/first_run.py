@@ -77,7 +77,9 @@ class FirstRun(QDialog):
             self.presets.addButton(choice, place)
             card.body.addWidget(choice)
             card.body.addWidget(label(preset.meaning, "soft"))
-            limits = row(label(preset.using), label(preset.away), spacing=24)
+            limits = row(label(preset.using, wrap=False), label(preset.away, wrap=False), spacing=24)
+            for column in range(limits.count()):
+                limits.setStretch(column, 1)
             card.body.addLayout(limits)
             body.addWidget(card)
         body.addStretch(1)

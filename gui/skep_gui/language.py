@@ -17,7 +17,6 @@ from skep_gui.present.settings_form import LANGUAGES
 from skep_gui.present.speaker import Tongue, english
 
 FOLDER: Final = Path(__file__).parent / "translations"
-GERMAN: Final = "de"
 ENGLISH: Final = "en"
 
 
@@ -34,7 +33,7 @@ class Language:
         """Switch to a language, "system" for that of the desktop; the tongue that speaks it."""
         self.code = self._code(wanted)
         self._clear()
-        locale = self._locale(self.code)
+        locale = self._system if wanted == "system" else self._locale(self.code)
         QLocale.setDefault(locale)
         numbers = _numbers(locale)
         if self.code == ENGLISH:
@@ -45,9 +44,9 @@ class Language:
         return _tongue(numbers)
 
     def _code(self, wanted: str) -> str:
-        if wanted in LANGUAGES:
-            return wanted
-        return GERMAN if self._system.language() is QLocale.Language.German else ENGLISH
+        """The first language that the person prefers and there are words for; that of the formats may be another."""
+        preferred = [wanted, *(each.partition("-")[0] for each in self._system.uiLanguages())]
+        return next((each for each in preferred if each in LANGUAGES), ENGLISH)
 
     def _clear(self) -> None:
         for each in self._installed:
@@ -61,7 +60,7 @@ class Language:
             self._installed.append(translator)
 
     def _locale(self, code: str) -> QLocale:
-        """The system's, where it has this language or none; else the language as it is written in this country."""
+        """The system's, where it is this language's; else as the language is written in this country."""
         wanted = QLocale(code).language()
         if self._system.language() == wanted:
             return self._system

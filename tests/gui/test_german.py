@@ -279,6 +279,13 @@ def test_the_language_of_numbers_and_times(german):
     )
 
 
+def test_the_practice_swarm_has_a_german_name_and_other_projects_keep_theirs(german):
+    practice = replace(shots.TRAINING, project=replace(shots.PROJECT, id="practice", title="Practice swarm"))
+    assert heard(practice, german).project.title == "Übungsschwarm"
+    named_so = replace(shots.TRAINING, project=replace(shots.PROJECT, title="Practice swarm"))
+    assert heard(named_so, german).project.title == "Practice swarm"
+
+
 @pytest.mark.parametrize("size", [(760, 520), (1024, 600)])
 def test_the_longer_words_are_not_cut(german, size, qtbot):
     window = pages(Voice.of(german))

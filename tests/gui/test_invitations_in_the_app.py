@@ -58,8 +58,13 @@ def project(home, tmp_path):
     return parse(bootstrap.add_project(home, str(path), consent=False).manifest.encode())
 
 
+@pytest.fixture(autouse=True)
+def config(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
 @pytest.fixture
-def app(project, dressed, qtbot, home, monkeypatch):
+def app(config, project, dressed, qtbot, home, monkeypatch):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
     made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"))
     ended = []
@@ -154,7 +159,17 @@ def test_each_refusal_is_one_calm_sentence(no_keyring, app, qtbot, home, invite,
     assert not home.secrets_folder.exists()
 
 
-def test_joining_without_an_invitation_says_what_to_do_here(no_keyring, app, qtbot):
+def test_joining_without_a_keyring_says_what_it_is_for(no_keyring, app, qtbot):
+    app.projects.join("tiny-code-lm")
+    page = app.window.projects
+    wait(qtbot, lambda: page.said.property("tone") == "problem")
+    assert page.said.text() == (
+        "There is no keyring on this computer that skep can use. The invitation to this project is looked for there: "
+        "start or unlock the keyring, or accept the invitation again and keep it in a file."
+    )
+
+
+def test_joining_without_an_invitation_says_what_to_do_here(keyring, app, qtbot):
     app.projects.join("tiny-code-lm")
     page = app.window.projects
     wait(qtbot, lambda: page.said.property("tone") == "problem")
@@ -164,8 +179,7 @@ def test_joining_without_an_invitation_says_what_to_do_here(no_keyring, app, qtb
     )
 
 
-def test_what_starts_at_login_is_followed_while_somebody_looks(app, qtbot, home, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+def test_what_starts_at_login_is_followed_while_somebody_looks(app, qtbot, home):
     window = app.window
     window.go_to(window.settings)
     wait(qtbot, lambda: "app.start_at_login" in window.settings.rows)

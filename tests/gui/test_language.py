@@ -41,6 +41,19 @@ def test_system_is_the_desktops_language_where_there_are_words_for_it(qapp, lang
     made.speak("en")
 
 
+class Mixed(QLocale):
+    """A desktop in English with German formats."""
+
+    def uiLanguages(self, *_):  # noqa: N802 - Qt calls it by this name
+        return ["en-GB", "en"]
+
+
+def test_words_and_formats_may_be_of_two_languages(qapp, language):
+    made = Language(qapp, Mixed("de_DE"))
+    assert made.speak("system").numbers.figure(2.5) == "2,5"
+    assert made.code == "en"
+
+
 @pytest.mark.parametrize(
     ("system", "wanted", "figure", "time"),
     [

@@ -372,6 +372,7 @@ SENTENCES: Final = (
     'The invitation is to a project that is not known here, "%1".',
     "The invitation to %1 begins on %2 only.",
     "The invitation to %1 expired on %2.",
+    "The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation again and keep it in a file.",
     "The invitation was changed after it was signed.",
     "The key %1 cannot be read: %2.",
     "The key cannot be written to %1: %2.",

@@ -22,6 +22,7 @@ from typing import Final
 from skep.core.policy import Holding
 from skep.core.snapshot import Snapshot
 from skep_gui.present.numbers import Numbers
+from skep_gui.present.projects import PRACTICE
 from skep_gui.present.speaker import Tongue
 
 CORE: Final = "core"
@@ -139,10 +140,16 @@ class Hearing:
 
 
 def heard(snapshot: Snapshot, tongue: Tongue) -> Snapshot:
-    """The snapshot with all that is said in it in that language; nothing is decided by words, so nothing else changes."""
-    stage, problem = snapshot.stage, snapshot.problem
+    """The snapshot with all that is said in it in that language; nothing is decided by words, so nothing else changes.
+
+    Of projects only the practice swarm's title is ours to translate.
+    """
+    stage, problem, project = snapshot.stage, snapshot.problem, snapshot.project
+    if project is not None and project.id == PRACTICE:
+        project = replace(project, title=tongue.said(project.title))
     return replace(
         snapshot,
+        project=project,
         allowance=replace(snapshot.allowance, reason=tongue.said(snapshot.allowance.reason)),
         holding=tuple(_held(each, tongue) for each in snapshot.holding),
         stage=None if stage is None else replace(stage, detail=tongue.said(stage.detail)),

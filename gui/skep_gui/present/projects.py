@@ -107,6 +107,11 @@ class Projects(Speaker):
             active=starting or (snapshot.project is not None and snapshot.project.id == PRACTICE),
         )
 
+    def title(self, known: Known) -> str:
+        """As plain text; the practice swarm's is ours, and so in the language that is set."""
+        title = plain(known.project.title)
+        return self.said(title) if known.project.id == PRACTICE else title
+
     def practice_state(self, snapshot: Snapshot, *, starting: bool) -> str:
         if snapshot.project is not None and snapshot.project.id == PRACTICE:
             return self.state(snapshot)

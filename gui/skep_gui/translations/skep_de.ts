@@ -84,11 +84,11 @@
     </message>
     <message>
         <source>While I use this computer: %1</source>
-        <translation>Während ich diesen Computer nutze: %1</translation>
+        <translation>Wenn ich da bin: %1</translation>
     </message>
     <message>
         <source>While I&apos;m away: %1</source>
-        <translation>Während ich weg bin: %1</translation>
+        <translation>Wenn ich weg bin: %1</translation>
     </message>
 </context>
 <context>
@@ -273,7 +273,7 @@
     <name>Now</name>
     <message>
         <source>Joining %1.</source>
-        <translation>%1 wird beigetreten.</translation>
+        <translation>Beitritt zu %1.</translation>
     </message>
     <message>
         <source>Paused until you resume.</source>
@@ -1644,7 +1644,7 @@
     </message>
     <message>
         <source>Going up gently to %1.</source>
-        <translation>Geht sanft hinauf bis %1.</translation>
+        <translation>Steigt sanft auf %1.</translation>
     </message>
     <message>
         <source>Heat and power</source>
@@ -2008,7 +2008,7 @@
     </message>
     <message>
         <source>On a metered connection a moment ago.</source>
-        <translation>Eben war die Verbindung noch getaktet.</translation>
+        <translation>Eben noch eine getaktete Verbindung.</translation>
     </message>
     <message>
         <source>On a metered connection.</source>
@@ -2016,7 +2016,7 @@
     </message>
     <message>
         <source>On battery a moment ago.</source>
-        <translation>Eben lief er noch mit Akku.</translation>
+        <translation>Eben noch im Akkubetrieb.</translation>
     </message>
     <message>
         <source>On battery.</source>
@@ -3043,6 +3043,10 @@
         <translation>Sanft hinauf</translation>
     </message>
     <message>
+        <source>The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation again and keep it in a file.</source>
+        <translation>Dort wird die Einladung zu diesem Projekt gesucht: Starte oder entsperre den Schlüsselbund, oder nimm die Einladung noch einmal an und bewahre sie in einer Datei auf.</translation>
+    </message>
+    <message>
         <source>Update skep, or ask the publisher for another setting.</source>
         <translation>Aktualisiere skep, oder bitte den Herausgeber um eine andere Angabe.</translation>
     </message>
@@ -3600,7 +3604,7 @@
     </message>
     <message>
         <source>none</source>
-        <translation>keiner</translation>
+        <translation>ohne</translation>
     </message>
     <message>
         <source>of disk space</source>
