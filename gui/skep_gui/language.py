@@ -6,6 +6,7 @@ words asks for a tongue, and asks again when the language changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -70,14 +71,25 @@ class Language:
 
 
 def _tongue(numbers: Numbers) -> Tongue:
-    # English needs none of it, so it is loaded late
-    from skep_gui.present.core_sentences import SENTENCES  # noqa: PLC0415
-    from skep_gui.present.hearing import CORE, Hearing  # noqa: PLC0415
+    hearing: list[Callable[[str], str]] = []
 
     def translate(context: str, text: str) -> str:
         return QCoreApplication.translate(context, text)
 
-    return Tongue(translate, Hearing(SENTENCES, lambda text: translate(CORE, text), numbers), numbers)
+    def said(text: str) -> str:
+        if not hearing:
+            hearing.append(_hearing(numbers))
+        return hearing[0](text)
+
+    return Tongue(translate, said, numbers)
+
+
+def _hearing(numbers: Numbers) -> Callable[[str], str]:
+    # the tray is on screen before the core says anything, and must not wait for this
+    from skep_gui.present.core_sentences import SENTENCES  # noqa: PLC0415
+    from skep_gui.present.hearing import CORE, Hearing  # noqa: PLC0415
+
+    return Hearing(SENTENCES, lambda text: QCoreApplication.translate(CORE, text), numbers)
 
 
 def _numbers(locale: QLocale) -> Numbers:

@@ -1,5 +1,7 @@
 """The language takes effect at once, everywhere, without the window moving; and what it does to Qt is undone."""
 
+import subprocess
+import sys
 from datetime import datetime
 
 import pytest
@@ -79,6 +81,16 @@ def test_qt_speaks_it_too_and_no_more_afterwards(qapp, language):
     language.speak("en")
     assert QCoreApplication.translate("Tray", "Quit") == "Quit"
     assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "Cancel"
+
+
+def test_the_tray_in_german_waits_for_nothing_that_only_the_core_needs():
+    code = (
+        "import sys; from PySide6.QtCore import QCoreApplication, QLocale; from skep_gui.language import Language; "
+        "from skep_gui.present.now import Now; from skep.core.snapshot import Snapshot; app = QCoreApplication([]); "
+        "language = Language(app, QLocale('de_DE')); print(Now(language.speak('system')).first_line(Snapshot(), 0.0)); "
+        "assert not {'skep_gui.present.core_sentences', 'skep_gui.present.projects'} & set(sys.modules)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "In keinem Projekt.\n"
 
 
 # --- in the app
