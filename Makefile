@@ -96,6 +96,10 @@ package-test: $(PACKAGER) system-packages ## test what `make package` built, als
 icons: $(READY) ## draw the mark's icons into assets/icons
 	$(BIN)/python assets/draw_icons.py
 
+.PHONY: translations
+translations: $(READY) ## collect what the app says, and name what has no German yet
+	$(BIN)/python assets/translations.py update
+
 .PHONY: screenshots
 screenshots: $(READY) ## take the pictures of every page, light, dark and at 200 %
 	$(BIN)/python assets/screenshots.py

@@ -21,13 +21,17 @@ from PySide6.QtGui import QPixmap  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
 import snapshots as shots  # noqa: E402 - found by the path above
+from skep.core.model import Problem  # noqa: E402
 from skep.core.snapshot import Snapshot  # noqa: E402
 from skep_gui import theme  # noqa: E402
 from skep_gui.first_run import FirstRun  # noqa: E402
 from skep_gui.history import History  # noqa: E402
 from skep_gui.kept_singletons import keep_singletons  # noqa: E402
+from skep_gui.keyring_consent import KeyringConsent  # noqa: E402
+from skep_gui.language import Language  # noqa: E402
 from skep_gui.main_window import MainWindow  # noqa: E402
-from skep_gui.present.speaker import english  # noqa: E402
+from skep_gui.present.hearing import heard  # noqa: E402
+from skep_gui.present.speaker import Tongue, english  # noqa: E402
 from skep_gui.present.stats import Record  # noqa: E402
 from skep_gui.text_dialog import TextDialog  # noqa: E402
 from skep_gui.voice import Voice  # noqa: E402
@@ -40,12 +44,13 @@ def settle() -> None:
 
 
 class Studio:
-    def __init__(self, folder: Path, suffix: str, size: tuple[int, int] = (960, 640)) -> None:
+    def __init__(self, folder: Path, suffix: str, tongue: Tongue, size: tuple[int, int] = (960, 640)) -> None:
         self.folder, self.suffix, self.size = folder, suffix, size
-        self.voice = Voice.of(english)
+        self.tongue = tongue
+        self.voice = Voice.of(tongue)
 
     def window(self, snapshot: Snapshot, history: History | None = None) -> MainWindow:
-        window = pages(self.voice)
+        window, snapshot = pages(self.voice), heard(snapshot, self.tongue)
         window.resize(*self.size)
         window.show()
         window.projects.show_projects(shots.KNOWN, snapshot)
@@ -88,6 +93,8 @@ class Studio:
         self.take("stats-empty", shots.IDLE, _empty_stats)
         self.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
         self.take("settings-search", shots.IDLE, _search)
+        self.take("rule-tester", shots.TRAINING, _imagine)
+        self.consent()
         for step in range(3):
             self.first_run(step)
         self.diagnostics()
@@ -97,6 +104,12 @@ class Studio:
         dialog.show_text(shots.DIAGNOSTICS)
         dialog.show()
         self.keep(dialog, "diagnostics")
+
+    def consent(self) -> None:
+        problem = Problem("There is no keyring on this computer that skep can use.")
+        asked = KeyringConsent(self.tongue.problem(problem), "/home/you/.local/share/skep/secrets")
+        asked.show()
+        self.keep(asked, "keyring-consent")
 
     def first_run(self, step: int) -> None:
         steps = FirstRun(self.voice.devices)
@@ -122,6 +135,15 @@ def _empty_stats(window: MainWindow) -> None:
     window.go_to(window.stats)
 
 
+def _imagine(window: MainWindow) -> None:
+    window.go_to(window.settings)
+    window.resize(960, 760)
+    settle()
+    window.settings.tester.choose(("input", "metered"))
+    settle()
+    window.settings.what_if.click()
+
+
 def _search(window: MainWindow) -> None:
     window.go_to(window.settings)
     window.settings.search.setText("share")
@@ -135,10 +157,18 @@ def main() -> None:
     double = os.environ.get("QT_SCALE_FACTOR") == "2"
     for colours, suffix in ((theme.LIGHT, ""), (theme.DARK, "-dark")):
         theme.apply(app, colours)
-        studio = Studio(folder, suffix + ("-200" if double else ""))
+        studio = Studio(folder, suffix + ("-200" if double else ""), english)
         if double:
             studio.take("now", shots.TRAINING)
             studio.take("stats", shots.TRAINING, lambda window: window.go_to(window.stats))
+        else:
+            studio.all()
+    language = Language(app)
+    for colours, suffix in ((theme.LIGHT, "-de"), (theme.DARK, "-de-dark")):
+        theme.apply(app, colours)
+        studio = Studio(folder, suffix + ("-200" if double else ""), language.speak("de"))
+        if double:
+            studio.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
         else:
             studio.all()
 

@@ -6,6 +6,7 @@ asked for, and what is started here is a context manager that ends it.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep import senses, sensing
 from skep.adapters import control_socket, invitations, signing
+from skep.adapters.autostart import Autostart, SettingsWithAutostart
+from skep.adapters.autostart import autostart as start_of
 from skep.adapters.catalogue import FileCatalogue
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
@@ -92,7 +95,13 @@ def all_sensors(home: Home) -> Sequence[Sensor]:
 
 
 def settings(home: Home) -> SettingsStore:
-    return SettingsFile(home.settings_file)
+    return SettingsWithAutostart(SettingsFile(home.settings_file), autostart(home))
+
+
+def autostart(home: Home) -> Autostart:
+    """What starts skep in this home at login."""
+    usual = default_home({name: value for name, value in os.environ.items() if name != "SKEP_HOME"})
+    return start_of(home.root, usual, os.environ)
 
 
 def identity(home: Home) -> Identity:

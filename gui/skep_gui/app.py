@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QCoreApplication, QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QObject, QSettings, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QMessageBox, QSystemTrayIcon
 
 from skep.core import messages as m
@@ -20,6 +20,9 @@ from skep_gui import icons, theme
 from skep_gui.bridge import Bridge
 from skep_gui.errands import Errands
 from skep_gui.history import History
+from skep_gui.language import Language
+from skep_gui.outside_settings import OutsideSettings
+from skep_gui.present.hearing import heard
 from skep_gui.present.now import title
 from skep_gui.present.projects import PRACTICE
 from skep_gui.present.stats import Record
@@ -30,6 +33,7 @@ from skep_gui.voice import Voice
 
 if TYPE_CHECKING:
     from skep_gui.desk import Desk
+    from skep_gui.first_run import FirstRun
     from skep_gui.main_window import MainWindow
 
 BEAT: Final = 1000
@@ -56,12 +60,18 @@ class App(QObject):
     ready = Signal()
     """The engine runs."""
 
-    def __init__(self, app: QApplication, options: Options, tray: Tray) -> None:
+    def __init__(self, app: QApplication, options: Options, tray: Tray, language: Language | None = None) -> None:
         super().__init__()
         self._app, self._options = app, options
         self.snapshot = Snapshot()
         self.history = History()
-        self.voice = Voice.of(QCoreApplication.translate)
+        self._raw = self.snapshot
+        self.lacking: dict[str, str] = {}
+        self.outside: OutsideSettings | None = None
+        self.language = language or Language(app)
+        self._language = "system"
+        self.tongue = self.language.speak(self._language)
+        self.voice = Voice.of(self.tongue)
         self.desk: Desk | None = None
         self.window: MainWindow | None = None
         self._memory: QSettings | None = None
@@ -74,6 +84,7 @@ class App(QObject):
         theme.apply(app, self._colours)
         self.bridge = Bridge(self)
         self.errands = Errands(self)
+        self.errands.in_words = self.tongue.problem
         self.projects = ProjectActions(self.errands, self)
         self.trouble = Trouble(self.errands, self.voice.problems, self)
         self.tray = tray
@@ -124,6 +135,11 @@ class App(QObject):
             return
         assert self.desk is not None
         self.projects.desk = self.trouble.desk = self.desk
+        self.lacking = self.desk.lacking()
+        self.outside = OutsideSettings(
+            self.errands, self.desk.outside, lambda: self.snapshot.settings, self._settings_are_seen, self
+        )
+        self.outside.changed.connect(lambda values: self.post(m.ChangeSettings(values)))
         self._memory = QSettings(str(self.desk.folder / "window.ini"), QSettings.Format.IniFormat)
         if self._quitting:
             self._quitting = False
@@ -172,7 +188,10 @@ class App(QObject):
 
     # --- what the engine says
 
-    def _changed(self, snapshot: Snapshot) -> None:
+    def _changed(self, raw: Snapshot) -> None:
+        if (language := str(raw.settings.get("app.language", self._language))) != self._language:
+            self._speak(language)
+        snapshot, self._raw = heard(raw, self.tongue), raw
         before, self.snapshot, self.projects.snapshot = self.snapshot, snapshot, snapshot
         self.history.see(snapshot, time.time())
         if snapshot.settings.get("app.theme", "system") != self._theme:
@@ -182,6 +201,25 @@ class App(QObject):
         if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
             self._tell_all(Problem(self.tr("Joined %1.").replace("%1", title(snapshot))))
         self._show()
+
+    def _speak(self, language: str) -> None:
+        """All that is shown, anew in another language; the window stays where it is."""
+        self._language, self.tongue = language, self.language.speak(language)
+        self.errands.in_words = self.tongue.problem
+        self.voice = Voice.of(self.tongue)
+        self.snapshot = heard(self._raw, self.tongue)
+        self.tray.speak(self.voice.now, self.voice.pauses)
+        self.trouble.speak(self.voice.problems)
+        if self.window is not None:
+            from skep_gui.wiring import speak_anew  # noqa: PLC0415 - loaded with the window
+
+            speak_anew(self, self.window)
+            if self.window.isVisible():
+                self._fill()
+        steps: FirstRun | None = getattr(self, "first_steps", None)
+        if steps is not None and steps.isVisible():
+            steps.close()
+            self.first_run()
 
     def _show(self) -> None:
         now = time.time()
@@ -198,7 +236,7 @@ class App(QObject):
 
     def _notified(self, problem: Problem) -> None:
         if self.snapshot.settings.get("app.notifications", "problems") != "none":
-            self.tray.tell(problem)
+            self.tray.tell(self.tongue.problem(problem))
 
     def _erred(self, problem: Problem) -> None:
         """Skep met an error of its own; it is told once, and its report waits in the window."""
@@ -284,6 +322,9 @@ class App(QObject):
         if self.window is not None:
             self.window.go_to(self.window.now)
 
+    def _settings_are_seen(self) -> bool:
+        return self.window is not None and self.window.settings.isVisible()
+
     def read_record(self) -> None:
         if (desk := self.desk) is None or (window := self.window) is None or not window.isVisible():
             return
@@ -297,10 +338,9 @@ class App(QObject):
     def export(self, path: str) -> None:
         if (desk := self.desk) is None or (window := self.window) is None:
             return
-        stats = window.stats
 
         def written(where: str) -> None:
-            stats.say(self.tr("Written to %1").replace("%1", where))
+            window.stats.say(self.tr("Written to %1").replace("%1", where))
 
         self.errands.run(lambda: desk.export(path), written, self._say_problem)
 

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,11 +20,12 @@ from skep import bootstrap, diagnosis
 from skep.core import messages as m
 from skep.core import timeline
 from skep.core.day import segments
-from skep.core.errors import SkepError, StorageError
+from skep.core.errors import InvitationError, SecretsError, SkepError, StorageError
 from skep.core.fit import Verdict
 from skep.core.manifest import parse
 from skep.core.model import Device, Problem, Project
 from skep.core.periods import day_of
+from skep.core.settings import Value
 from skep.core.snapshot import Snapshot
 from skep.engine import Engine
 from skep.host.practice_process import PracticeProcess
@@ -37,6 +39,14 @@ FAREWELL: Final = 10.0
 """Seconds within which an engine that was told to quit has ended; it needs 2."""
 POLITE: Final = 4.0
 """Seconds the practice swarm may take to end by itself."""
+
+
+@dataclass(frozen=True)
+class NoKeyring:
+    """Nothing was kept: what the keyring said, and the folder where it would lie without one."""
+
+    problem: Problem
+    folder: str
 
 
 class Desk:
@@ -116,20 +126,47 @@ class Desk:
         """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
         project = self._practice_project() if project_id == PRACTICE else self._found(project_id)
         bootstrap.check_fit(self._home, project)
+        try:
+            bootstrap.check_invitation(self._home, project)
+        except InvitationError as error:
+            raise InvitationError(
+                error.title,
+                "Copy this computer's identity below and send it to the publisher; accept the invitation that comes back.",
+            ) from None
+        except SecretsError as error:
+            raise SecretsError(
+                error.title,
+                "The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation "
+                "again and keep it in a file.",
+            ) from None
         return project
 
     def _found(self, project_id: str) -> Project:
         return bootstrap.catalogue(self._home).find(project_id)
 
-    def accept(self, path: str, *, in_file: bool) -> str:
-        """Keep the invitation in a file; the title of the project it is to."""
-        return bootstrap.accept_invitation(self._home, Path(path), in_file=in_file).title
+    def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
+        """Keep the invitation in a file; the title of the project it is to. What the keyring refuses needs consent."""
+        try:
+            return bootstrap.accept_invitation(self._home, Path(path), in_file=in_file).title
+        except SecretsError as error:
+            return NoKeyring(error.problem, str(self._home.secrets_folder))
 
     def peer_id(self) -> str:
         return bootstrap.identity(self._home).peer_id
 
     def devices(self) -> Sequence[Device]:
         return bootstrap.devices().list()
+
+    # --- what may change outside skep
+
+    def outside(self) -> dict[str, Value]:
+        """Settings that somebody else may change, as they are now."""
+        return {"app.start_at_login": bootstrap.autostart(self._home).is_on()}
+
+    def lacking(self) -> dict[str, str]:
+        """By key, why a setting cannot be obeyed on this computer."""
+        refused = {"app.start_at_login": bootstrap.autostart(self._home).refused}
+        return {key: why for key, why in refused.items() if why}
 
     # --- the practice swarm
 

@@ -31,6 +31,8 @@ class Errand(Generic[T]):
 
 class Errands(QObject):
     _answered = Signal(object)
+    in_words: Callable[[Problem], Problem] = staticmethod(lambda problem: problem)
+    """Says what failed in the language that is set."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -62,10 +64,10 @@ class Errands(QObject):
             answer = errand.work()
         except SkepError as error:
             problem = error.problem
-            self._answered.emit(lambda: errand.failed(problem))
+            self._answered.emit(lambda: errand.failed(self.in_words(problem)))
         except Exception:
             log.exception("an errand failed")
-            self._answered.emit(lambda: errand.failed(OUR_OWN))
+            self._answered.emit(lambda: errand.failed(self.in_words(OUR_OWN)))
         else:
             self._answered.emit(lambda: errand.done(answer))
 

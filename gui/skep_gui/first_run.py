@@ -72,11 +72,15 @@ class FirstRun(QDialog):
         for place, preset in enumerate(self._presets):
             card = Card()
             choice = QRadioButton(preset.name)
-            choice.setAccessibleDescription(preset.meaning)
+            choice.setAccessibleDescription(f"{preset.meaning} {preset.using}. {preset.away}.")
             choice.setChecked(place == PRESET)
             self.presets.addButton(choice, place)
             card.body.addWidget(choice)
             card.body.addWidget(label(preset.meaning, "soft"))
+            limits = row(label(preset.using, wrap=False), label(preset.away, wrap=False), spacing=24)
+            for column in range(limits.count()):
+                limits.setStretch(column, 1)
+            card.body.addLayout(limits)
             body.addWidget(card)
         body.addStretch(1)
         return step

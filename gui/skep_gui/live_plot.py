@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLocale, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -72,7 +72,7 @@ class LivePlot(QWidget):
             painter.setPen(QPen(QColor(colours.line), 1))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             painter.setPen(QColor(colours.soft))
-            painter.drawText(QRectF(0, y - 9, _LEFT - 8, 18), flag.AlignRight | flag.AlignVCenter, f"{top * part:g}")
+            painter.drawText(QRectF(0, y - 9, _LEFT - 8, 18), flag.AlignRight | flag.AlignVCenter, _short(top * part))
             share = QRectF(area.right() + 8, y - 9, _RIGHT - 8, 18)
             painter.drawText(share, flag.AlignLeft | flag.AlignVCenter, f"{part * 100:.0f}\u2009%")
         below = QRectF(area.left(), area.bottom() + 6, area.width(), 18)
@@ -91,3 +91,7 @@ class LivePlot(QWidget):
             piece.append(QPointF(max(area.left(), x), y))
             before = point.at
         painter.drawPolyline(piece)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}".replace(".", QLocale().decimalPoint())

@@ -6,11 +6,11 @@ import argparse
 import signal
 import sys
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from skep_gui import theme
 from skep_gui.kept_singletons import keep_singletons
+from skep_gui.language import Language
 from skep_gui.present.now import Now
 from skep_gui.present.pauses import Pauses
 from skep_gui.tray import Tray
@@ -31,12 +31,14 @@ def run() -> int:
     chosen = parser().parse_args()
     keep_singletons()
     qt = QApplication(sys.argv[:1])
-    tray = Tray(Now(QCoreApplication.translate), Pauses(QCoreApplication.translate), theme.chosen("system").panel)
+    language = Language(qt)
+    tongue = language.speak("system")
+    tray = Tray(Now(tongue), Pauses(tongue), theme.chosen("system").panel)
     tray.show()
     qt.processEvents()
     from skep_gui.app import App, Options  # noqa: PLC0415 - the tray need not wait for it
 
-    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray)
+    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray, language)
     # Python sees a signal only when it runs; the app's beat lets it
     signal.signal(signal.SIGINT, lambda *_: app.quit())
     signal.signal(signal.SIGTERM, lambda *_: app.quit())

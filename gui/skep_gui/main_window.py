@@ -33,6 +33,15 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("skep")
         self.resize(*SIZE)
         self.setMinimumSize(*LEAST)
+        self._fault: Problem | None = None
+        self._problem: Problem | None = None
+        self.fill(now, projects, stats, settings, strip)
+        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
+
+    def fill(
+        self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage, strip: ProblemStrip
+    ) -> None:
+        """The pages, also anew in another language; those before are let go of."""
         self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
         self.rail = QListWidget()
         self.rail.setObjectName("rail")
@@ -46,14 +55,11 @@ class MainWindow(QMainWindow):
         self.rail.currentRowChanged.connect(self.pages.setCurrentIndex)
         self.rail.setCurrentRow(0)
         self.strip = strip
-        self._fault: Problem | None = None
-        self._problem: Problem | None = None
         self.strip.dismissed.connect(lambda: self.show_fault(None))
         self.said = label("", "soft")
         self.said.setContentsMargins(24, 8, 24, 8)
         self.said.hide()
         self._lay_out()
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
 
     def _lay_out(self) -> None:
         whole = QWidget()
@@ -80,6 +86,7 @@ class MainWindow(QMainWindow):
         self.now.show_snapshot(snapshot, history, now)
         self.projects.show_snapshot(snapshot)
         self.settings.show_settings(snapshot.settings)
+        self.settings.tester.show_snapshot(snapshot, now)
         self._problem = snapshot.problem
         self.strip.show_problem(self._fault or snapshot.problem)
 

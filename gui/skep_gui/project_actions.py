@@ -11,13 +11,15 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from skep.core import messages as m
+from skep.core.manifest_fields import plain
 from skep.core.model import Phase, Problem, Project
 from skep.core.snapshot import Snapshot
 from skep_gui.errands import Errands
 from skep_gui.present.projects import PRACTICE, Known
 
 if TYPE_CHECKING:
-    from skep_gui.desk import Desk
+    from skep_gui.desk import Desk, NoKeyring
+    from skep_gui.keyring_consent import KeyringConsent
     from skep_gui.projects_page import ProjectsPage
 
 
@@ -31,6 +33,7 @@ class ProjectActions(QObject):
         self.desk: Desk | None = None
         self.page: ProjectsPage | None = None
         self.snapshot = Snapshot()
+        self.consent: KeyringConsent | None = None
         self._starting = ""
         self._reading = False
 
@@ -106,13 +109,25 @@ class ProjectActions(QObject):
         if (desk := self.desk) is None:
             return
 
-        def accepted(title: str) -> None:
-            self._say(self.tr("This computer is invited to %1 now.").replace("%1", title))
+        def accepted(answer: str | NoKeyring) -> None:
+            if isinstance(answer, str):
+                self._say(self.tr("This computer is invited to %1 now.").replace("%1", plain(answer)))
+            else:
+                self._ask(path, answer)
 
         def refused(problem: Problem) -> None:
             self._refuse(problem)
 
         self._errands.run(lambda: desk.accept(path, in_file=in_file), accepted, refused, slow=True)
+
+    def _ask(self, path: str, answer: NoKeyring) -> None:
+        """Without a keyring nothing is kept before somebody agrees to how."""
+        from skep_gui.keyring_consent import KeyringConsent  # noqa: PLC0415 - hardly ever needed
+
+        self._say(self.tr("The invitation was not kept."))
+        self.consent = KeyringConsent(self._errands.in_words(answer.problem), answer.folder, self.page)
+        self.consent.given.connect(lambda: self.accept(path, in_file=True))
+        self.consent.open()
 
     def copy_identity(self) -> None:
         if (desk := self.desk) is None:

@@ -9,7 +9,6 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QStackedWidget, QVBoxLayout
 
-from skep.core.manifest_fields import plain
 from skep.core.model import Phase, Problem
 from skep.core.snapshot import Snapshot
 from skep_gui.parts import Card, Page, button, emptied, label, row, toned
@@ -87,7 +86,7 @@ class ProjectsPage(QStackedWidget):
 
     def titles(self) -> dict[str, str]:
         """By project id, as plain text."""
-        return {name: plain(each.project.title) for name, each in self._known.items()}
+        return {name: self._words.title(each) for name, each in self._known.items()}
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         free = snapshot.phase is Phase.IDLE and not self.starting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
@@ -19,7 +20,7 @@ from skep.core import settings as declared
 from skep.core.errors import SettingsError
 from skep.core.settings import Kind, Value
 from skep_gui.parts import button, label, toned
-from skep_gui.present.settings_form import Row, slider_steps
+from skep_gui.present.settings_form import Row, SettingsForm, slider_steps
 
 CONTROL_WIDTH = 260
 
@@ -28,34 +29,36 @@ class SettingRow(QWidget):
     changed = Signal(str, object)
     """Key and the checked value."""
 
-    def __init__(self, shown: Row) -> None:
+    def __init__(self, shown: Row, words: SettingsForm, *, upright: bool = False) -> None:
+        """`upright` puts the control below the words, for rows that stand side by side."""
         super().__init__()
-        self.row = shown
+        self.row, self._words = shown, words
         setting = shown.setting
         self.control, self._value = self._make_control(shown)
-        self.control.setAccessibleName(setting.label)
-        self.control.setAccessibleDescription(f"{setting.help} {shown.range}")
+        self.control.setAccessibleName(shown.label)
+        self.control.setAccessibleDescription(f"{shown.help} {shown.range}")
         self.reset = button(self.tr("Reset"), "flat")
-        self.reset.setAccessibleName(self.tr("Reset %1").replace("%1", setting.label))
-        self.reset.setToolTip(self.tr("Back to %1").replace("%1", declared.show(setting.key, setting.default)))
+        self.reset.setAccessibleName(self.tr("Reset %1").replace("%1", shown.label))
+        self.reset.setToolTip(self.tr("Back to %1").replace("%1", shown.default))
         self.reset.clicked.connect(lambda: self.changed.emit(setting.key, setting.default))
         self.wrong = label("")
         toned(self.wrong, "problem")
         self.wrong.hide()
-        self._lay_out(shown)
+        self._lay_out(shown, upright=upright)
         self.setEnabled(not shown.unavailable)
         self.show_row(shown)
 
-    def _lay_out(self, shown: Row) -> None:
+    def _lay_out(self, shown: Row, *, upright: bool) -> None:
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        texts.addWidget(label(shown.setting.label))
-        texts.addWidget(label(shown.setting.help, "soft"))
+        texts.addWidget(label(shown.label))
+        texts.addWidget(label(shown.help, "soft"))
         if shown.unavailable:
             texts.addWidget(label(shown.unavailable, "soft"))
         texts.addWidget(self.wrong)
         side = QWidget()
-        side.setFixedWidth(CONTROL_WIDTH)
+        if not upright:
+            side.setFixedWidth(CONTROL_WIDTH)
         controls = QHBoxLayout(side)
         controls.setContentsMargins(0, 0, 0, 0)
         controls.addWidget(self.control, 1, Qt.AlignmentFlag.AlignTop)
@@ -64,9 +67,9 @@ class SettingRow(QWidget):
         policy = self.reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
-        across = QHBoxLayout(self)
+        across = QBoxLayout(QBoxLayout.Direction.TopToBottom if upright else QBoxLayout.Direction.LeftToRight, self)
         across.setContentsMargins(0, 4, 0, 4)
-        across.setSpacing(16)
+        across.setSpacing(8 if upright else 16)
         across.addLayout(texts, 1)
         across.addWidget(side)
 
@@ -91,8 +94,9 @@ class SettingRow(QWidget):
 
     def _combo(self, shown: Row) -> QComboBox:
         made = QComboBox()
-        made.addItems(list(shown.setting.choices))
-        made.textActivated.connect(self._offer)
+        for value, word in shown.choices:
+            made.addItem(word, value)
+        made.activated.connect(lambda place: self._offer(str(made.itemData(place))))
         return made
 
     def _slider(self, shown: Row, value: QLabel) -> QSlider:
@@ -103,7 +107,7 @@ class SettingRow(QWidget):
         value.setMinimumWidth(48)
         value.setFixedHeight(26)
         value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        made.valueChanged.connect(lambda percent: value.setText(declared.show(shown.setting.key, percent / 100)))
+        made.valueChanged.connect(lambda percent: value.setText(self._words.show(shown.setting, percent / 100)))
         # a drag would save at each pixel; it counts when it is let go of, keys count at once
         made.setTracking(True)
         made.sliderReleased.connect(lambda: self._offer(made.value() / 100))
@@ -115,20 +119,20 @@ class SettingRow(QWidget):
     def _number(self, shown: Row) -> QDoubleSpinBox:
         setting = shown.setting
         made = QDoubleSpinBox()
-        made.setLocale(QLocale.system())
+        made.setLocale(QLocale())
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
         made.lineEdit().setTextMargins(8, 0, 8, 0)  # a style sheet's padding does not reach it
         if setting.zero:
-            made.setSpecialValueText(setting.zero)
+            made.setSpecialValueText(shown.zero)
         made.setKeyboardTracking(False)
         made.editingFinished.connect(lambda: self._offer(made.value()))
         return made
 
     def _text(self, shown: Row) -> QLineEdit:
         made = QLineEdit()
-        made.setPlaceholderText(shown.setting.empty)
+        made.setPlaceholderText(shown.empty)
         made.editingFinished.connect(lambda: self._offer(made.text().strip()))
         return made
 
@@ -140,7 +144,7 @@ class SettingRow(QWidget):
         try:
             checked = declared.check(setting.key, value)
         except SettingsError as error:
-            self.wrong.setText(f"{error.title} {error.hint}")
+            self.wrong.setText(self._words.refusal(error))
             self.wrong.show()
             return
         self.wrong.hide()
@@ -161,7 +165,7 @@ class SettingRow(QWidget):
         elif isinstance(control, QCheckBox):
             control.setChecked(bool(value))
         elif isinstance(control, QComboBox):
-            control.setCurrentText(str(value))
+            control.setCurrentIndex(control.findData(str(value)))
         elif isinstance(control, QDoubleSpinBox):
             control.setValue(float(value))
         elif isinstance(control, QLineEdit):

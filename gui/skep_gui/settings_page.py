@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from skep.core.settings import Value
 from skep_gui.parts import Card, Page, button, emptied, label, row
-from skep_gui.present.settings_form import SettingsForm
+from skep_gui.present.settings_form import PAIR, Row, SettingsForm
+from skep_gui.present.tester import RuleWords
+from skep_gui.rule_tester import RuleTester
 from skep_gui.setting_row import SettingRow
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a person was on the page: what was searched for, how far down, and the setting that had the focus."""
+
+    values: Mapping[str, Value]
+    search: str
+    scrolled: int
+    focused: str
+    imagined: tuple[str, ...] = ()
 
 
 class SettingsPage(Page):
@@ -19,7 +33,7 @@ class SettingsPage(Page):
     first_run_wanted = Signal()
     diagnostics_wanted = Signal()
 
-    def __init__(self, words: SettingsForm) -> None:
+    def __init__(self, words: SettingsForm, tester: RuleWords) -> None:
         super().__init__(self.tr("Settings"))
         self._words = words
         self._values: Mapping[str, Value] = {}
@@ -30,10 +44,17 @@ class SettingsPage(Page):
         self.search.setClearButtonEnabled(True)
         self.search.setMaximumWidth(260)
         self.search.textChanged.connect(self._build)
+        self.what_if = button(self.tr("What if …"), "flat")
+        self.what_if.setAccessibleDescription(self.tr("Goes to the rule tester"))
+        self.what_if.clicked.connect(self._show_tester)
+        self.top.addWidget(self.what_if)
         self.top.addWidget(self.search)
         self._groups = QVBoxLayout()
         self._groups.setSpacing(16)
         self.body.addLayout(self._groups)
+        self.tester = RuleTester(tester)
+        self.tester.setting_wanted.connect(self.reveal)
+        self.body.addWidget(self.tester)
         self.again = button(self.tr("Show the first steps again"))
         self.again.clicked.connect(self.first_run_wanted)
         self.diagnose = button(self.tr("Diagnostics …"))
@@ -55,6 +76,24 @@ class SettingsPage(Page):
             each.show_row(self._words.row(each.row.setting, values))
             assert name == each.row.setting.key
 
+    def show_lacking(self, lacking: Mapping[str, str]) -> None:
+        """By key, why a setting cannot be obeyed on this computer."""
+        if lacking != self._words.lacking:
+            self._words.lacking = lacking
+            if self.rows:
+                self._build()
+
+    def _row(self, shown: Row, *, upright: bool = False) -> SettingRow:
+        made = SettingRow(shown, self._words, upright=upright)
+        made.changed.connect(self.changed)
+        self.rows[shown.setting.key] = made
+        return made
+
+    def _show_tester(self) -> None:
+        bar = self.verticalScrollBar()
+        bar.setValue(min(bar.maximum(), self.tester.y() - 16))
+        next(iter(self.tester.boxes.values())).setFocus()
+
     def reveal(self, key: str) -> None:
         """Bring one setting into view, as from a rule that holds."""
         self.search.clear()
@@ -64,18 +103,50 @@ class SettingsPage(Page):
             self.ensureWidgetVisible(found, 0, 80)
             found.control.setFocus()
 
+    def place(self) -> Place:
+        focused = next((key for key, each in self.rows.items() if each.control is self.focusWidget()), "")
+        return Place(self._values, self.search.text(), self.verticalScrollBar().value(), focused, self.tester.chosen())
+
+    def go_back_to(self, place: Place) -> None:
+        """Take up where another page of the same settings was left."""
+        self._values = place.values
+        self.search.setText(place.search)
+        self.tester.choose(place.imagined)
+
+        def settle() -> None:
+            if focused := self.rows.get(place.focused):
+                focused.control.setFocus()
+            self.verticalScrollBar().setValue(place.scrolled)
+
+        QTimer.singleShot(0, self, settle)
+
     def _build(self) -> None:
         emptied(self._groups)
         self.rows = {}
         groups = self._words.groups(self._values, self.search.text())
         for group in groups:
             card = Card(group.title)
+            pair = [self._row(each, upright=True) for each in paired(group.rows)]
+            if pair:
+                card.body.addLayout(side_by_side(pair))
             for shown in group.rows:
-                made = SettingRow(shown)
-                made.changed.connect(self.changed)
-                self.rows[shown.setting.key] = made
-                card.body.addWidget(made)
+                if shown.setting.key not in self.rows:
+                    card.body.addWidget(self._row(shown))
             self._groups.addWidget(card)
         if not groups:
             none = self.tr("No setting has “%1” in its words.").replace("%1", self.search.text())
             self._groups.addWidget(label(none, "soft"))
+
+
+def paired(rows: Sequence[Row]) -> list[Row]:
+    """The two limits that belong side by side, where both are to be shown."""
+    found = {each.setting.key: each for each in rows if each.setting.key in PAIR}
+    return [found[key] for key in PAIR] if len(found) == len(PAIR) else []
+
+
+def side_by_side(pair: Sequence[QWidget]) -> QHBoxLayout:
+    across = QHBoxLayout()
+    across.setSpacing(32)
+    for each in pair:
+        across.addWidget(each, 1)
+    return across

@@ -34,6 +34,15 @@ class Tray(QObject):
         self.icon.activated.connect(self._activated)
         self.show_snapshot(Snapshot(), time.time())
 
+    def speak(self, words: Now, pauses: Pauses) -> None:
+        """In another language from now on."""
+        self._words, self._pauses, self._line = words, pauses, ""
+        before = self.menu
+        self._build_menu()
+        self.icon.setContextMenu(self.menu)
+        before.deleteLater()
+        self.show_snapshot(self._snapshot, time.time())
+
     def _build_menu(self) -> None:
         self.menu = QMenu()
         self.first = self.menu.addAction("")

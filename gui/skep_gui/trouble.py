@@ -44,6 +44,9 @@ class Trouble(QObject):
     def close(self) -> None:
         self.faults.close()
 
+    def speak(self, words: Problems) -> None:
+        self._words = words
+
     def _remember(self, trace: str) -> None:
         # by the place alone: a message may hold a number that differs each time
         place = trace.rstrip().rpartition("\n")[0]

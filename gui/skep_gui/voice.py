@@ -12,8 +12,9 @@ from skep_gui.present.pauses import Pauses
 from skep_gui.present.problems import Problems
 from skep_gui.present.projects import Projects
 from skep_gui.present.settings_form import SettingsForm
-from skep_gui.present.speaker import Translate
+from skep_gui.present.speaker import Tongue
 from skep_gui.present.stats import Stats
+from skep_gui.present.tester import RuleWords
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Voice:
     settings: SettingsForm
     devices: Devices
     problems: Problems
+    tester: RuleWords
 
     @classmethod
-    def of(cls, translate: Translate) -> Voice:
-        kinds = (Now, Joining, Pauses, Projects, Stats, Day, SettingsForm, Devices, Problems)
-        return cls(*(kind(translate) for kind in kinds))  # type: ignore[arg-type]
+    def of(cls, tongue: Tongue) -> Voice:
+        kinds = (Now, Joining, Pauses, Projects, Stats, Day, SettingsForm, Devices, Problems, RuleWords)
+        return cls(*(kind(tongue) for kind in kinds))  # type: ignore[arg-type]

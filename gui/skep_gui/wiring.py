@@ -22,17 +22,41 @@ if TYPE_CHECKING:
 
 def pages(voice: Voice) -> MainWindow:
     """The window alone, connected to nothing."""
-    return MainWindow(
+    return MainWindow(*_made(voice))
+
+
+def _made(voice: Voice) -> tuple[NowPage, ProjectsPage, StatsPage, SettingsPage, ProblemStrip]:
+    return (
         NowPage(voice.now, voice.joining, voice.pauses),
         ProjectsPage(voice.projects),
         StatsPage(voice.stats, voice.day),
-        SettingsPage(voice.settings),
+        SettingsPage(voice.settings, voice.tester),
         ProblemStrip(voice.problems),
     )
 
 
 def make_window(app: App) -> MainWindow:
     window = pages(app.voice)
+    _connect(app, window)
+    app.trouble.window = window
+    app.trouble.projects_wanted.connect(lambda: window.go_to(window.projects))
+    app.trouble.setting_wanted.connect(lambda key: _reveal(window, key))
+    window.opened.connect(app.window_opened)
+    window.closed.connect(app.window_closed)
+    window.quit_wanted.connect(app.quit)
+    return window
+
+
+def speak_anew(app: App, window: MainWindow) -> None:
+    """The same window with pages in the language that is set now, where the person was."""
+    page, place = window.rail.currentRow(), window.settings.place()
+    window.fill(*_made(app.voice))
+    _connect(app, window)
+    window.settings.go_back_to(place)
+    window.rail.setCurrentRow(page)
+
+
+def _connect(app: App, window: MainWindow) -> None:
     now, projects, stats, settings = window.now, window.projects, window.stats, window.settings
     now.pause_chosen.connect(app.pause)
     now.resumed.connect(app.resume)
@@ -48,19 +72,13 @@ def make_window(app: App) -> MainWindow:
     settings.changed.connect(lambda key, value: app.post(m.ChangeSettings({key: value})))
     _connect_trouble(app, window)
     settings.first_run_wanted.connect(app.first_run)
-    window.opened.connect(app.window_opened)
-    window.closed.connect(app.window_closed)
-    window.quit_wanted.connect(app.quit)
-    return window
+    settings.show_lacking(app.lacking)
 
 
 def _connect_trouble(app: App, window: MainWindow) -> None:
     trouble = app.trouble
-    trouble.window = window
     window.strip.acted.connect(trouble.act)
     window.settings.diagnostics_wanted.connect(trouble.diagnose)
-    trouble.projects_wanted.connect(lambda: window.go_to(window.projects))
-    trouble.setting_wanted.connect(lambda key: _reveal(window, key))
     if trouble.traces:
         window.show_fault(OUR_OWN)
 

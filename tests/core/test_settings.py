@@ -48,7 +48,9 @@ NOW = {
     "disk.cache_gb",
     "disk.keep_free_gb",
     "heat.power_cap_watts",
+    "app.language",
     "app.notifications",
+    "app.start_at_login",
     "app.start_minimised",
     "app.theme",
 }

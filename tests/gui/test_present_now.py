@@ -152,7 +152,7 @@ def test_the_pauses_are_counted_from_now():
     assert [choice.text for choice in choices] == [
         "For 15 minutes",
         "For 1 hour",
-        "Until tomorrow, 8:00",
+        "Until tomorrow, 08:00",
         "Until I resume",
     ]
 

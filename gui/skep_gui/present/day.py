@@ -51,7 +51,7 @@ class Day(Speaker):
         back = record.asked.back
         if back == 0:
             return self.tr("Today: why it trained or did not")
-        named = self.tr("Yesterday") if back == 1 else Stats(self._translate).date(local(record.day[0], record.zone))
+        named = self.tr("Yesterday") if back == 1 else Stats(self.tongue).date(local(record.day[0], record.zone))
         return self.tr("%1: why it trained or did not").replace("%1", named)
 
     def chart(self, record: Record) -> Chart:
@@ -74,15 +74,19 @@ class Day(Speaker):
 
     def sentence(self, segment: Segment, record: Record) -> str:
         """As "08:12 to 09:40, 20 %: 20 % while you use this computer."."""
-        begin, end = (f"{local(at, record.zone):%H:%M}" for at in (segment.begin, segment.end))
+        begin, end = (self.numbers.time(local(at, record.zone)) for at in (segment.begin, segment.end))
         text = self.tr("%1 to %2, share %3: %4").replace("%1", begin).replace("%2", end)
-        return text.replace("%3", words.percent(segment.share)).replace("%4", segment.reason)
+        return text.replace("%3", words.percent(segment.share)).replace("%4", self.said(segment.reason))
 
     def rules(self, record: Record) -> list[RuleTime]:
         """Each rule that held that day with all its time, the longest first."""
         return [
             RuleTime(
-                tone(each.rule), self.label(each.rule), words.span(each.seconds), each.reason, setting_of(each.rule)
+                tone(each.rule),
+                self.label(each.rule),
+                words.span(each.seconds),
+                self.said(each.reason),
+                setting_of(each.rule),
             )
             for each in by_rule(record.segments)
         ]
@@ -92,7 +96,7 @@ class Day(Speaker):
             return self.tr("Asleep")
         if rule == AGAIN:
             return self.tr("No swarm")
-        return rules.ALL[rule].label if rule in rules.ALL else rule
+        return self.said(rules.ALL[rule].label) if rule in rules.ALL else rule
 
     def none(self, record: Record) -> str:
         """What stands there on a day without any entry."""

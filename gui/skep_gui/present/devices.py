@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skep.cli import words
 from skep.core.manifest_fields import plain
 from skep.core.model import Device, DeviceKind
 from skep.core.settings import SETTINGS, Value
@@ -25,6 +24,8 @@ class Preset:
 
     name: str
     meaning: str
+    using: str
+    away: str
     values: dict[str, Value]
 
 
@@ -34,12 +35,12 @@ class Devices(Speaker):
 
     def _detail(self, device: Device) -> str:
         if device.unusable is not None:
-            return plain(device.unusable)
+            return plain(self.said(device.unusable))
         if device.kind is DeviceKind.CPU:
             return self.tr("Works for small projects.")
         if device.memory_total is None:
             return self.tr("Ready to train.")
-        return self.tr("Ready to train, with %1 of memory.").replace("%1", words.size(device.memory_total))
+        return self.tr("Ready to train, with %1 of memory.").replace("%1", self.numbers.size(device.memory_total))
 
     def sentence(self, devices: Sequence[Device]) -> str:
         usable = [each for each in devices if each.unusable is None]
@@ -52,23 +53,18 @@ class Devices(Speaker):
 
     def presets(self) -> list[Preset]:
         return [
-            _preset(
-                self.tr("Gentle"),
-                self.tr("Half of the time while you are away. Quiet and cool."),
-                {"compute.share_away": 0.5, "compute.share_using": 0.0},
-            ),
-            _preset(
-                self.tr("Balanced"),
-                self.tr("Three quarters of the time while you are away."),
-                {"compute.share_away": 0.75, "compute.share_using": 0.2},
-            ),
-            _preset(
-                self.tr("Generous"),
-                self.tr("All of the time while you are away."),
-                {"compute.share_away": 1.0, "compute.share_using": 0.4},
-            ),
+            self._preset(self.tr("Gentle"), self.tr("Quiet and cool, and never in your way."), 0.0, 0.5),
+            self._preset(self.tr("Balanced"), self.tr("A little while you work, most of the time else."), 0.2, 0.75),
+            self._preset(self.tr("Generous"), self.tr("A good part while you work, all of the time else."), 0.4, 1.0),
         ]
 
-
-def _preset(name: str, meaning: str, values: dict[str, Value]) -> Preset:
-    return Preset(name, meaning, {key: value for key, value in values.items() if SETTINGS[key].effective})
+    def _preset(self, name: str, meaning: str, using: float, away: float) -> Preset:
+        shown = self.numbers.percent(using) if using else self.tr("pauses")
+        values: dict[str, Value] = {"compute.share_away": away, "compute.share_using": using}
+        return Preset(
+            name,
+            meaning,
+            self.tr("While I use this computer: %1").replace("%1", shown),
+            self.tr("While I'm away: %1").replace("%1", self.numbers.percent(away)),
+            {key: value for key, value in values.items() if SETTINGS[key].effective},
+        )

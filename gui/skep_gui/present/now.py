@@ -75,7 +75,7 @@ class Now(Speaker):
             return snapshot.allowance.reason
         if pause.until is None:
             return self.tr("Paused until you resume.")
-        return self.tr("Paused until %1.").replace("%1", words.clock_time(pause.until, now))
+        return self.tr("Paused until %1.").replace("%1", self.numbers.clock_time(pause.until, now))
 
     def _idle(self, snapshot: Snapshot) -> str:
         if snapshot.pause is not None:
@@ -85,12 +85,12 @@ class Now(Speaker):
     def _again(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.restart_at is None or snapshot.restart_at <= now:
             return self.tr("Trying again.")
-        return self.tr("Trying again in %1.").replace("%1", words.span(snapshot.restart_at - now))
+        return self.tr("Trying again in %1.").replace("%1", self.numbers.span(snapshot.restart_at - now))
 
     def _leaving(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.leaving_until is None:
             return self.tr("Leaving the swarm.")
-        left = words.span(max(0.0, snapshot.leaving_until - now))
+        left = self.numbers.span(max(0.0, snapshot.leaving_until - now))
         return self.tr("Leaving after the next round, in %1 at most.").replace("%1", left)
 
     def share(self, snapshot: Snapshot) -> str:
@@ -123,8 +123,8 @@ class Now(Speaker):
         progress = snapshot.progress
         if progress is None:
             return Figure(self.tr("Samples a second"), words.MISSING)
-        loss = self.tr("loss %1").replace("%1", words.figure(progress.loss, 2))
-        return Figure(self.tr("Samples a second"), words.figure(progress.samples_per_second), loss)
+        loss = self.tr("loss %1").replace("%1", self.numbers.figure(progress.loss, 2))
+        return Figure(self.tr("Samples a second"), self.numbers.figure(progress.samples_per_second), loss)
 
     def _device(self, snapshot: Snapshot) -> Figure:
         conditions = snapshot.conditions
@@ -132,7 +132,7 @@ class Now(Speaker):
         power, free = _reading(conditions.power, "W"), conditions.gpu_memory.value
         parts = [power] if power else []
         if free is not None:
-            parts.append(self.tr("%1 free").replace("%1", words.size(free)))
+            parts.append(self.tr("%1 free").replace("%1", self.numbers.size(free)))
         name = plain(snapshot.device)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")

@@ -26,9 +26,13 @@ class Pauses(Speaker):
         return [
             PauseChoice(self.tr("For 15 minutes"), now + 15 * 60),
             PauseChoice(self.tr("For 1 hour"), now + 3600),
-            PauseChoice(self.tr("Until tomorrow, 8:00"), tomorrow(now, zone)),
+            PauseChoice(self._tomorrow(tomorrow(now, zone), zone), tomorrow(now, zone)),
             PauseChoice(self.tr("Until I resume"), None),
         ]
+
+    def _tomorrow(self, until: float, zone: tzinfo | None) -> str:
+        time = self.numbers.time(datetime.fromtimestamp(until, tz=UTC).astimezone(zone))
+        return self.tr("Until tomorrow, %1").replace("%1", time)
 
 
 def tomorrow(now: float, zone: tzinfo | None = None) -> float:

@@ -83,7 +83,9 @@ class Projects(Speaker):
             summary=plain(plan.summary),
             publisher=f"{plain(plan.publisher.name)} · {plan.fingerprint}",
             badge=self.badge(known),
-            traffic=self.tr("up to %1 each way per epoch").replace("%1", words.size(max(traffic.up, traffic.down))),
+            traffic=self.tr("up to %1 each way per epoch").replace(
+                "%1", self.numbers.size(max(traffic.up, traffic.down))
+            ),
             state=self.state(snapshot) if active else "",
             active=active,
             joinable=known.fit.verdict is not Verdict.TOO_BIG and known.problem is None,
@@ -105,6 +107,11 @@ class Projects(Speaker):
             active=starting or (snapshot.project is not None and snapshot.project.id == PRACTICE),
         )
 
+    def title(self, known: Known) -> str:
+        """As plain text; the practice swarm's is ours, and so in the language that is set."""
+        title = plain(known.project.title)
+        return self.said(title) if known.project.id == PRACTICE else title
+
     def practice_state(self, snapshot: Snapshot, *, starting: bool) -> str:
         if snapshot.project is not None and snapshot.project.id == PRACTICE:
             return self.state(snapshot)
@@ -112,8 +119,8 @@ class Projects(Speaker):
 
     def badge(self, known: Known) -> Badge:
         if known.problem is not None:
-            return Badge(self.tr("Not available"), Tone.PROBLEM, f"{known.problem.title} {known.problem.hint}".strip())
-        reasons = " ".join(known.fit.reasons)
+            return Badge(self.tr("Not available"), Tone.PROBLEM, self._told(known.problem))
+        reasons = " ".join(map(self.said, known.fit.reasons))
         match known.fit.verdict:
             case Verdict.FITS:
                 return Badge(self.tr("Fits"), Tone.WELL, self.tr("This computer has all that the project needs."))
@@ -121,6 +128,9 @@ class Projects(Speaker):
                 return Badge(self.tr("Fits gently"), Tone.GENTLE, reasons)
             case Verdict.TOO_BIG:
                 return Badge(self.tr("Too big"), Tone.PROBLEM, reasons)
+
+    def _told(self, problem: Problem) -> str:
+        return f"{self.said(problem.title)} {self.said(problem.hint)}".strip()
 
     def state(self, snapshot: Snapshot) -> str:
         """The state of the active project in two or three words."""
@@ -141,9 +151,9 @@ class Projects(Speaker):
     def permissions(self, known: Known) -> Permissions:
         """What the project downloads, sends and uses, in words, from its signed manifest."""
         plan = parse(known.project.manifest.encode())
-        remarks = (*known.fit.reasons, *warnings(plan))
+        remarks = tuple(map(self.said, (*known.fit.reasons, *warnings(plan))))
         if known.problem is not None:
-            remarks = (f"{known.problem.title} {known.problem.hint}".strip(), *remarks)
+            remarks = (self._told(known.problem), *remarks)
         return Permissions(
             title=plain(plan.title),
             summary=plain(plan.summary),
@@ -164,10 +174,10 @@ class Projects(Speaker):
         return (data, *files, self.tr("The model as the swarm has trained it so far, from other peers"))
 
     def _file(self, name: str, count: int) -> str:
-        return plain(name) + (f" ({words.size(count)})" if count else "")
+        return plain(name) + (f" ({self.numbers.size(count)})" if count else "")
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
-        up = words.size(traffic_per_epoch(plan).up)
+        up = self.numbers.size(traffic_per_epoch(plan).up)
         return (
             self.tr("What training found, up to %1 each epoch").replace("%1", up),
             self.tr("Copies of the model, when another peer asks for one"),
@@ -178,10 +188,10 @@ class Projects(Speaker):
     def _uses(self, plan: Manifest) -> tuple[str, ...]:
         needs = plan.needs
         limits = (
-            self.tr("%1 of memory").replace("%1", _gb(needs.memory_gb)),
-            self.tr("%1 of GPU memory, where there is a GPU").replace("%1", _gb(needs.vram_gb)),
-            self.tr("%1 of disk").replace("%1", _gb(needs.disk_gb)),
-            self.tr("%1 Mbit/s upload").replace("%1", f"{needs.upload_mbit:g}"),
+            self.tr("%1 of memory").replace("%1", self._gb(needs.memory_gb)),
+            self.tr("%1 of GPU memory, where there is a GPU").replace("%1", self._gb(needs.vram_gb)),
+            self.tr("%1 of disk").replace("%1", self._gb(needs.disk_gb)),
+            self.tr("%1 Mbit/s upload").replace("%1", self.numbers.short(needs.upload_mbit)),
         )
         return (*limits, self.tr("And never more than your own limits in the settings"))
 
@@ -196,9 +206,8 @@ class Projects(Speaker):
             (self.tr("Model"), model),
             (self.tr("Licence"), plain(plan.license)),
             (self.tr("Homepage"), plain(plan.homepage)),
-            (self.tr("Valid until"), f"{plan.expires:%Y-%m-%d}"),
+            (self.tr("Valid until"), self.numbers.date(plan.expires)),
         )
 
-
-def _gb(count: float) -> str:
-    return words.size(round(count * GB))
+    def _gb(self, count: float) -> str:
+        return self.numbers.size(round(count * GB))

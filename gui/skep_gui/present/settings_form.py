@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from skep.core import settings as declared
+from skep.core.errors import SkepError
 from skep.core.settings import GROUPS, SETTINGS, Kind, Setting, Value
 from skep_gui.present.speaker import Speaker
 
 PAIR: Final = ("compute.share_using", "compute.share_away")
 """The two limits that belong side by side: while the computer is used, and while it is not."""
+LANGUAGE: Final = "app.language"
+LANGUAGES: Final = {"en": "English", "de": "Deutsch"}
+"""Each language by its own name, which whoever looks for it can read."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +25,18 @@ class Row:
 
     setting: Setting
     value: Value
+    label: str
+    help: str
     shown: str
+    default: str
     range: str
     changed: bool
     unavailable: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    """What may be chosen: the value and its word."""
+    zero: str = ""
+    """The word for 0, where 0 means something of its own."""
+    empty: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,29 +46,71 @@ class Group:
 
 
 class SettingsForm(Speaker):
+    lacking: Mapping[str, str] = MappingProxyType({})
+    """By key, why a setting cannot be obeyed on this computer."""
+
     def groups(self, values: Mapping[str, Value], search: str = "") -> list[Group]:
         """The groups that have a row left after the search, each with its rows in their declared order."""
         groups = []
         for group, title in GROUPS.items():
             rows = [self.row(each, values) for each in SETTINGS.values() if each.group == group]
-            found = tuple(row for row in rows if matches(row.setting, title, search))
+            found = tuple(row for row in rows if matches(row.setting, f"{title} {self._words_of(row, title)}", search))
             if found:
-                groups.append(Group(title, found))
+                groups.append(Group(self.said(title), found))
         return groups
+
+    def _words_of(self, row: Row, group: str) -> str:
+        return f"{row.label} {row.help} {self.said(group)}"
 
     def row(self, setting: Setting, values: Mapping[str, Value]) -> Row:
         value = values.get(setting.key, setting.default)
         return Row(
             setting=setting,
             value=value,
-            shown=declared.show(setting.key, value),
-            range=declared.range_of(setting.key),
+            label=self.said(setting.label),
+            help=self.said(setting.help),
+            shown=self.show(setting, value),
+            default=self.show(setting, setting.default),
+            range=self._range(setting),
             changed=value != setting.default,
             unavailable=self.unavailable(setting),
+            choices=tuple((each, self._choice(setting, each)) for each in setting.choices),
+            zero=self.said(setting.zero),
+            empty=self.said(setting.empty),
         )
 
     def unavailable(self, setting: Setting) -> str:
+        if setting.key in self.lacking:
+            return self.said(self.lacking[setting.key])
         return "" if setting.effective else self.tr("Comes with a later version of skep.")
+
+    def show(self, setting: Setting, value: Value) -> str:
+        """A value with its unit, as declared.show writes it, in the language that is set."""
+        text = declared.show(setting.key, value)
+        match setting.kind:
+            case Kind.CHOICE:
+                return self._choice(setting, text)
+            case Kind.TEXT:
+                return text if value else self.said(text)
+            case Kind.YES_NO:
+                return self.said(text)
+            case Kind.WHOLE | Kind.NUMBER | Kind.PERCENT:
+                return self.said(text) if text == setting.zero else self.numbers.local(text)
+
+    def _choice(self, setting: Setting, value: str) -> str:
+        named = LANGUAGES.get(value) if setting.key == LANGUAGE else None
+        return named or self.said(value)
+
+    def _range(self, setting: Setting) -> str:
+        if setting.kind is Kind.CHOICE:
+            return self.tr("One of: %1").replace(
+                "%1", ", ".join(self._choice(setting, each) for each in setting.choices)
+            )
+        return self.said(declared.range_of(setting.key))
+
+    def refusal(self, error: SkepError) -> str:
+        """Why a value was not taken."""
+        return f"{self.said(error.title)} {self.said(error.hint)}".strip()
 
 
 def matches(setting: Setting, group: str, search: str) -> bool:

@@ -1,22 +1,52 @@
-"""Words that can be translated, without Qt: whoever has a translator hands it in."""
+"""Words that can be translated, without Qt: whoever has a translator hands it in.
+
+There are two kinds of words. What a page says itself stands in `self.tr`, in English, and is translated where it stands,
+values put in afterwards for %1, %2. What the core, the adapters and the worker say (why the share is what it is, what
+went wrong, what a setting is for) arrives as an English sentence with its values in it already, through pipes and out of
+the ledger: they know no translator, and what is kept must not depend on the language of the day. Such a sentence goes
+through `Tongue.said`, which recognises it; how is told in `hearing`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from skep.core.model import Problem
+from skep_gui.present.numbers import Numbers
 
 Translate = Callable[[str, str], str]
 """Context and English text to the text in the language that is set."""
 
 
-def english(_context: str, text: str) -> str:
+def as_written(_context: str, text: str) -> str:
     return text
+
+
+def as_said(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Tongue:
+    """A language with what belongs to it. `said` translates what the core said."""
+
+    translate: Translate = as_written
+    said: Callable[[str], str] = as_said
+    numbers: Numbers = field(default_factory=Numbers)
+
+    def problem(self, problem: Problem) -> Problem:
+        return replace(problem, title=self.said(problem.title), hint=self.said(problem.hint))
+
+
+english = Tongue()
 
 
 class Speaker:
     """What it says goes through `self.tr`, which the tool that collects texts for translation looks for."""
 
-    def __init__(self, translate: Translate = english) -> None:
-        self._translate = translate
+    def __init__(self, tongue: Tongue = english) -> None:
+        self.tongue, self.numbers, self.said = tongue, tongue.numbers, tongue.said
 
     def tr(self, text: str) -> str:
-        return self._translate(type(self).__name__, text)
+        return self.tongue.translate(type(self).__name__, text)

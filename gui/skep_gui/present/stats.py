@@ -84,7 +84,7 @@ class Stats(Speaker):
         explained = self.tr(
             "Time in a swarm with a share above zero. Computing is the part the training itself measured."
         )
-        return Figure(self.tr("Trained"), hours(spent.training), below, explained)
+        return Figure(self.tr("Trained"), self.numbers.local(hours(spent.training)), below, explained)
 
     def _confirmed(self, record: Record) -> Figure:
         totals = record.whole.totals
@@ -119,7 +119,7 @@ class Stats(Speaker):
         explained = self.tr(
             "What the whole device drew while it trained, by its own sensor; other programs' use included."
         )
-        return Figure(self.tr("Energy"), words.energy(spent.joules), below, explained)
+        return Figure(self.tr("Energy"), self.numbers.local(words.energy(spent.joules)), below, explained)
 
     # --- the table
 
@@ -147,8 +147,8 @@ class Stats(Speaker):
             words.number(totals.confirmed.samples),
             words.number(totals.pending.samples),
             words.number(totals.lost.samples),
-            words.fine_percent(one.proportion.share),
-            words.energy(spent.joules) if spent.measured else words.MISSING,
+            self.numbers.local(words.fine_percent(one.proportion.share)),
+            self.numbers.local(words.energy(spent.joules)) if spent.measured else words.MISSING,
         )
         said = [f"{head}: {cell}" for (head, _), cell in zip(self.heads()[1:], cells, strict=True)]
         return StatsRow(name, *cells, explained=f"{name}. {', '.join(said)}.")
@@ -162,7 +162,7 @@ class Stats(Speaker):
     def _reason(self, reason: str, lost: Tally) -> str:
         return (
             self.tr("%1: %2 samples in %3")
-            .replace("%1", _capital(reason or self.tr("no reason recorded")))
+            .replace("%1", _capital(self.said(reason) or self.tr("no reason recorded")))
             .replace("%2", words.number(lost.samples))
             .replace("%3", self.epochs(lost.contributions))
         )
@@ -209,13 +209,13 @@ class Stats(Speaker):
     def _tick(self, moment: float, unit: Unit, zone: tzinfo) -> str:
         at = local(moment, zone)
         if unit is Unit.HOUR:
-            return f"{at:%H:%M}"
+            return self.numbers.time(at)
         return f"{self.weekday(at)}{words.THIN}{at:%d}" if unit is Unit.DAY else f"{at:%d.%m.}"
 
     def _period(self, period: Period, unit: Unit, zone: tzinfo) -> str:
         at = local(period.begin, zone)
         when = {
-            Unit.HOUR: f"{self.date(at)} {at:%H:%M}",
+            Unit.HOUR: f"{self.date(at)} {self.numbers.time(at)}",
             Unit.DAY: self.date(at),
             Unit.WEEK: self.tr("Week from %1").replace("%1", self.date(at)),
         }[unit]
@@ -224,12 +224,12 @@ class Stats(Speaker):
             self.tr("%1 confirmed").replace("%1", words.number(period.confirmed)),
             self.tr("%1 lost").replace("%1", words.number(period.lost)),
             self.tr("%1 trained").replace("%1", words.span(spent.training)),
-            *([words.energy(spent.joules)] if spent.measured else []),
+            *([self.numbers.local(words.energy(spent.joules))] if spent.measured else []),
         ]
         return f"{when}: {', '.join(parts)}"
 
     def date(self, at: datetime) -> str:
-        return f"{self.weekday(at)} {at:%Y-%m-%d}"
+        return f"{self.weekday(at)} {self.numbers.date(at)}"
 
     def weekday(self, at: datetime) -> str:
         return (
