@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QCoreApplication, QObject, QSettings, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QMessageBox, QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
 from skep.core import messages as m
 from skep.core.model import Phase, Problem
@@ -30,6 +30,7 @@ from skep_gui.voice import Voice
 if TYPE_CHECKING:
     from skep_gui.desk import Desk
     from skep_gui.main_window import MainWindow
+    from skep_gui.start_refusal import StartRefusal
 
 BEAT: Final = 1000
 """Milliseconds between two looks at the clock, for what counts down."""
@@ -63,6 +64,9 @@ class App(QObject):
         self.window: MainWindow | None = None
         self._memory: QSettings | None = None
         self._quitting = False
+        self.box: StartRefusal | None = None
+        self._damaged: Desk | None = None
+        """The desk whose settings could not be read."""
         self._theme = "system"
         app.setQuitOnLastWindowClosed(False)
         app.setApplicationName("skep")
@@ -100,7 +104,7 @@ class App(QObject):
 
     def _open_desk(self) -> bool:
         """In an errand's thread. Whether this is the first skep here."""
-        from skep.core.errors import AlreadyRunning  # noqa: PLC0415 - loaded behind the tray
+        from skep.core.errors import AlreadyRunning, SettingsError  # noqa: PLC0415 - loaded behind the tray
         from skep_gui.desk import Desk  # noqa: PLC0415 - it brings most of skep
 
         desk = Desk(self._options.home)
@@ -109,6 +113,9 @@ class App(QObject):
         except AlreadyRunning:
             if desk.raise_other():
                 return False
+            raise
+        except SettingsError:
+            self._damaged = desk
             raise
         self.desk = desk
         return True
@@ -137,12 +144,18 @@ class App(QObject):
             self.projects.join(active)
 
     def _cannot_open(self, problem: Problem) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, "skep", problem.title)
-        box.setInformativeText(problem.hint)
-        box.finished.connect(lambda _: self._end())
-        box.setParent(None)
+        from skep_gui.start_refusal import StartRefusal  # noqa: PLC0415 - rarely seen
+
+        box = StartRefusal(problem, mendable=self._damaged is not None)
+        box.finished.connect(lambda _: self._begin_anew() if box.begins_anew else self._end())
         box.open()
         self.box = box
+
+    def _begin_anew(self) -> None:
+        """With the default settings, after damaged ones."""
+        damaged, self._damaged, self.box = self._damaged, None, None
+        assert damaged is not None
+        self.errands.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
 
     def quit(self) -> None:
         """Leave the swarm politely, then end; a second time changes nothing."""
@@ -150,7 +163,9 @@ class App(QObject):
             return
         self._quitting = True
         if self.desk is None:
-            return  # it is being opened, and ends as soon as it is
+            if self.box is not None:
+                self.box.reject()
+            return  # else it is being opened, and ends as soon as it is
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.desk.cancel_practice()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.snapshot import Snapshot
@@ -13,10 +13,19 @@ from skep_gui.parts import label
 from skep_gui.problem_strip import ProblemStrip
 from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
+from skep_gui.shortcuts import add_shortcuts
 from skep_gui.stats_page import StatsPage
 
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160
+FRAME = (16, 48)
+"""What a window manager adds around a window, at most."""
+
+
+def _fitting(window: QMainWindow) -> QSize:
+    """The usual size, or what the screen has beside its panels and the window's own frame."""
+    room = window.screen().availableSize() - QSize(*FRAME)
+    return QSize(*SIZE).boundedTo(room).expandedTo(QSize(*LEAST))
 
 
 class MainWindow(QMainWindow):
@@ -28,7 +37,7 @@ class MainWindow(QMainWindow):
     def __init__(self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage) -> None:
         super().__init__()
         self.setWindowTitle("skep")
-        self.resize(*SIZE)
+        self.resize(_fitting(self))
         self.setMinimumSize(*LEAST)
         self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
         self.rail = QListWidget()
@@ -47,7 +56,7 @@ class MainWindow(QMainWindow):
         self.said.setContentsMargins(24, 8, 24, 8)
         self.said.hide()
         self._lay_out()
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
+        add_shortcuts(self)
 
     def _lay_out(self) -> None:
         whole = QWidget()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFrame,
@@ -38,6 +40,12 @@ def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = F
 def unbroken(text: str) -> str:
     """A number and its unit stay on one line: a thin space may be broken at, the narrow no-break space is as thin."""
     return text.replace("\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
+
+
+def tip(widget: QWidget, text: str) -> None:
+    """A tooltip that is plain text whatever is in it; Qt else guesses, and would take a project's words for markup."""
+    widget.setToolTip(f"<p>{html.escape(text)}</p>" if text else "")
+    widget.setAccessibleDescription(text)
 
 
 def toned(widget: QWidget, tone: str) -> None:

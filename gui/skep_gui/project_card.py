@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from skep_gui.parts import Card, button, label, row, toned
+from skep_gui.parts import Card, button, label, row, tip, toned, unbroken
 from skep_gui.present.projects import Card as CardWords
 
 
@@ -19,14 +19,15 @@ class ProjectCard(Card):
         super().__init__(words.title)
         badge = label(words.badge.text, "badge", wrap=False)
         toned(badge, str(words.badge.tone))
-        badge.setToolTip(words.badge.explained)
+        tip(badge, words.badge.explained)
         self.body.removeWidget(self.heading)
         badge.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
         head = row(self.heading, badge)
         head.setStretch(0, 1)
         self.body.addLayout(head)
         self.body.addWidget(label(words.summary))
-        self.body.addWidget(label(f"{words.publisher} · {words.traffic}", "soft"))
+        self.body.addWidget(label(words.publisher, "soft"))
+        self.body.addWidget(label(unbroken(" · ".join(filter(None, (words.needs, words.traffic)))), "soft"))
         if not words.joinable and words.badge.explained:
             reason = label(words.badge.explained)
             toned(reason, "problem")
