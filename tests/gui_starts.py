@@ -14,7 +14,7 @@ SOON = 20_000
 
 
 def wait(qtbot, condition, milliseconds=SOON):
-    qtbot.waitUntil(condition, timeout=milliseconds)
+    qtbot.waitUntil(lambda: bool(condition()), timeout=milliseconds)
 
 
 def remember(home, *lines):

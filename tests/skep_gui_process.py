@@ -14,6 +14,10 @@ from skep.adapters.paths import Home
 from skep.core.errors import NotRunning
 
 
+def command(home: Home, *arguments: str) -> list[str]:
+    return [sys.executable, "-X", "faulthandler", "-m", "skep_gui.main", "--home", str(home.root), *arguments]
+
+
 @contextlib.contextmanager
 def running(
     home: Home, environ: dict[str, str], *arguments: str, first_run: bool = False
@@ -21,8 +25,7 @@ def running(
     """`first_run` lets the first steps come. At the end it is asked to leave, as at the end of a session."""
     if not first_run:
         (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    command = [sys.executable, "-X", "faulthandler", "-m", "skep_gui.main", "--home", str(home.root), *arguments]
-    process = subprocess.Popen(command, env=environ)
+    process = subprocess.Popen(command(home, *arguments), env=environ)
     try:
         yield process
     finally:

@@ -147,15 +147,17 @@ class App(QObject):
         from skep_gui.start_refusal import StartRefusal  # noqa: PLC0415 - rarely seen
 
         box = StartRefusal(problem, mendable=self._damaged is not None)
-        box.finished.connect(lambda _: self._begin_anew() if box.begins_anew else self._end())
+        box.finished.connect(lambda _: self._refusal_read())
         box.open()
         self.box = box
 
-    def _begin_anew(self) -> None:
-        """With the default settings, after damaged ones."""
-        damaged, self._damaged, self.box = self._damaged, None, None
-        assert damaged is not None
-        self.errands.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
+    def _refusal_read(self) -> None:
+        """Begin anew with the default settings, where that was chosen; else end."""
+        box, damaged, self.box, self._damaged = self.box, self._damaged, None, None
+        if box is not None and box.begins_anew and damaged is not None:
+            self.errands.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
+        else:
+            self._end()
 
     def quit(self) -> None:
         """Leave the swarm politely, then end; a second time changes nothing."""

@@ -7,6 +7,7 @@ from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.snapshot import Snapshot
+from skep_gui.focus import order_by_layout
 from skep_gui.history import History
 from skep_gui.now_page import NowPage
 from skep_gui.parts import label
@@ -98,6 +99,10 @@ class MainWindow(QMainWindow):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001 - Qt's own name
+        order_by_layout(self.centralWidget())
+        return super().focusNextPrevChild(next)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -20,7 +20,8 @@ def add_shortcuts(window: MainWindow) -> None:
     projects = window.projects
     back = QShortcut(QKeySequence(Qt.Key.Key_Escape), projects, projects.permission.back.click)
     back.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-    QShortcut(QKeySequence.StandardKey.Quit, window, window.quit_wanted.emit)
+    # the standard key for it is none outside the large desktops
+    QShortcut(QKeySequence("Ctrl+Q"), window, window.quit_wanted.emit)
 
 
 def _go(window: MainWindow, place: int) -> None:

@@ -67,15 +67,6 @@ def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot
         assert app.window.said.text() == ""
 
 
-def test_a_second_start_raises_the_first_ones_window(start, qtbot):
-    with start() as app:
-        app.window.close()
-        with start(ready=False) as second:
-            wait(qtbot, lambda: second.ended)
-            wait(qtbot, app.window.isVisible)
-            assert second.desk is None
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -42,6 +42,7 @@ def window(dressed, qtbot):
     made.show()
     qtbot.waitExposed(made)
     made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow, timeout=5000)
     return made
 
 
@@ -97,6 +98,7 @@ def walk(window):
     """Whoever has the keyboard after each press of Tab, once around."""
     reached = [QApplication.focusWidget()]
     for _ in range(200):
+        assert QApplication.focusWidget() is not None, f"nobody has the keyboard after {spoken(reached[-1])}"
         QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
         if (focused := QApplication.focusWidget()) in reached:
             return reached
@@ -129,6 +131,43 @@ def test_who_has_the_keyboard_can_be_seen(window, colours, qapp):
                 assert each.grab().toImage() != without, f"{spoken(each)} on the page {page}"
     finally:
         theme.apply(qapp, theme.LIGHT)
+
+
+def test_who_has_the_keyboard_keeps_it_when_the_cards_are_made_anew(window):
+    fill(window, shots.IDLE)
+    window.go_to(window.projects)
+    button = next(each for each in seen(window, QAbstractButton) if spoken(each) == "Look and join: Tiny code model")
+    button.setFocus()
+    fill(window, shots.IDLE)
+    again = QApplication.focusWidget()
+    assert again is not button
+    assert spoken(again) == "Look and join: Tiny code model"
+
+
+class Shown(QObject):
+    """Which windows came on the screen."""
+
+    def __init__(self):
+        super().__init__()
+        self.windows = []
+
+    def eventFilter(self, watched, event):  # noqa: N802 - Qt's own name
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.windows.append(type(watched).__name__)
+        return False
+
+
+def test_no_window_flashes_up_while_pages_are_made(qapp, dressed, qtbot):
+    watch = Shown()
+    qapp.installEventFilter(watch)
+    made = pages(VOICE)
+    qtbot.addWidget(made)
+    made.show()
+    fill(made, shots.SLOWED)
+    for _ in show_all(made):
+        settle()
+    qapp.removeEventFilter(watch)
+    assert watch.windows == ["MainWindow"]
 
 
 def test_pages_and_search_by_shortcut(window, qtbot):

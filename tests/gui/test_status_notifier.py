@@ -1,10 +1,11 @@
 """The real app in a tray of the newer kind, StatusNotifierItem: its icon and menu are read, and a pause is chosen."""
 
 import contextlib
+import subprocess
 
 import pytest
 
-from skep_gui_process import running, status
+from skep_gui_process import command, running, status
 from tray_desktops import desktop, missing
 from tray_watcher import watcher
 
@@ -52,3 +53,12 @@ def test_a_status_notifier_reads_the_menu_and_pauses(home):
         screen.until(lambda: windows(screen))
         tray.choose("Quit")
         assert app.wait(20) == 0
+
+
+def test_a_second_start_raises_the_window_of_the_first_and_ends(home):
+    with watched(home) as (screen, _tray, app):
+        assert not windows(screen)
+        assert subprocess.run(command(home), env=screen.environ, check=False, timeout=60).returncode == 0
+        screen.until(lambda: windows(screen))
+        assert len(windows(screen).split()) == 1
+        assert app.poll() is None
