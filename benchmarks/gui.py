@@ -73,7 +73,7 @@ def app(screen: Desktop, home: Path, *, hidden: bool, active: str = "") -> Itera
     home.mkdir(parents=True, exist_ok=True)
     resumed = f"active={active}\n" if active else ""
     (home / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{resumed}")
-    command = [sys.executable, "-m", "skep_gui.main", "--home", str(home), *(["--hidden"] if hidden else [])]
+    command = [str(Path(sys.executable).with_name("skep-gui")), "--home", str(home), *(["--hidden"] if hidden else [])]
     process = psutil.Popen(command, env=screen.environ)
     try:
         yield process

@@ -26,7 +26,7 @@ def missing() -> list[str]:
 
 
 class ScreenReader:
-    """Each method looks anew; None and [] while the application is not there."""
+    """Each method looks anew; None and [] while the application is not there. The role "" is any."""
 
     def __init__(self, process: subprocess.Popen[str], application: str) -> None:
         self._process, self._application = process, application
@@ -39,8 +39,9 @@ class ScreenReader:
         """Of all that shows, or of these roles alone."""
         return [each["name"] for each in self.tree() if not roles or each["role"] in roles]
 
-    def focused(self) -> dict[str, Any] | None:
-        return next((each for each in self.tree() if "focused" in each["states"]), None)
+    def focused(self) -> list[str]:
+        """Names of what has the keyboard: a list and its current row may both."""
+        return [each["name"] for each in self.tree() if "focused" in each["states"]]
 
     def press(self, role: str, name: str, action: str = "Press") -> bool:
         return self._ask({"do": "press", "role": role, "name": name, "action": action}) is True
@@ -62,7 +63,7 @@ def screen_reader(environ: dict[str, str], application: str = "skep") -> Iterato
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     launcher = subprocess.Popen([LAUNCHER, "--launch-immediately"], env=environ, start_new_session=True, **quiet)
     child = subprocess.Popen(
-        [SYSTEM_PYTHON, str(CHILD)],
+        [SYSTEM_PYTHON, "-W", "ignore", str(CHILD)],
         env=environ | {"PYTHONPATH": ""},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -44,13 +44,18 @@ def told(node):
         "name": node.get_name() or "",
         "description": node.get_description() or "",
         "states": [name.lower() for name in STATES if states.contains(getattr(Atspi.StateType, name))],
-        "actions": [node.get_action_name(place) for place in range(node.get_n_actions())],
+        "actions": actions(node),
     }
+
+
+def actions(node):
+    return [Atspi.Action.get_action_name(node, place) for place in range(node.get_n_actions())]
 
 
 def found(root, request):
     for node in below(root):
-        if node.get_role_name() == request["role"] and node.get_name() == request["name"]:
+        fits = request["role"] in ("", node.get_role_name())
+        if fits and node.get_name() == request["name"] and node.get_state_set().contains(Atspi.StateType.ENABLED):
             return node
     return None
 
@@ -66,8 +71,7 @@ def answer(request):
         return None
     if request["do"] == "focus":
         return node.grab_focus()
-    names = [node.get_action_name(place) for place in range(node.get_n_actions())]
-    return node.do_action(names.index(request["action"]))
+    return node.do_action(actions(node).index(request["action"]))
 
 
 def main():

@@ -19,7 +19,9 @@ def order_by_layout(window: QWidget) -> None:
         QWidget.setTabOrder(one, other)
 
 
-def _reachable(widget: QWidget) -> Iterator[QWidget]:
+def _reachable(widget: QWidget | None) -> Iterator[QWidget]:
+    if widget is None:
+        return
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
         yield widget  # what it is made of, such as a spin box's field, is its own business
         return
@@ -34,9 +36,10 @@ def _reachable(widget: QWidget) -> Iterator[QWidget]:
 def _in(layout: QLayout) -> Iterator[QWidget]:
     for place in range(layout.count()):
         item = layout.itemAt(place)
-        if (widget := item.widget()) is not None:
-            yield from _reachable(widget)
-        elif (inner := item.layout()) is not None:
+        if item is None:
+            continue
+        yield from _reachable(item.widget())
+        if (inner := item.layout()) is not None:
             yield from _in(inner)
 
 

@@ -243,7 +243,7 @@ class Projects(Speaker):
 
 def _roughly(count: int) -> int:
     """To two digits: more would promise what an estimate cannot."""
-    step = 10 ** max(0, len(str(count)) - 2)
+    step: int = 10 ** max(0, len(str(count)) - 2)
     return round(count / step) * step
 
 
