@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLayout, QScrollArea, QStackedWidget, QWidget
 
 
-def order_by_layout(window: QWidget) -> None:
+def order_by_layout(window: QWidget | None) -> None:
     """Chain what Tab reaches in the order of the layouts; Qt's own is that in which widgets were made, ever anew."""
     for one, other in pairwise(_reachable(window)):
         QWidget.setTabOrder(one, other)
