@@ -106,7 +106,7 @@ screenshots: $(READY) ## take the pictures of every page, light, dark and at 200
 	QT_SCALE_FACTOR=2 $(BIN)/python assets/screenshots.py
 
 .PHONY: bench-gui
-bench-gui: $(READY) ## measure the app's start, memory and processor use, into benchmarks/gui.json
+bench-gui: $(READY) system-packages ## measure the app's start, memory, processor use and drawing, into benchmarks/gui.json and gui.md
 	$(BIN)/python benchmarks/gui.py
 
 .PHONY: bench-giveback

@@ -14,6 +14,8 @@ PACKAGES=(
   trayer        # a tray,
   xdotool       # a hand that moves and clicks,
   x11-utils     # and xprop, which asks what is there
+  at-spi2-core  # the accessibility bus,
+  python3-pyatspi # and what reads it, with the system's own Python
   mutter        # GNOME's compositor, with its idle monitor
   sway          # a Wayland compositor without a screen
   swayidle      # and what it tells of idleness

@@ -10,8 +10,10 @@ from fakes import FakeLedger, make_project
 from manifests import example
 from skep.core.conditions import Conditions, answered
 from skep.core.day import segments
+from skep.core.estimate import Estimate, estimate
 from skep.core.fit import Fit, Verdict
 from skep.core.grades import Grades, grant
+from skep.core.manifest import parse
 from skep.core.model import (
     Change,
     Contribution,
@@ -21,6 +23,7 @@ from skep.core.model import (
     PauseState,
     Phase,
     Problem,
+    Project,
     Stage,
     StageProgress,
     SwarmProgress,
@@ -123,14 +126,24 @@ BIG = replace(
         )
     ),
 )
-KNOWN = [
-    Known(PROJECT, Fit(Verdict.FITS_GENTLY, ("It needs 2.0 GB of memory, and you have 2.6 GB.",))),
-    Known(BIG, Fit(Verdict.TOO_BIG, ("Too big: needs 96 GB of memory, you have 8.2 GB.",))),
-]
 DEVICES = [
     Device(DeviceKind.NVIDIA, 0, "NVIDIA GeForce RTX 4070", memory_total=12_000_000_000),
     Device(DeviceKind.AMD, 0, "AMD Radeon 780M", unusable="torch here was built without ROCm."),
     Device(DeviceKind.CPU, 0, "AMD Ryzen 7 7840U"),
+]
+
+
+def estimated(project: Project) -> Estimate:
+    return estimate(parse(project.manifest.encode()), DEVICES[-1:], cores=8)
+
+
+KNOWN = [
+    Known(
+        PROJECT,
+        Fit(Verdict.FITS_GENTLY, ("It needs 2.0 GB of memory, and you have 2.6 GB.",)),
+        estimate=estimated(PROJECT),
+    ),
+    Known(BIG, Fit(Verdict.TOO_BIG, ("Too big: needs 96 GB of memory, you have 8.2 GB.",)), estimate=estimated(BIG)),
 ]
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool")
 PATIENCE = 60.0
+TRAYER = ["trayer", "--edge", "bottom", "--align", "left", "--widthtype", "request", "--height", "32"]
 
 
 def missing() -> list[str]:
@@ -29,9 +30,9 @@ class Desktop:
         done = subprocess.run(["xdotool", *arguments], env=self.environ, capture_output=True, text=True, check=False)
         return done.stdout.strip()
 
-    def until(self, condition: Callable[[], object]) -> object:
-        """What the condition gives once it is true. Fails after PATIENCE seconds."""
-        deadline = time.monotonic() + PATIENCE
+    def until(self, condition: Callable[[], object], patience: float = PATIENCE) -> object:
+        """What the condition gives once it is true. Fails after so many seconds."""
+        deadline = time.monotonic() + patience
         while not (found := condition()):
             assert time.monotonic() < deadline, "it did not come to that"
             time.sleep(0.1)
@@ -54,10 +55,11 @@ class Desktop:
 
 
 @contextlib.contextmanager
-def desktop() -> Iterator[Desktop]:
+def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
+    """Without `tray` there is none of the old kind, XEmbed; `size` is the screen's, in pixels."""
     with contextlib.ExitStack() as stack:
         reading, writing = os.pipe()
-        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1280x800x24", "-nolisten", "tcp"]
+        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
         _running(stack, command, dict(os.environ), pass_fds=(writing,))
         os.close(writing)
         with os.fdopen(reading) as pipe:
@@ -74,11 +76,8 @@ def desktop() -> Iterator[Desktop]:
         environ["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
         stack.callback(bus.stdout.close)
         _running(stack, ["openbox"], environ)
-        _running(
-            stack,
-            ["trayer", "--edge", "bottom", "--align", "left", "--widthtype", "request", "--height", "32"],
-            environ,
-        )
+        if tray:
+            _running(stack, TRAYER, environ)
         yield Desktop(environ)
 
 

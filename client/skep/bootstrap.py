@@ -44,10 +44,12 @@ from skep.adapters.single_instance import InstanceLock
 from skep.adapters.tcp_port import check_free
 from skep.adapters.worker_process import WorkerProcess
 from skep.core import control, invitation, links, manifest, precision, session
+from skep.core import estimate as estimates
 from skep.core import fit as fit_check
 from skep.core import messages as m
 from skep.core.conditions import Conditions
 from skep.core.errors import BadInput, DoesNotFit, InvitationError, NotRunning
+from skep.core.estimate import Estimate
 from skep.core.fit import Fit, Verdict
 from skep.core.manifest import Manifest, parse
 from skep.core.model import Device, PauseState, PowerCap, Problem, Project
@@ -104,6 +106,11 @@ def autostart(home: Home) -> Autostart:
     return start_of(home.root, usual, os.environ)
 
 
+def set_settings_aside(home: Home) -> Path | None:
+    """Begin with the defaults; where the old file is now, None where there was none. Raises StorageError."""
+    return SettingsFile(home.settings_file).set_aside()
+
+
 def identity(home: Home) -> Identity:
     home.create()
     return FileIdentity(home.identity_file)
@@ -147,6 +154,11 @@ def fit(home: Home, plan: Manifest) -> Fit:
     home.create()
     disk = free_bytes(home.root)
     return fit_check.check(plan, devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+
+
+def estimate(plan: Manifest) -> Estimate:
+    """What the project would take of this computer and give to the swarm."""
+    return estimates.estimate(plan, devices().list(), cores=psutil.cpu_count(logical=False) or 1)
 
 
 def read_manifest(path: str) -> Manifest:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QSettings, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QMessageBox, QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
 from skep.core import messages as m
 from skep.core.model import Phase, Problem
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skep_gui.desk import Desk
     from skep_gui.first_run import FirstRun
     from skep_gui.main_window import MainWindow
+    from skep_gui.start_refusal import StartRefusal
 
 BEAT: Final = 1000
 """Milliseconds between two looks at the clock, for what counts down."""
@@ -76,6 +77,9 @@ class App(QObject):
         self.window: MainWindow | None = None
         self._memory: QSettings | None = None
         self._quitting = False
+        self.box: StartRefusal | None = None
+        self._damaged: Desk | None = None
+        """The desk whose settings could not be read."""
         self._theme = "system"
         app.setQuitOnLastWindowClosed(False)
         app.setApplicationName("skep")
@@ -116,7 +120,7 @@ class App(QObject):
 
     def _open_desk(self) -> bool:
         """In an errand's thread. Whether this is the first skep here."""
-        from skep.core.errors import AlreadyRunning  # noqa: PLC0415 - loaded behind the tray
+        from skep.core.errors import AlreadyRunning, SettingsError  # noqa: PLC0415 - loaded behind the tray
         from skep_gui.desk import Desk  # noqa: PLC0415 - it brings most of skep
 
         desk = Desk(self._options.home)
@@ -125,6 +129,9 @@ class App(QObject):
         except AlreadyRunning:
             if desk.raise_other(self._options.link):
                 return False
+            raise
+        except SettingsError:
+            self._damaged = desk
             raise
         self.desk = desk
         return True
@@ -158,12 +165,20 @@ class App(QObject):
             self.projects.join(active)
 
     def _cannot_open(self, problem: Problem) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, "skep", problem.title)
-        box.setInformativeText(problem.hint)
-        box.finished.connect(lambda _: self._end())
-        box.setParent(None)
+        from skep_gui.start_refusal import StartRefusal  # noqa: PLC0415 - rarely seen
+
+        box = StartRefusal(problem, mendable=self._damaged is not None)
+        box.finished.connect(lambda _: self._refusal_read())
         box.open()
         self.box = box
+
+    def _refusal_read(self) -> None:
+        """Begin anew with the default settings, where that was chosen; else end."""
+        box, damaged, self.box, self._damaged = self.box, self._damaged, None, None
+        if box is not None and box.begins_anew and damaged is not None:
+            self.errands.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
+        else:
+            self._end()
 
     def quit(self) -> None:
         """Leave the swarm politely, then end; a second time changes nothing."""
@@ -171,7 +186,9 @@ class App(QObject):
             return
         self._quitting = True
         if self.desk is None:
-            return  # it is being opened, and ends as soon as it is
+            if self.box is not None:
+                self.box.reject()
+            return  # else it is being opened, and ends as soon as it is
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.desk.cancel_practice()

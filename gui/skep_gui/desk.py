@@ -76,6 +76,10 @@ class Desk:
             self._engine = parts.engine
             self._stack = stack.pop_all()
 
+    def forget_settings(self) -> None:
+        """Move damaged settings away, so that the next `open` has the defaults. Raises StorageError."""
+        bootstrap.set_settings_aside(self._home)
+
     def raise_other(self, link: str = "") -> bool:
         """Ask the skep that runs already to show its window, on a link where there is one. False where it has none."""
         try:
@@ -117,7 +121,8 @@ class Desk:
             problem = error.problem
         fit = bootstrap.fit(self._home, plan)
         # what is too big says so itself
-        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem)
+        estimate = bootstrap.estimate(plan)
+        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, estimate)
 
     def add(self, source: str) -> Project:
         return bootstrap.add_project(self._home, source, consent=False)

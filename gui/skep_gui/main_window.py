@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.model import Problem
 from skep.core.snapshot import Snapshot
+from skep_gui.focus import order_by_layout
 from skep_gui.history import History
 from skep_gui.now_page import NowPage
 from skep_gui.parts import label
 from skep_gui.problem_strip import ProblemStrip
 from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
+from skep_gui.shortcuts import add_escape, add_shortcuts
 from skep_gui.stats_page import StatsPage
 
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160
+FRAME = (16, 48)
+"""What a window manager adds around a window, at most."""
+
+
+def _fitting(window: QMainWindow) -> QSize:
+    """The usual size, or what the screen has beside its panels and the window's own frame."""
+    room = window.screen().availableSize() - QSize(*FRAME)
+    return QSize(*SIZE).boundedTo(room).expandedTo(QSize(*LEAST))
 
 
 class MainWindow(QMainWindow):
@@ -31,18 +41,19 @@ class MainWindow(QMainWindow):
     ) -> None:
         super().__init__()
         self.setWindowTitle("skep")
-        self.resize(*SIZE)
+        self.resize(_fitting(self))
         self.setMinimumSize(*LEAST)
         self._fault: Problem | None = None
         self._problem: Problem | None = None
         self.fill(now, projects, stats, settings, strip)
-        QShortcut(QKeySequence.StandardKey.Quit, self, self.quit_wanted.emit)
+        add_shortcuts(self)
 
     def fill(
         self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage, strip: ProblemStrip
     ) -> None:
         """The pages, also anew in another language; those before are let go of."""
         self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
+        add_escape(projects)
         self.rail = QListWidget()
         self.rail.setObjectName("rail")
         self.rail.setAccessibleName(self.tr("Pages"))
@@ -108,6 +119,10 @@ class MainWindow(QMainWindow):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001 - Qt's own name
+        order_by_layout(self.centralWidget())
+        return super().focusNextPrevChild(next)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

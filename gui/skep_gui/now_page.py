@@ -12,10 +12,11 @@ from skep.core.model import Phase
 from skep.core.snapshot import Snapshot
 from skep_gui.dome_meter import DomeMeter
 from skep_gui.figure_row import FigureRow
+from skep_gui.focus import focus_kept
 from skep_gui.history import History
 from skep_gui.joining_view import JoiningView
 from skep_gui.live_plot import LivePlot
-from skep_gui.parts import Card, Page, button, emptied, label, row
+from skep_gui.parts import Card, Page, breakable, button, emptied, label, row
 from skep_gui.pause_menu import fill_pause_menu
 from skep_gui.present.joining import Joining, risen
 from skep_gui.present.now import Now, RuleRow, granted, title
@@ -127,9 +128,9 @@ class NowPage(Page):
 
     def _show_head(self, snapshot: Snapshot, now: float) -> None:
         phase, paused = snapshot.phase, snapshot.pause is not None
-        self.project.setText(title(snapshot))
+        self.project.setText(breakable(title(snapshot)))
         self.project.setVisible(phase is not Phase.IDLE and phase is not Phase.JOINING)
-        self.sentence.setText(self._words.sentence(snapshot, now))
+        self.sentence.setText(breakable(self._words.sentence(snapshot, now)))
         self.share.setText(self._words.share(snapshot))
         self.asked.setText(self._words.share_below(snapshot))
         inside = phase in IN_A_SWARM
@@ -170,6 +171,10 @@ class NowPage(Page):
         if rules == self._shown_rules:
             return
         self._shown_rules = rules
+        with focus_kept(self.rules_card):
+            self._make_rules(rules)
+
+    def _make_rules(self, rules: list[RuleRow]) -> None:
         emptied(self._rules)
         for place, rule in enumerate(rules):
             share, sentence = (

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import re
+from typing import Final
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFrame,
@@ -16,6 +20,9 @@ from PySide6.QtWidgets import (
 )
 
 from skep_gui.theme import GRID
+
+_LONG: Final = re.compile(r"\S{33,}")
+_PIECE: Final = re.compile(r"([^\s\u200b]{16})(?=[^\s\u200b\u0300-\u036f])")
 
 
 def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = False) -> QLabel:
@@ -38,6 +45,20 @@ def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = F
 def unbroken(text: str) -> str:
     """A number and its unit stay on one line: a thin space may be broken at, the narrow no-break space is as thin."""
     return text.replace("\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
+
+
+def breakable(text: str) -> str:
+    """Words longer than any line may break, so that none holds a page wide; the mark for it takes no room.
+
+    Addresses break after a slash first.
+    """
+    return _LONG.sub(lambda word: _PIECE.sub("\\1\u200b", word[0].replace("/", "/\u200b")), text)
+
+
+def tip(widget: QWidget, text: str) -> None:
+    """A tooltip that is plain text whatever is in it; Qt else guesses, and would take a project's words for markup."""
+    widget.setToolTip(f"<p>{html.escape(text)}</p>" if text else "")
+    widget.setAccessibleDescription(text)
 
 
 def toned(widget: QWidget, tone: str) -> None:
@@ -78,8 +99,9 @@ class Card(QFrame):
         self.body.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.body.setSpacing(GRID)
         self.heading = label(heading, "heading")
-        self.heading.setVisible(bool(heading))
+        # what is made visible before it has a parent flashes up as a window of its own, and takes the keyboard
         self.body.addWidget(self.heading)
+        self.heading.setVisible(bool(heading))
 
 
 class Page(QScrollArea):

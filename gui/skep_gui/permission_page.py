@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout
 
-from skep_gui.parts import Card, Page, button, emptied, label, row, toned
+from skep_gui.parts import Card, Page, breakable, button, emptied, label, row, toned
 from skep_gui.present.projects import Permissions
 
 
@@ -34,11 +34,11 @@ class PermissionPage(Page):
 
     def show_project(self, project_id: str, words: Permissions, *, free: bool) -> None:
         self._id = project_id
-        self.title.setText(words.title)
-        self.summary.setText(words.summary)
+        self.title.setText(breakable(words.title))
+        self.summary.setText(breakable(words.summary))
         emptied(self._lists)
         for remark in words.remarks:
-            warning = label(remark)
+            warning = label(breakable(remark))
             toned(warning, "gentle" if words.joinable else "problem")
             self._lists.addWidget(warning)
         lists = (
@@ -67,14 +67,9 @@ def _point(text: str) -> QGridLayout:
     grid.setHorizontalSpacing(8)
     dot = label("•", "soft", wrap=False)
     grid.addWidget(dot, 0, 0)
-    grid.addWidget(label(_breakable(text)), 0, 1)
+    grid.addWidget(label(breakable(text)), 0, 1)
     grid.setColumnStretch(1, 1)
     return grid
-
-
-def _breakable(text: str) -> str:
-    """Long addresses may break after a slash, so that none is cut; the mark for it takes no room."""
-    return text.replace("/", "/\u200b")
 
 
 def _facts(heading: str, facts: Sequence[tuple[str, str]]) -> Card:
@@ -83,7 +78,7 @@ def _facts(heading: str, facts: Sequence[tuple[str, str]]) -> Card:
     grid.setHorizontalSpacing(16)
     for line, (name, text) in enumerate(facts):
         grid.addWidget(label(name, "soft", wrap=False), line, 0)
-        grid.addWidget(label(text, select=True), line, 1)
+        grid.addWidget(label(breakable(text), select=True), line, 1)
     grid.setColumnStretch(1, 1)
     card.body.addLayout(grid)
     return card

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from skep_gui.parts import Card, button, label, row, toned
+from skep_gui.parts import Card, breakable, button, label, row, tip, toned, unbroken
 from skep_gui.present.projects import Card as CardWords
 
 
@@ -16,19 +16,20 @@ class ProjectCard(Card):
 
     def __init__(self, words: CardWords, *, practice: bool, free: bool) -> None:
         """`free` tells that nothing else is active, so that this one may be joined."""
-        super().__init__(words.title)
+        super().__init__(breakable(words.title))
         badge = label(words.badge.text, "badge", wrap=False)
         toned(badge, str(words.badge.tone))
-        badge.setToolTip(words.badge.explained)
+        tip(badge, words.badge.explained)
         self.body.removeWidget(self.heading)
         badge.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
         head = row(self.heading, badge)
         head.setStretch(0, 1)
         self.body.addLayout(head)
-        self.body.addWidget(label(words.summary))
-        self.body.addWidget(label(f"{words.publisher} · {words.traffic}", "soft"))
+        self.body.addWidget(label(breakable(words.summary)))
+        self.body.addWidget(label(breakable(words.publisher), "soft"))
+        self.body.addWidget(label(unbroken(" · ".join(filter(None, (words.needs, words.traffic)))), "soft"))
         if not words.joinable and words.badge.explained:
-            reason = label(words.badge.explained)
+            reason = label(breakable(words.badge.explained))
             toned(reason, "problem")
             self.body.addWidget(reason)
         self.state = label(words.state, "", wrap=False)

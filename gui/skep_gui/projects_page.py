@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QStackedWidget, QVBoxLayou
 
 from skep.core.model import Phase, Problem
 from skep.core.snapshot import Snapshot
-from skep_gui.parts import Card, Page, button, emptied, label, row, toned
+from skep_gui.focus import focus_kept
+from skep_gui.parts import Card, Page, breakable, button, emptied, label, row, toned
 from skep_gui.permission_page import PermissionPage
 from skep_gui.present.projects import PRACTICE, Known, Projects
 from skep_gui.present.projects import Card as CardWords
@@ -86,7 +87,7 @@ class ProjectsPage(QStackedWidget):
 
     def titles(self) -> dict[str, str]:
         """By project id, as plain text."""
-        return {name: self._words.title(each) for name, each in self._known.items()}
+        return {name: breakable(self._words.title(each)) for name, each in self._known.items()}
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         free = snapshot.phase is Phase.IDLE and not self.starting
@@ -95,9 +96,10 @@ class ProjectsPage(QStackedWidget):
         if (cards, free) == (self._cards, self._free):
             return
         self._cards, self._free = cards, free
-        emptied(self._places)
-        for words in cards:
-            self._places.addWidget(self._card(words, free=free))
+        with focus_kept(self.list):
+            emptied(self._places)
+            for words in cards:
+                self._places.addWidget(self._card(words, free=free))
 
     def _card(self, words: CardWords, *, free: bool) -> ProjectCard:
         card = ProjectCard(words, practice=words.id == PRACTICE, free=free)
@@ -107,7 +109,7 @@ class ProjectsPage(QStackedWidget):
 
     def say(self, text: str, *, problem: bool = False) -> None:
         """A line at the top: what was added, or why not."""
-        self.said.setText(text)
+        self.said.setText(breakable(text))
         toned(self.said, "problem" if problem else "well")
         self.said.setVisible(bool(text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Final
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
@@ -14,6 +15,8 @@ from skep_gui.pause_menu import fill_pause_menu
 from skep_gui.present.now import Now, shortened
 from skep_gui.present.pauses import Pauses
 from skep_gui.present.state import look
+
+UNTAGGED: Final = str.maketrans({"<": "(", ">": ")"})
 
 
 class Tray(QObject):
@@ -86,8 +89,9 @@ class Tray(QObject):
             self.icon.setIcon(icon)
 
     def tell(self, problem: Problem) -> None:
-        """A notification; only ever for a problem."""
-        self.icon.showMessage(problem.title, problem.hint, QSystemTrayIcon.MessageIcon.NoIcon)
+        """A notification; only ever for a problem. Desktops take its body for markup, so it holds no tag."""
+        hint = problem.hint.translate(UNTAGGED)
+        self.icon.showMessage(problem.title, hint, QSystemTrayIcon.MessageIcon.NoIcon)
 
     def _activated(self, why: QSystemTrayIcon.ActivationReason) -> None:
         if why in (QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick):

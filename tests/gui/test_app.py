@@ -161,7 +161,7 @@ def test_a_home_that_is_no_folder_is_said_in_words(dressed, qtbot, tmp_path, mon
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
     app = App(dressed, Options(home=str(tmp_path / "file")), make_tray())
     app.start()
-    wait(qtbot, lambda: hasattr(app, "box"))
+    wait(qtbot, lambda: app.box is not None)
     assert "cannot be skep's folder" in app.box.text()
     app.box.close()
     wait(qtbot, lambda: bool(ended))

@@ -9,7 +9,8 @@ import pytest
 
 import snapshots as shots
 from manifests import example, lora
-from skep.core.fit import Fit, Verdict
+from skep.core.estimate import Estimate
+from skep.core.fit import GB, Fit, Verdict
 from skep.core.model import Contribution, ContributionState, Phase, Problem
 from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui.present.devices import Devices
@@ -144,3 +145,18 @@ def test_presets_hold_only_what_has_an_effect():
     presets = Devices().presets()
     assert [preset.values["compute.share_away"] for preset in presets] == [0.5, 0.75, 1.0]
     assert all(SETTINGS[key].effective for preset in presets for key in preset.values)
+
+
+def test_before_joining_a_card_says_what_an_hour_takes_and_gives():
+    with_estimate = replace(FITS, estimate=Estimate(2 * GB, 3 * GB, GB, 123_456, 14_400_000, 14_000_000, 90_000_000))
+    card = PROJECTS.card(with_estimate, shots.IDLE)
+    assert card.traffic == "about 14.4\u2009MB up and 14.0\u2009MB down an hour"
+    assert card.needs == (
+        "2.0\u2009GB of memory · 3.0\u2009GB of GPU memory · 1.0\u2009GB of disk · about 120\u2009000 samples an hour"
+    )
+    page = PROJECTS.permissions(with_estimate)
+    assert page.sends[0].startswith("About 14.4\u2009MB up and 14.0\u2009MB down an hour, in a swarm of 4 computers")
+    assert "never more than 90.0\u2009MB each way" in page.sends[0]
+    assert any("at full share about 120\u2009000 samples an hour" in line for line in page.uses)
+    assert PROJECTS.card(FITS, shots.IDLE).needs == ""
+    assert "per epoch" in PROJECTS.card(FITS, shots.IDLE).traffic

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +49,21 @@ class SettingsFile:
             self._put(text, document, key, settings.to_file(key, value))
         if changed:
             self._write(document)
+
+    def set_aside(self) -> Path | None:
+        """Move the file away, so that the defaults hold; where to, or None where there was none. Raises StorageError."""
+        numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
+        free = next(each for each in numbered if not each.exists())
+        try:
+            self._path.rename(free)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(
+                f"The settings file {self._path} cannot be moved away: {error.strerror}.",
+                "Make its folder writable for you.",
+            ) from None
+        return free
 
     def _read(self) -> tuple[str, TOMLDocument]:
         try:

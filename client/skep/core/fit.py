@@ -50,6 +50,15 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Needed:
+    """Bytes of the host's memory, of the disk, and of a GPU's memory where one is used."""
+
+    memory: float
+    disk: float
+    device: float | None = None
+
+
+@dataclass(frozen=True)
 class _Want:
     what: str
     needed: float
@@ -107,22 +116,27 @@ def host_bytes(manifest: Manifest) -> int:
 
 def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
-    gpu = _best_gpu(devices)
-    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
-    on_device = max(needs.vram_gb * GB, count * device_bytes(manifest) + frozen)
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
-    wants = [_Want("of disk space", max(needs.disk_gb * GB, files_bytes(manifest)), disk_free)]
-    if gpu is None:
-        peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
-        together = max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen)
-        wants.append(_Want("of memory", together, memory))
-    else:
-        wants.append(_Want("of memory", in_memory, memory))
-        wants.append(_Want(f"of memory on {gpu.name}", on_device, gpu.memory_total))
+    gpu = best_gpu(devices)
+    want = needed(manifest, on_gpu=gpu is not None)
+    wants = [_Want("of disk space", want.disk, disk_free), _Want("of memory", want.memory, memory)]
+    if gpu is not None and want.device is not None:
+        wants.append(_Want(f"of memory on {gpu.name}", want.device, gpu.memory_total))
     return _judge(wants)
 
 
-def _best_gpu(devices: Sequence[Device]) -> Device | None:
+def needed(manifest: Manifest, *, on_gpu: bool) -> Needed:
+    """What the manifest asks for, or what its model takes where that is more."""
+    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
+    disk = max(needs.disk_gb * GB, files_bytes(manifest))
+    if not on_gpu:
+        peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
+        return Needed(max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen), disk)
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
+    return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest) + frozen))
+
+
+def best_gpu(devices: Sequence[Device]) -> Device | None:
+    """The usable one with the most memory; None where only the processor can train."""
     usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
     return max(usable, key=lambda device: device.memory_total or 0, default=None)
 

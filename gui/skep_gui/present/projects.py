@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from skep.cli import words
+from skep.core.estimate import PEERS, Estimate
 from skep.core.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch
 from skep.core.manifest import Manifest, parse
 from skep.core.manifest_fields import plain
@@ -35,6 +36,7 @@ class Known:
     project: Project
     fit: Fit
     problem: Problem | None = None
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Card:
     publisher: str
     badge: Badge
     traffic: str
+    needs: str = ""
+    """Memory, disk and samples an hour, estimated."""
     state: str = ""
     active: bool = False
     joinable: bool = True
@@ -76,20 +80,41 @@ class Projects(Speaker):
     def card(self, known: Known, snapshot: Snapshot) -> Card:
         plan = parse(known.project.manifest.encode())
         active = snapshot.project is not None and snapshot.project.id == known.project.id
-        traffic = traffic_per_epoch(plan)
         return Card(
             id=known.project.id,
             title=plain(plan.title),
             summary=plain(plan.summary),
             publisher=f"{plain(plan.publisher.name)} · {plan.fingerprint}",
             badge=self.badge(known),
-            traffic=self.tr("up to %1 each way per epoch").replace(
-                "%1", self.numbers.size(max(traffic.up, traffic.down))
-            ),
+            traffic=self.traffic(plan, known.estimate),
+            needs=self.needs(known.estimate),
             state=self.state(snapshot) if active else "",
             active=active,
             joinable=known.fit.verdict is not Verdict.TOO_BIG and known.problem is None,
         )
+
+    def traffic(self, plan: Manifest, estimate: Estimate | None) -> str:
+        """What goes up and down: an hour where it was estimated, else an epoch."""
+        if estimate is None:
+            traffic = traffic_per_epoch(plan)
+            return self.tr("up to %1 each way per epoch").replace(
+                "%1", self.numbers.size(max(traffic.up, traffic.down))
+            )
+        text = self.tr("about %1 up and %2 down an hour")
+        return text.replace("%1", self.numbers.size(estimate.up)).replace("%2", self.numbers.size(estimate.down))
+
+    def needs(self, estimate: Estimate | None) -> str:
+        if estimate is None:
+            return ""
+        parts = [self.tr("%1 of memory").replace("%1", self.numbers.size(estimate.memory))]
+        if estimate.device is not None:
+            parts.append(self.tr("%1 of GPU memory").replace("%1", self.numbers.size(estimate.device)))
+        parts.append(self.tr("%1 of disk").replace("%1", self.numbers.size(estimate.disk)))
+        parts.append(self._samples(estimate))
+        return " · ".join(parts)
+
+    def _samples(self, estimate: Estimate) -> str:
+        return self.tr("about %1 samples an hour").replace("%1", words.number(_roughly(estimate.samples)))
 
     def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
         """The card of the practice swarm before it was ever started."""
@@ -158,8 +183,8 @@ class Projects(Speaker):
             title=plain(plan.title),
             summary=plain(plan.summary),
             downloads=self._downloads(plan),
-            sends=self._sends(plan),
-            uses=self._uses(plan),
+            sends=(*self._hourly(known.estimate), *self._sends(plan)),
+            uses=self._uses(plan, known),
             facts=self._facts(plan),
             remarks=remarks,
             joinable=known.problem is None and known.fit.verdict is not Verdict.TOO_BIG,
@@ -176,6 +201,17 @@ class Projects(Speaker):
     def _file(self, name: str, count: int) -> str:
         return plain(name) + (f" ({self.numbers.size(count)})" if count else "")
 
+    def _hourly(self, estimate: Estimate | None) -> tuple[str, ...]:
+        """The traffic of an hour with what it was reckoned from: before joining, nobody knows the swarm's pace."""
+        if estimate is None:
+            return ()
+        text = self.tr(
+            "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
+        )
+        for place, value in (("%1", estimate.up), ("%2", estimate.down), ("%4", estimate.most)):
+            text = text.replace(place, self.numbers.size(value))
+        return (text.replace("%3", words.number(PEERS)),)
+
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
         up = self.numbers.size(traffic_per_epoch(plan).up)
         return (
@@ -185,7 +221,11 @@ class Projects(Speaker):
             self.tr("Never your files, and nothing you type"),
         )
 
-    def _uses(self, plan: Manifest) -> tuple[str, ...]:
+    def _gives(self, estimate: Estimate) -> str:
+        text = self.tr("The computing of this computer at the share you allow: at full share %1")
+        return text.replace("%1", self._samples(estimate))
+
+    def _uses(self, plan: Manifest, known: Known) -> tuple[str, ...]:
         needs = plan.needs
         limits = (
             self.tr("%1 of memory").replace("%1", self._gb(needs.memory_gb)),
@@ -193,7 +233,8 @@ class Projects(Speaker):
             self.tr("%1 of disk").replace("%1", self._gb(needs.disk_gb)),
             self.tr("%1 Mbit/s upload").replace("%1", self.numbers.short(needs.upload_mbit)),
         )
-        return (*limits, self.tr("And never more than your own limits in the settings"))
+        gives = () if known.estimate is None else (self._gives(known.estimate),)
+        return (*limits, *gives, self.tr("And never more than your own limits in the settings"))
 
     def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
         members = self.tr("everybody") if plan.membership == "open" else self.tr("invited computers only")
@@ -211,3 +252,9 @@ class Projects(Speaker):
 
     def _gb(self, count: float) -> str:
         return self.numbers.size(round(count * GB))
+
+
+def _roughly(count: int) -> int:
+    """To two digits: more would promise what an estimate cannot."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return round(count / step) * step

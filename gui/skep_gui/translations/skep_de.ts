@@ -29,6 +29,68 @@
     </message>
 </context>
 <context>
+    <name>Day</name>
+    <message>
+        <source>Today: why it trained or did not</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1: why it trained or did not</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 to %2, share %3: %4</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Asleep</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No swarm</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing yet today. While you are in a project, each change of the share is shown here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>In no project on that day.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
+    <name>DayCard</name>
+    <message>
+        <source>The day before</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The day after</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Share of this computer over the day</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Setting</source>
+        <translation type="unfinished">Einstellung</translation>
+    </message>
+    <message>
+        <source>Setting of the rule: %1</source>
+        <translation type="unfinished">Einstellung zur Regel: %1</translation>
+    </message>
+    <message>
+        <source>Height is the share. Point at a stretch to see why; click it for its setting.</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
     <name>Devices</name>
     <message>
         <source>Works for small projects.</source>
@@ -517,6 +579,37 @@
     </message>
 </context>
 <context>
+    <name>Problems</name>
+    <message>
+        <source>Open Projects</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open Settings</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show the report</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open the setting</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Diagnose …</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>skep met an error of its own</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Versions</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
     <name>ProjectActions</name>
     <message>
         <source>Fetching the manifest …</source>
@@ -567,6 +660,18 @@
     <message>
         <source>up to %1 each way per epoch</source>
         <translation>bis zu %1 je Richtung und Epoche</translation>
+    </message>
+    <message>
+        <source>about %1 up and %2 down an hour</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 of GPU memory</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>about %1 samples an hour</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Practice swarm</source>
@@ -641,6 +746,10 @@
         <translation>Das Modell, wie der Schwarm es bisher trainiert hat, von anderen Peers</translation>
     </message>
     <message>
+        <source>About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>What training found, up to %1 each epoch</source>
         <translation>Was das Training ergab, bis zu %1 je Epoche</translation>
     </message>
@@ -667,6 +776,10 @@
     <message>
         <source>%1 of disk</source>
         <translation>%1 auf der Festplatte</translation>
+    </message>
+    <message>
+        <source>The computing of this computer at the share you allow: at full share %1</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>%1 Mbit/s upload</source>
@@ -911,8 +1024,27 @@
         <translation>Die ersten Schritte noch einmal zeigen</translation>
     </message>
     <message>
+        <source>Diagnostics …</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>No setting has “%1” in its words.</source>
         <translation>Keine Einstellung hat „%1“ in ihren Worten.</translation>
+    </message>
+</context>
+<context>
+    <name>StartRefusal</name>
+    <message>
+        <source>Begin with the defaults</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The damaged file is kept beside the new one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation type="unfinished">Beenden</translation>
     </message>
 </context>
 <context>
@@ -934,8 +1066,176 @@
         <translation>kein Grund festgehalten</translation>
     </message>
     <message>
+        <source>%1 of it computing</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Time in a swarm with a share above zero. Computing is the part the training itself measured.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Trained</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 · %2&#xa0;pending</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Samples that were really averaged with another peer&apos;s, and that the model learned from.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Samples confirmed</source>
+        <translation type="unfinished">Bestätigte Beispiele</translation>
+    </message>
+    <message>
+        <source>%1&#xa0;lost</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Confirmed share</source>
+        <translation type="unfinished">Bestätigter Anteil</translation>
+    </message>
+    <message>
+        <source>Of the samples that are settled; pending ones wait for the round at the end of the epoch.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The device does not tell its power.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing trained yet.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Energy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>while it trained</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>measured in %1 of %2</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What the whole device drew while it trained, by its own sensor; other programs&apos; use included.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Time in the swarm with a share above zero.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Confirmed</source>
+        <translation type="unfinished">Bestätigt</translation>
+    </message>
+    <message>
+        <source>Samples averaged with another peer&apos;s.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Pending</source>
+        <translation type="unfinished">Ausstehend</translation>
+    </message>
+    <message>
+        <source>Samples whose round is not over yet.</source>
+        <translation type="unfinished">Beispiele, deren Runde noch nicht vorbei ist.</translation>
+    </message>
+    <message>
+        <source>Lost</source>
+        <translation type="unfinished">Verloren</translation>
+    </message>
+    <message>
+        <source>Samples that reached nobody, with the reason below.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Of the swarm</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Your part of the epochs that took samples of yours.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What the device drew while it trained.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%1: %2 samples in %3</source>
         <translation>%1: %2 Beispiele in %3</translation>
+    </message>
+    <message>
+        <source>By hour</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>By day</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>By week</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Samples</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Hours trained</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Energy in kWh</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Week from %1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 confirmed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 lost</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>%1 trained</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Mon</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tue</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Thu</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Fri</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sat</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sun</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -957,8 +1257,24 @@
         <translation>Warum Beispiele verloren gingen</translation>
     </message>
     <message>
-        <source>Hours and energy are not shown: nothing measures them yet.</source>
-        <translation>Stunden und Energie stehen nicht hier: Noch misst sie nichts.</translation>
+        <source>What the bars show</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Length of time of a bar</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What was contributed over time</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Over time</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Grey on top is what was lost. Point at a bar for its figures; click it for that day&apos;s timeline.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Nothing contributed yet</source>
@@ -973,48 +1289,35 @@
         <translation>Projekt wählen</translation>
     </message>
     <message>
-        <source>Samples whose round is not over yet.</source>
-        <translation>Beispiele, deren Runde noch nicht vorbei ist.</translation>
-    </message>
-    <message>
-        <source>Samples confirmed</source>
-        <translation>Bestätigte Beispiele</translation>
-    </message>
-    <message>
-        <source>Confirmed share</source>
-        <translation>Bestätigter Anteil</translation>
-    </message>
-    <message>
-        <source>of what is settled</source>
-        <translation>von dem, was feststeht</translation>
-    </message>
-    <message>
-        <source>Pending</source>
-        <translation>Ausstehend</translation>
-    </message>
-    <message>
-        <source>Lost</source>
-        <translation>Verloren</translation>
-    </message>
-    <message>
-        <source>in 1 epoch</source>
-        <translation>in 1 Epoche</translation>
-    </message>
-    <message>
-        <source>in %1 epochs</source>
-        <translation>in %1 Epochen</translation>
-    </message>
-    <message>
-        <source>Confirmed</source>
-        <translation>Bestätigt</translation>
-    </message>
-    <message>
         <source>Export contributions</source>
         <translation>Beiträge exportieren</translation>
     </message>
     <message>
         <source>Tables (*.csv)</source>
         <translation>Tabellen (*.csv)</translation>
+    </message>
+</context>
+<context>
+    <name>TextDialog</name>
+    <message>
+        <source>Copy</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Save …</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation type="unfinished">Schließen</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Texts (*.txt)</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -1034,6 +1337,33 @@
     <message>
         <source>Quit</source>
         <translation>Beenden</translation>
+    </message>
+</context>
+<context>
+    <name>Trouble</name>
+    <message>
+        <source>Report of an error</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Nothing of this is sent anywhere. Copy it to tell us.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. Read it before you pass it on.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Gathering …</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Written to %1</source>
+        <translation type="unfinished">Geschrieben nach %1</translation>
     </message>
 </context>
 <context>
@@ -1825,10 +2155,6 @@
     <message>
         <source>Less than %1 GB of this computer&apos;s memory are left for your programs.</source>
         <translation>Weniger als %1 GB Arbeitsspeicher dieses Computers bleiben für deine Programme.</translation>
-    </message>
-    <message>
-        <source>Look for a new version of skep when it starts.</source>
-        <translation>Beim Start nach einer neuen Version von skep sehen.</translation>
     </message>
     <message>
         <source>Make it readable for you.</source>
@@ -3043,8 +3369,56 @@
         <translation>Sanft hinauf</translation>
     </message>
     <message>
+        <source>%1 holds no join link.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the proxy in this system&apos;s environment.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Check the setting network.proxy, which names %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It would be one line such as %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Limited to %1 W.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Look for a new version of skep when it starts. Nothing is asked yet, since there is no place to ask.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Make its folder writable for you.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Reaching the swarm again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation again and keep it in a file.</source>
         <translation>Dort wird die Einladung zu diesem Projekt gesucht: Starte oder entsperre den Schlüsselbund, oder nimm die Einladung noch einmal an und bewahre sie in einer Datei auf.</translation>
+    </message>
+    <message>
+        <source>The power cap has no effect here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The proxy does not reach the data server %1.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The settings file %1 cannot be moved away: %2.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This computer slept.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Update skep, or ask the publisher for another setting.</source>
@@ -3753,6 +4127,10 @@
     <message>
         <source>skep tries another peer.</source>
         <translation>skep versucht einen anderen Peer.</translation>
+    </message>
+    <message>
+        <source>skep was not running.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>swayidle does not start: %1</source>

@@ -1,0 +1,101 @@
+"""Seconds from a snapshot in a thread of the engine's kind until the X server's screen shows it, as a JSON list.
+
+Started by gui.py on a desktop of its own. The app is the real one with its window open on the page Now and ten minutes of
+plots; only the engine is made up, so that it says nothing in between.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from PySide6.QtCore import QMetaObject, QPoint, Qt, QTimer
+from PySide6.QtWidgets import QApplication
+from Xlib import X
+from Xlib.display import Display
+
+import snapshots as shots
+from skep.core import messages as m
+from skep_gui import theme
+from skep_gui.app import App, Options
+from skep_gui.kept_singletons import keep_singletons
+from skep_gui.present.now import Now
+from skep_gui.present.pauses import Pauses
+from skep_gui.tray import Tray
+
+TIMES = 40
+STILL = 0.6
+"""Seconds after which a window that was told something has long drawn it."""
+
+
+class Watch:
+    """Looks at the row of buttons, which is another while paused and the same as long as nothing changes."""
+
+    def __init__(self, app: App, corner: QPoint, size: tuple[int, int]) -> None:
+        self._app, self._corner, self._size = app, corner, size
+        self._root = Display().screen().root
+
+    def seen(self) -> bytes:
+        width, height = self._size
+        image = self._root.get_image(self._corner.x(), self._corner.y(), width, height, X.ZPixmap, 0xFFFFFF)
+        return bytes(image.data)
+
+    def run(self) -> list[float]:
+        kinds = (shots.TRAINING, shots.PAUSED)
+        looks = []
+        for kind in kinds:
+            self._app.bridge.observe(m.Tick(), replace(kind))
+            time.sleep(STILL)
+            looks.append(self.seen())
+        if looks[0] == looks[1]:
+            raise SystemExit("The two states look the same; there is nothing to time.")
+        return [self._timed(replace(kinds[turn % 2]), looks[turn % 2]) for turn in range(TIMES)]
+
+    def _timed(self, snapshot: object, wanted: bytes) -> float:
+        began = time.perf_counter()
+        self._app.bridge.observe(m.Tick(), snapshot)
+        while self.seen() != wanted:
+            if time.perf_counter() > began + 10:
+                raise SystemExit("A snapshot was not shown within 10 s.")
+            time.sleep(0.001)
+        took = time.perf_counter() - began
+        time.sleep(0.13)  # not in step with anything
+        return took
+
+
+def main() -> None:
+    keep_singletons()
+    qt = QApplication(sys.argv[:1])
+    app = App(qt, Options(), Tray(Now(), Pauses(), theme.LIGHT.panel))
+    late = time.time() - shots.NOW
+    app.history.points.extend(replace(each, at=each.at + late) for each in shots.history().points)
+    app.open()
+    found: list[float] = []
+
+    def watch() -> None:
+        head = app.window.now.pause.parentWidget()
+        corner = head.mapToGlobal(head.rect().topLeft())
+        watching = Watch(app, corner, (head.width(), head.height()))
+
+        def run() -> None:
+            try:
+                found.extend(watching.run())
+            finally:
+                QMetaObject.invokeMethod(qt, "quit", Qt.ConnectionType.QueuedConnection)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    app.bridge.observe(m.Tick(), shots.TRAINING)
+    QTimer.singleShot(2000, app, watch)
+    qt.exec()
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""Who has the keyboard: Tab goes as the eye does, and a list that is made anew keeps the keyboard where it was.
+
+It must not know what the widgets are for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLayout, QScrollArea, QStackedWidget, QWidget
+
+
+def order_by_layout(window: QWidget | None) -> None:
+    """Chain what Tab reaches in the order of the layouts; Qt's own is that in which widgets were made, ever anew."""
+    for one, other in pairwise(_reachable(window)):
+        QWidget.setTabOrder(one, other)
+
+
+def _reachable(widget: QWidget | None) -> Iterator[QWidget]:
+    if widget is None:
+        return
+    if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        yield widget  # what it is made of, such as a spin box's field, is its own business
+        return
+    if isinstance(widget, QScrollArea):
+        yield from _reachable(widget.widget())
+    elif isinstance(widget, QStackedWidget):
+        yield from _reachable(widget.currentWidget())
+    elif (layout := widget.layout()) is not None:
+        yield from _in(layout)
+
+
+def _in(layout: QLayout) -> Iterator[QWidget]:
+    for place in range(layout.count()):
+        item = layout.itemAt(place)
+        if item is None:
+            continue
+        yield from _reachable(item.widget())
+        if (inner := item.layout()) is not None:
+            yield from _in(inner)
+
+
+@contextmanager
+def focus_kept(page: QWidget) -> Iterator[None]:
+    """While buttons are made anew: the one that had the keyboard has it again, told by its accessible name."""
+    holder, before = QApplication.focusWidget(), page.findChildren(QAbstractButton)
+    name = holder.accessibleName() if holder is not None and page.isAncestorOf(holder) else ""
+    yield
+    if not name or QApplication.focusWidget() is holder:
+        return
+    made = (each for each in page.findChildren(QAbstractButton) if each not in before)
+    if (again := next((each for each in made if each.accessibleName() == name), None)) is not None:
+        _show_within(page, again)
+        again.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def _show_within(page: QWidget, widget: QWidget) -> None:
+    """What was just put into a layout is shown a moment later, and cannot have the keyboard before."""
+    parent = widget.parentWidget()
+    while parent is not None and parent is not page:
+        parent.show()
+        parent = parent.parentWidget()

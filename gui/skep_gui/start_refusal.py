@@ -1,0 +1,31 @@
+"""What is shown when skep cannot start here: the sentence, and for damaged settings a way on. It opens nothing itself."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMessageBox, QPushButton
+
+from skep.core.model import Problem
+from skep_gui.parts import tip
+
+
+class StartRefusal(QMessageBox):
+    """Ends with `finished`; `begins_anew` then tells whether the defaults were chosen."""
+
+    def __init__(self, problem: Problem, *, mendable: bool) -> None:
+        """`mendable` offers to begin with the default settings."""
+        super().__init__(QMessageBox.Icon.NoIcon, "skep", "")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(problem.title)
+        self.setInformativeText(problem.hint)
+        self.anew: QPushButton | None = None
+        if mendable:
+            self.anew = self.addButton(self.tr("Begin with the defaults"), QMessageBox.ButtonRole.AcceptRole)
+            tip(self.anew, self.tr("The damaged file is kept beside the new one."))
+        self.end = self.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
+        self.setEscapeButton(self.end)
+        self.setDefaultButton(self.end)
+
+    @property
+    def begins_anew(self) -> bool:
+        return self.anew is not None and self.clickedButton() is self.anew

@@ -1,0 +1,56 @@
+"""The real app as a screen reader meets it: the practice project is joined and paused without the mouse."""
+
+import pytest
+
+import screen_reader as reading
+import tray_desktops
+from skep_gui_process import running, status
+
+LACKS = [*tray_desktops.missing(), *reading.missing()]
+pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"not installed: {', '.join(LACKS)}")
+JOINED = 240.0
+
+
+def key(screen, *names):
+    screen.xdotool("key", *names)
+
+
+@pytest.mark.timeout(500)
+def test_a_screen_reader_joins_the_practice_swarm_and_pauses(home):
+    with (
+        tray_desktops.desktop() as screen,
+        reading.screen_reader(screen.environ) as reader,
+        running(home, screen.environ | reading.ASKS) as app,
+    ):
+        screen.until(lambda: "Not in a project." in reader.names("label"))
+        assert reader.focus("list", "Pages")
+        key(screen, "Down")
+        screen.until(lambda: "Start and join: Practice swarm" in reader.names("push button"))
+        assert reader.press("push button", "Start and join: Practice swarm")
+        screen.until(lambda: (status(home) or {}).get("phase") == "training", JOINED)
+        screen.until(lambda: "Practice swarm" in reader.names("label"))
+
+        screen.until(lambda: focused_by_tab(reader, screen, "Pause"))
+
+        alone = windows(screen, app)
+        key(screen, "space")
+        screen.until(lambda: windows(screen, app) - alone)  # the menu, which has the keyboard then
+        # its last entry is one up from its first
+        key(screen, "Up", "Return")
+        screen.until(lambda: status(home)["pause"])
+        assert status(home)["pause"]["until"] is None
+        screen.until(lambda: "Paused until you resume." in reader.names("label"))
+        screen.until(lambda: "Resume" in reader.names("push button"))
+        assert reader.press("push button", "Resume")
+        screen.until(lambda: status(home)["pause"] is None)
+
+
+def windows(screen, app):
+    return set(screen.xdotool("search", "--onlyvisible", "--pid", str(app.pid)).split())
+
+
+def focused_by_tab(reader, screen, name):
+    if name in reader.focused():
+        return True
+    key(screen, "Tab")
+    return False

@@ -1,0 +1,46 @@
+"""The real app as a process of its own on a desktop, and what the terminal's verbs tell of it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from skep import bootstrap
+from skep.adapters.paths import Home
+from skep.core.errors import NotRunning
+
+
+def command(home: Home, *arguments: str) -> list[str]:
+    return [sys.executable, "-X", "faulthandler", "-m", "skep_gui.main", "--home", str(home.root), *arguments]
+
+
+@contextlib.contextmanager
+def running(
+    home: Home, environ: dict[str, str], *arguments: str, first_run: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """`first_run` lets the first steps come. At the end it is asked to leave, as at the end of a session."""
+    if not first_run:
+        (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
+    process = subprocess.Popen(command(home, *arguments), env=environ)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # says in which line each thread hangs
+            process.wait()
+
+
+def status(home: Home) -> dict[str, Any] | None:
+    """As `skep status --json`; None while no skep runs in this home."""
+    try:
+        answer: dict[str, Any] = bootstrap.ask(home, {"verb": "status"})["status"]
+    except NotRunning:
+        return None
+    return answer

@@ -1,0 +1,58 @@
+"""What can be seen of a window: pages shown one after another, texts that are cut, widgets outside."""
+
+from PySide6.QtCore import QCoreApplication, QPoint
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QWidget
+
+
+def settle():
+    for _ in range(3):
+        QCoreApplication.processEvents()
+
+
+def show_all(window):
+    """Each page in turn, the one before joining too where a project is known; yields its name."""
+    for name in ("now", "projects", "stats", "settings"):
+        page = getattr(window, name)
+        window.go_to(page)
+        if name == "projects":
+            page.setCurrentWidget(page.list)
+        settle()
+        yield name
+    if window.projects._known:
+        window.go_to(window.projects)
+        window.projects.open(next(iter(window.projects._known)))
+        settle()
+        yield "permission"
+        window.projects.setCurrentWidget(window.projects.list)
+
+
+def cut(page: QWidget, window: QWidget) -> list[str]:
+    """The texts of a page that cannot be read whole, and buttons that do not reach into the window."""
+    labels = [each for each in page.findChildren(QLabel) if each.isVisible() and each.text()]
+    narrow = [each for each in labels if not each.wordWrap() and each.width() < each.sizeHint().width() - 1]
+    low = [each for each in labels if each.height() < each.heightForWidth(each.width()) - 1]
+    words = [*labels, *(each for each in page.findChildren(QAbstractButton) if each.isVisible() and each.text())]
+    outside = [each for each in words if _right_edge(each, window) > window.width()]
+    hidden = [each for each in words if not _can_be_scrolled_to(each, window)]
+    return [each.text() for each in (*narrow, *low, *outside, *hidden)]
+
+
+def _right_edge(widget, window):
+    return widget.mapTo(window, widget.rect().topRight()).x()
+
+
+def _can_be_scrolled_to(widget, window):
+    """What is below the window's edge must be in something that scrolls."""
+    parent = widget.parentWidget()
+    while parent is not None and parent is not window:
+        if isinstance(parent, QScrollArea):
+            return True
+        parent = parent.parentWidget()
+    return widget.mapTo(window, QPoint(0, widget.height())).y() <= window.height() + 1
+
+
+def spoken(widget):
+    """The name that a screen reader says."""
+    interface = QAccessible.queryAccessibleInterface(widget)
+    return "" if interface is None else interface.text(QAccessible.Text.Name).strip()
