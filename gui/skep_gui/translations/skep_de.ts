@@ -32,62 +32,62 @@
     <name>Day</name>
     <message>
         <source>Today: why it trained or did not</source>
-        <translation type="unfinished"></translation>
+        <translation>Heute: warum trainiert wurde oder nicht</translation>
     </message>
     <message>
         <source>Yesterday</source>
-        <translation type="unfinished"></translation>
+        <translation>Gestern</translation>
     </message>
     <message>
         <source>%1: why it trained or did not</source>
-        <translation type="unfinished"></translation>
+        <translation>%1: warum trainiert wurde oder nicht</translation>
     </message>
     <message>
         <source>%1 to %2, share %3: %4</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 bis %2, Anteil %3: %4</translation>
     </message>
     <message>
         <source>Asleep</source>
-        <translation type="unfinished"></translation>
+        <translation>Im Ruhezustand</translation>
     </message>
     <message>
         <source>No swarm</source>
-        <translation type="unfinished"></translation>
+        <translation>Kein Schwarm</translation>
     </message>
     <message>
         <source>Nothing yet today. While you are in a project, each change of the share is shown here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Heute noch nichts. Während du bei einem Projekt bist, steht hier jede Änderung des Anteils.</translation>
     </message>
     <message>
         <source>In no project on that day.</source>
-        <translation type="unfinished"></translation>
+        <translation>An diesem Tag bei keinem Projekt.</translation>
     </message>
 </context>
 <context>
     <name>DayCard</name>
     <message>
         <source>The day before</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Tag davor</translation>
     </message>
     <message>
         <source>The day after</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Tag danach</translation>
     </message>
     <message>
         <source>Share of this computer over the day</source>
-        <translation type="unfinished"></translation>
+        <translation>Anteil dieses Computers im Lauf des Tages</translation>
     </message>
     <message>
         <source>Setting</source>
-        <translation type="unfinished">Einstellung</translation>
+        <translation>Einstellung</translation>
     </message>
     <message>
         <source>Setting of the rule: %1</source>
-        <translation type="unfinished">Einstellung zur Regel: %1</translation>
+        <translation>Einstellung der Regel: %1</translation>
     </message>
     <message>
         <source>Height is the share. Point at a stretch to see why; click it for its setting.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Höhe ist der Anteil. Zeig auf ein Stück, um den Grund zu sehen; ein Klick öffnet seine Einstellung.</translation>
     </message>
 </context>
 <context>
@@ -514,7 +514,7 @@
     </message>
     <message>
         <source>Setting of the rule: %1</source>
-        <translation>Einstellung zur Regel: %1</translation>
+        <translation>Einstellung der Regel: %1</translation>
     </message>
 </context>
 <context>
@@ -582,31 +582,31 @@
     <name>Problems</name>
     <message>
         <source>Open Projects</source>
-        <translation type="unfinished"></translation>
+        <translation>Projekte öffnen</translation>
     </message>
     <message>
         <source>Open Settings</source>
-        <translation type="unfinished"></translation>
+        <translation>Einstellungen öffnen</translation>
     </message>
     <message>
         <source>Show the report</source>
-        <translation type="unfinished"></translation>
+        <translation>Bericht zeigen</translation>
     </message>
     <message>
         <source>Open the setting</source>
-        <translation type="unfinished"></translation>
+        <translation>Einstellung öffnen</translation>
     </message>
     <message>
         <source>Diagnose …</source>
-        <translation type="unfinished"></translation>
+        <translation>Diagnose …</translation>
     </message>
     <message>
         <source>skep met an error of its own</source>
-        <translation type="unfinished"></translation>
+        <translation>skep ist auf einen eigenen Fehler gestoßen</translation>
     </message>
     <message>
         <source>Versions</source>
-        <translation type="unfinished"></translation>
+        <translation>Versionen</translation>
     </message>
 </context>
 <context>
@@ -663,15 +663,15 @@
     </message>
     <message>
         <source>about %1 up and %2 down an hour</source>
-        <translation type="unfinished"></translation>
+        <translation>etwa %1 hinauf und %2 herunter je Stunde</translation>
     </message>
     <message>
         <source>%1 of GPU memory</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 GPU-Speicher</translation>
     </message>
     <message>
         <source>about %1 samples an hour</source>
-        <translation type="unfinished"></translation>
+        <translation>etwa %1 Beispiele je Stunde</translation>
     </message>
     <message>
         <source>Practice swarm</source>
@@ -747,7 +747,7 @@
     </message>
     <message>
         <source>About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way</source>
-        <translation type="unfinished"></translation>
+        <translation>Etwa %1 hinauf und %2 herunter je Stunde, in einem Schwarm aus %3 Computern wie diesem; nie mehr als %4 in jede Richtung</translation>
     </message>
     <message>
         <source>What training found, up to %1 each epoch</source>
@@ -779,7 +779,7 @@
     </message>
     <message>
         <source>The computing of this computer at the share you allow: at full share %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Rechenleistung dieses Computers zu dem Anteil, den du erlaubst: bei vollem Anteil %1</translation>
     </message>
     <message>
         <source>%1 Mbit/s upload</source>
@@ -901,7 +901,7 @@
     </message>
     <message>
         <source>Setting of the rule: %1</source>
-        <translation>Einstellung zur Regel: %1</translation>
+        <translation>Einstellung der Regel: %1</translation>
     </message>
 </context>
 <context>
@@ -1025,7 +1025,7 @@
     </message>
     <message>
         <source>Diagnostics …</source>
-        <translation type="unfinished"></translation>
+        <translation>Diagnose …</translation>
     </message>
     <message>
         <source>No setting has “%1” in its words.</source>
@@ -1036,15 +1036,15 @@
     <name>StartRefusal</name>
     <message>
         <source>Begin with the defaults</source>
-        <translation type="unfinished"></translation>
+        <translation>Mit den Vorgaben anfangen</translation>
     </message>
     <message>
         <source>The damaged file is kept beside the new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die beschädigte Datei bleibt neben der neuen liegen.</translation>
     </message>
     <message>
         <source>Quit</source>
-        <translation type="unfinished">Beenden</translation>
+        <translation>Beenden</translation>
     </message>
 </context>
 <context>
@@ -1067,103 +1067,103 @@
     </message>
     <message>
         <source>%1 of it computing</source>
-        <translation type="unfinished"></translation>
+        <translation>davon %1 gerechnet</translation>
     </message>
     <message>
         <source>Time in a swarm with a share above zero. Computing is the part the training itself measured.</source>
-        <translation type="unfinished"></translation>
+        <translation>Zeit in einem Schwarm mit einem Anteil über null. Gerechnet ist der Teil, den das Training selbst gemessen hat.</translation>
     </message>
     <message>
         <source>Trained</source>
-        <translation type="unfinished"></translation>
+        <translation>Trainiert</translation>
     </message>
     <message>
         <source>%1 · %2&#xa0;pending</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 · %2&#xa0;ausstehend</translation>
     </message>
     <message>
         <source>Samples that were really averaged with another peer&apos;s, and that the model learned from.</source>
-        <translation type="unfinished"></translation>
+        <translation>Beispiele, die wirklich mit denen eines anderen Peers gemittelt wurden und aus denen das Modell gelernt hat.</translation>
     </message>
     <message>
         <source>Samples confirmed</source>
-        <translation type="unfinished">Bestätigte Beispiele</translation>
+        <translation>Bestätigte Beispiele</translation>
     </message>
     <message>
         <source>%1&#xa0;lost</source>
-        <translation type="unfinished"></translation>
+        <translation>%1&#xa0;verloren</translation>
     </message>
     <message>
         <source>Confirmed share</source>
-        <translation type="unfinished">Bestätigter Anteil</translation>
+        <translation>Bestätigter Anteil</translation>
     </message>
     <message>
         <source>Of the samples that are settled; pending ones wait for the round at the end of the epoch.</source>
-        <translation type="unfinished"></translation>
+        <translation>Von den Beispielen, über die entschieden ist; ausstehende warten auf die Runde am Ende der Epoche.</translation>
     </message>
     <message>
         <source>The device does not tell its power.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Gerät sagt nicht, wie viel Strom es braucht.</translation>
     </message>
     <message>
         <source>Nothing trained yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Noch nichts trainiert.</translation>
     </message>
     <message>
         <source>Energy</source>
-        <translation type="unfinished"></translation>
+        <translation>Energie</translation>
     </message>
     <message>
         <source>while it trained</source>
-        <translation type="unfinished"></translation>
+        <translation>während trainiert wurde</translation>
     </message>
     <message>
         <source>measured in %1 of %2</source>
-        <translation type="unfinished"></translation>
+        <translation>gemessen in %1 von %2</translation>
     </message>
     <message>
         <source>What the whole device drew while it trained, by its own sensor; other programs&apos; use included.</source>
-        <translation type="unfinished"></translation>
+        <translation>Was das ganze Gerät beim Training verbraucht hat, nach seinem eigenen Sensor; andere Programme eingeschlossen.</translation>
     </message>
     <message>
         <source>Time in the swarm with a share above zero.</source>
-        <translation type="unfinished"></translation>
+        <translation>Zeit im Schwarm mit einem Anteil über null.</translation>
     </message>
     <message>
         <source>Confirmed</source>
-        <translation type="unfinished">Bestätigt</translation>
+        <translation>Bestätigt</translation>
     </message>
     <message>
         <source>Samples averaged with another peer&apos;s.</source>
-        <translation type="unfinished"></translation>
+        <translation>Beispiele, mit denen eines anderen Peers gemittelt.</translation>
     </message>
     <message>
         <source>Pending</source>
-        <translation type="unfinished">Ausstehend</translation>
+        <translation>Ausstehend</translation>
     </message>
     <message>
         <source>Samples whose round is not over yet.</source>
-        <translation type="unfinished">Beispiele, deren Runde noch nicht vorbei ist.</translation>
+        <translation>Beispiele, deren Runde noch nicht vorbei ist.</translation>
     </message>
     <message>
         <source>Lost</source>
-        <translation type="unfinished">Verloren</translation>
+        <translation>Verloren</translation>
     </message>
     <message>
         <source>Samples that reached nobody, with the reason below.</source>
-        <translation type="unfinished"></translation>
+        <translation>Beispiele, die niemanden erreicht haben; der Grund steht unten.</translation>
     </message>
     <message>
         <source>Of the swarm</source>
-        <translation type="unfinished"></translation>
+        <translation>Am Schwarm</translation>
     </message>
     <message>
         <source>Your part of the epochs that took samples of yours.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dein Teil der Epochen, in die Beispiele von dir eingegangen sind.</translation>
     </message>
     <message>
         <source>What the device drew while it trained.</source>
-        <translation type="unfinished"></translation>
+        <translation>Was das Gerät beim Training verbraucht hat.</translation>
     </message>
     <message>
         <source>%1: %2 samples in %3</source>
@@ -1171,71 +1171,71 @@
     </message>
     <message>
         <source>By hour</source>
-        <translation type="unfinished"></translation>
+        <translation>Nach Stunden</translation>
     </message>
     <message>
         <source>By day</source>
-        <translation type="unfinished"></translation>
+        <translation>Nach Tagen</translation>
     </message>
     <message>
         <source>By week</source>
-        <translation type="unfinished"></translation>
+        <translation>Nach Wochen</translation>
     </message>
     <message>
         <source>Samples</source>
-        <translation type="unfinished"></translation>
+        <translation>Beispiele</translation>
     </message>
     <message>
         <source>Hours trained</source>
-        <translation type="unfinished"></translation>
+        <translation>Trainierte Stunden</translation>
     </message>
     <message>
         <source>Energy in kWh</source>
-        <translation type="unfinished"></translation>
+        <translation>Energie in kWh</translation>
     </message>
     <message>
         <source>Week from %1</source>
-        <translation type="unfinished"></translation>
+        <translation>Woche ab %1</translation>
     </message>
     <message>
         <source>%1 confirmed</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 bestätigt</translation>
     </message>
     <message>
         <source>%1 lost</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 verloren</translation>
     </message>
     <message>
         <source>%1 trained</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 trainiert</translation>
     </message>
     <message>
         <source>Mon</source>
-        <translation type="unfinished"></translation>
+        <translation>Mo</translation>
     </message>
     <message>
         <source>Tue</source>
-        <translation type="unfinished"></translation>
+        <translation>Di</translation>
     </message>
     <message>
         <source>Wed</source>
-        <translation type="unfinished"></translation>
+        <translation>Mi</translation>
     </message>
     <message>
         <source>Thu</source>
-        <translation type="unfinished"></translation>
+        <translation>Do</translation>
     </message>
     <message>
         <source>Fri</source>
-        <translation type="unfinished"></translation>
+        <translation>Fr</translation>
     </message>
     <message>
         <source>Sat</source>
-        <translation type="unfinished"></translation>
+        <translation>Sa</translation>
     </message>
     <message>
         <source>Sun</source>
-        <translation type="unfinished"></translation>
+        <translation>So</translation>
     </message>
 </context>
 <context>
@@ -1258,23 +1258,23 @@
     </message>
     <message>
         <source>What the bars show</source>
-        <translation type="unfinished"></translation>
+        <translation>Was die Balken zeigen</translation>
     </message>
     <message>
         <source>Length of time of a bar</source>
-        <translation type="unfinished"></translation>
+        <translation>Zeitspanne eines Balkens</translation>
     </message>
     <message>
         <source>What was contributed over time</source>
-        <translation type="unfinished"></translation>
+        <translation>Was im Lauf der Zeit beigetragen wurde</translation>
     </message>
     <message>
         <source>Over time</source>
-        <translation type="unfinished"></translation>
+        <translation>Im Lauf der Zeit</translation>
     </message>
     <message>
         <source>Grey on top is what was lost. Point at a bar for its figures; click it for that day&apos;s timeline.</source>
-        <translation type="unfinished"></translation>
+        <translation>Grau oben ist, was verloren ging. Zeig auf einen Balken für seine Zahlen; ein Klick öffnet den Verlauf dieses Tages.</translation>
     </message>
     <message>
         <source>Nothing contributed yet</source>
@@ -1301,23 +1301,23 @@
     <name>TextDialog</name>
     <message>
         <source>Copy</source>
-        <translation type="unfinished"></translation>
+        <translation>Kopieren</translation>
     </message>
     <message>
         <source>Save …</source>
-        <translation type="unfinished"></translation>
+        <translation>Sichern …</translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished">Schließen</translation>
+        <translation>Schließen</translation>
     </message>
     <message>
         <source>Copied.</source>
-        <translation type="unfinished"></translation>
+        <translation>Kopiert.</translation>
     </message>
     <message>
         <source>Texts (*.txt)</source>
-        <translation type="unfinished"></translation>
+        <translation>Texte (*.txt)</translation>
     </message>
 </context>
 <context>
@@ -1343,27 +1343,27 @@
     <name>Trouble</name>
     <message>
         <source>Report of an error</source>
-        <translation type="unfinished"></translation>
+        <translation>Bericht über einen Fehler</translation>
     </message>
     <message>
         <source>Nothing of this is sent anywhere. Copy it to tell us.</source>
-        <translation type="unfinished"></translation>
+        <translation>Nichts davon wird irgendwohin gesendet. Kopiere ihn, um uns davon zu erzählen.</translation>
     </message>
     <message>
         <source>Diagnostics</source>
-        <translation type="unfinished"></translation>
+        <translation>Diagnose</translation>
     </message>
     <message>
         <source>What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. Read it before you pass it on.</source>
-        <translation type="unfinished"></translation>
+        <translation>Was jemand wissen muss, der dir hilft. Adressen, Schlüssel und dein Name sind unkenntlich; nichts wird gesendet. Lies es, bevor du es weitergibst.</translation>
     </message>
     <message>
         <source>Gathering …</source>
-        <translation type="unfinished"></translation>
+        <translation>Wird gesammelt …</translation>
     </message>
     <message>
         <source>Written to %1</source>
-        <translation type="unfinished">Geschrieben nach %1</translation>
+        <translation>Geschrieben nach %1</translation>
     </message>
 </context>
 <context>
@@ -3370,35 +3370,35 @@
     </message>
     <message>
         <source>%1 holds no join link.</source>
-        <translation type="unfinished"></translation>
+        <translation>%1 enthält keinen Beitrittslink.</translation>
     </message>
     <message>
         <source>Check the proxy in this system&apos;s environment.</source>
-        <translation type="unfinished"></translation>
+        <translation>Prüfe den Proxy in der Umgebung dieses Systems.</translation>
     </message>
     <message>
         <source>Check the setting network.proxy, which names %1.</source>
-        <translation type="unfinished"></translation>
+        <translation>Prüfe die Einstellung network.proxy, die %1 nennt.</translation>
     </message>
     <message>
         <source>It would be one line such as %1.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es wäre eine Zeile wie %1.</translation>
     </message>
     <message>
         <source>Limited to %1 W.</source>
-        <translation type="unfinished"></translation>
+        <translation>Auf %1 W begrenzt.</translation>
     </message>
     <message>
         <source>Look for a new version of skep when it starts. Nothing is asked yet, since there is no place to ask.</source>
-        <translation type="unfinished"></translation>
+        <translation>Beim Start nach einer neuen Version von skep sehen. Noch wird nichts gefragt, denn es gibt noch keine Stelle dafür.</translation>
     </message>
     <message>
         <source>Make its folder writable for you.</source>
-        <translation type="unfinished"></translation>
+        <translation>Gib dir Schreibrecht für seinen Ordner.</translation>
     </message>
     <message>
         <source>Reaching the swarm again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Schwarm wird wieder gesucht.</translation>
     </message>
     <message>
         <source>The invitation to this project is looked for there: start or unlock the keyring, or accept the invitation again and keep it in a file.</source>
@@ -3406,19 +3406,19 @@
     </message>
     <message>
         <source>The power cap has no effect here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Leistungsgrenze wirkt hier nicht.</translation>
     </message>
     <message>
         <source>The proxy does not reach the data server %1.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Proxy erreicht den Datenserver %1 nicht.</translation>
     </message>
     <message>
         <source>The settings file %1 cannot be moved away: %2.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Einstellungsdatei %1 lässt sich nicht zur Seite legen: %2.</translation>
     </message>
     <message>
         <source>This computer slept.</source>
-        <translation type="unfinished"></translation>
+        <translation>Dieser Computer war im Ruhezustand.</translation>
     </message>
     <message>
         <source>Update skep, or ask the publisher for another setting.</source>
@@ -4130,7 +4130,7 @@
     </message>
     <message>
         <source>skep was not running.</source>
-        <translation type="unfinished"></translation>
+        <translation>skep lief nicht.</translation>
     </message>
     <message>
         <source>swayidle does not start: %1</source>
