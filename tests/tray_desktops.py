@@ -50,6 +50,20 @@ class Desktop:
         left, top, width, height = map(int, numbers.groups())
         return left, top, width, height
 
+    def lies_whole(self, window: str, width: int, height: int) -> bool:
+        """Whether a window and the frame around it lie inside a screen of that size."""
+        said = self._say("xwininfo", "-id", window) + self._say("xprop", "-id", window, "_NET_FRAME_EXTENTS")
+        corner = re.search(r"Absolute upper-left X: +(-?\d+).*Absolute upper-left Y: +(-?\d+)", said, re.DOTALL)
+        extent = re.search(r"Width: (\d+).*Height: (\d+)", said, re.DOTALL)
+        frame = re.search(r"_NET_FRAME_EXTENTS\(CARDINAL\) = (\d+), (\d+), (\d+), (\d+)", said)
+        if not (corner and extent and frame):
+            return False
+        (x, y), (wide, high), edges = (list(map(int, each.groups())) for each in (corner, extent, frame))
+        return x >= edges[0] and y >= edges[2] and x + wide + edges[1] <= width and y + high + edges[3] <= height
+
+    def _say(self, *command: str) -> str:
+        return subprocess.run(command, env=self.environ, capture_output=True, text=True, check=False).stdout
+
     def click(self, x: int, y: int, button: int = 1) -> None:
         self.xdotool("mousemove", str(x), str(y), "click", str(button))
 

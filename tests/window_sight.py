@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication, QPoint
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QScrollArea, QWidget
 
 
 def settle():
@@ -53,6 +53,8 @@ def _can_be_scrolled_to(widget, window):
 
 
 def spoken(widget):
-    """The name that a screen reader says."""
+    """The name that a screen reader says; for a box of choices it is not Qt's text but the name of its label."""
+    if isinstance(widget, QComboBox):
+        return widget.accessibleName()
     interface = QAccessible.queryAccessibleInterface(widget)
     return "" if interface is None else interface.text(QAccessible.Text.Name).strip()

@@ -68,7 +68,7 @@ class DayCard(Card):
         self.said.setVisible(bool(found))
         self._pointed("")
         self._show_rules(found)
-        self.reaction.setText(record.reaction)
+        self.reaction.setText(self._words.said(record.reaction))
         self.reaction.setVisible(bool(record.reaction) and self._back == 0)
 
     def _show_rules(self, found: list[RuleTime]) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.model import Device
-from skep_gui.parts import Card, button, label, row, toned
+from skep_gui.parts import Card, button, label, row, scrolled, toned
 from skep_gui.present.devices import Devices
 
 PRESET = 1
@@ -29,7 +29,7 @@ class FirstRun(QDialog):
         self._words, self._presets = words, words.presets()
         self.steps = QStackedWidget()
         for step in (self._device_step(), self._limits_step(), self._project_step()):
-            self.steps.addWidget(step)
+            self.steps.addWidget(scrolled(step))
         self.skip, self.back, self.next = (
             button(self.tr("Skip"), "flat"),
             button(self.tr("Back")),

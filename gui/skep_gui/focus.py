@@ -31,6 +31,10 @@ def _reachable(widget: QWidget | None) -> Iterator[QWidget]:
         yield from _reachable(widget.currentWidget())
     elif (layout := widget.layout()) is not None:
         yield from _in(layout)
+    else:
+        for child in widget.children():
+            if isinstance(child, QWidget):
+                yield from _reachable(child)
 
 
 def _in(layout: QLayout) -> Iterator[QWidget]:

@@ -124,6 +124,18 @@ class Page(QScrollArea):
         self.setWidget(inside)
 
 
+def scrolled(inside: QWidget) -> QScrollArea:
+    """For what may want more room than the screen has."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    inside.setObjectName("scrolled")
+    area.setWidget(inside)
+    return area
+
+
 def emptied(layout: QLayout) -> None:
     """Take everything out of a layout and let go of it."""
     while (item := layout.takeAt(0)) is not None:

@@ -51,7 +51,9 @@ class SettingRow(QWidget):
     def _lay_out(self, shown: Row, *, upright: bool) -> None:
         texts = QVBoxLayout()
         texts.setSpacing(2)
-        texts.addWidget(label(shown.label))
+        named = label(shown.label)
+        named.setBuddy(self.control)  # on Linux a box of choices tells screen readers its name by this alone
+        texts.addWidget(named)
         texts.addWidget(label(shown.help, "soft"))
         if shown.unavailable:
             texts.addWidget(label(shown.unavailable, "soft"))

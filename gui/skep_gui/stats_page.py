@@ -18,7 +18,7 @@ from skep_gui.cell_strip import CellStrip
 from skep_gui.choice_box import ChoiceBox
 from skep_gui.day_card import DayCard
 from skep_gui.figure_row import FigureRow
-from skep_gui.parts import Card, Page, button, emptied, label, row
+from skep_gui.parts import Card, Page, breakable, button, emptied, label, row
 from skep_gui.present.day import LONGEST_BACK, Day
 from skep_gui.present.stats import Asked, Measure, Record, Stats
 
@@ -163,7 +163,7 @@ class StatsPage(Page):
                 shown.energy,
             )
             for column, text in enumerate(cells):
-                made = label(text, wrap=column == 0)
+                made = label(breakable(text), wrap=column == 0)
                 if column == 0:
                     made.setAccessibleName(shown.explained)
                 self._put(made, line, column)

@@ -198,7 +198,7 @@ def english_of(window_texts: set[str]) -> set[str]:
         each
         for each in window_texts
         if re.search(r"[A-Za-z]{3,}", each)
-        and not re.fullmatch(r"[0-9a-f ]+| (min|GB)", each)
+        and not re.fullmatch(r"[0-9a-f ]+| (min|GB)|[\d\u2009]+(h|min|s)( [\d\u2009]+(min|s))?", each)
         and each not in SAME_IN_BOTH
         and not any(each.startswith(text) or text.startswith(each) for text in foreign)
     }

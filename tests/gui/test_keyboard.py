@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 import snapshots as shots
 from skep_gui import theme
+from skep_gui.cell_strip import CellButton
 from skep_gui.dome_meter import DomeMeter
 from skep_gui.first_run import FirstRun
 from skep_gui.history import History
@@ -88,7 +89,8 @@ def test_tab_reaches_everything_from_top_to_bottom(window, snapshot):
     for page in show_all(window):
         window.rail.setFocus()
         reached = walk(window)
-        usable = [each for each in seen(window, CONTROLS) if each.isEnabled()]
+        # of the bars beside each other one is a stop, and the arrow keys walk on
+        usable = [each for each in seen(window, CONTROLS) if each.isEnabled() and not is_passed_by(each)]
         assert set(usable) <= set(reached), f"on the page {page}: {[spoken(e) for e in set(usable) - set(reached)]}"
         places = [(place(each, window), spoken(each)) for each in reached[1:] if not in_strip(window, each)]
         assert [name for _, name in places] == [name for _, name in sorted(places, key=lambda each: each[0])], page
@@ -104,6 +106,10 @@ def walk(window):
             return reached
         reached.append(focused)
     raise AssertionError("Tab never comes around")
+
+
+def is_passed_by(widget):
+    return isinstance(widget, CellButton) and not widget.focusPolicy() & Qt.FocusPolicy.TabFocus
 
 
 def place(widget, window):

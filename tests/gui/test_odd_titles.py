@@ -12,7 +12,6 @@ from manifests import example
 from skep_gui.history import History
 from skep_gui.parts import tip
 from skep_gui.present.speaker import english
-from skep_gui.present.stats import Record
 from skep_gui.tray import Tray
 from skep_gui.voice import Voice
 from skep_gui.wiring import pages
@@ -54,7 +53,7 @@ def test_a_title_is_plain_text_everywhere_and_nothing_is_cut(window, title, qtbo
     window.resize(1024, 552)
     for snapshot in (shots.IDLE, replace(shots.SLOWED, project=odd), replace(shots.JOINING, project=odd)):
         window.projects.show_projects(known, snapshot)
-        window.stats.show_record(Record(dict(shots.record().contributions)), window.projects.titles())
+        window.stats.show_record(shots.record(), window.projects.titles())
         window.show_snapshot(snapshot, History(), shots.NOW)
         for _ in show_all(window):
             qtbot.waitUntil(lambda: not cut(window.pages.currentWidget(), window), timeout=5000)

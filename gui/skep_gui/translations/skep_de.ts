@@ -598,7 +598,7 @@
     </message>
     <message>
         <source>Diagnose …</source>
-        <translation>Diagnose …</translation>
+        <translation>Diagnose öffnen …</translation>
     </message>
     <message>
         <source>skep met an error of its own</source>
@@ -1025,7 +1025,7 @@
     </message>
     <message>
         <source>Diagnostics …</source>
-        <translation>Diagnose …</translation>
+        <translation>Diagnose öffnen …</translation>
     </message>
     <message>
         <source>No setting has “%1” in its words.</source>
