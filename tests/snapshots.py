@@ -249,10 +249,10 @@ DIAGNOSTICS = """== skep diagnostics
 Made 2027-01-15 08:00 UTC. Read it before you pass it on; it is plain text.
 
 == Versions
-skep 0.4.0
+skep 0.1.0
 Python 3.11.7 (source)
 Linux 6.8.0 x86_64
-torch 2.7.1
+torch 2.13.0
 hivemind 1.1.12
 
 == State

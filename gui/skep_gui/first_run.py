@@ -14,6 +14,8 @@ from skep_gui.present.devices import Devices
 
 PRESET = 1
 """Balanced, the one chosen at first."""
+SIZE = (560, 552)
+"""All of it without scrolling, and with its frame on a screen of 600 lines."""
 
 
 class FirstRun(QDialog):
@@ -26,6 +28,7 @@ class FirstRun(QDialog):
         super().__init__(parent)
         self.setWindowTitle(self.tr("First steps with skep"))
         self.setMinimumSize(560, 420)
+        self.resize(*SIZE)
         self._words, self._presets = words, words.presets()
         self.steps = QStackedWidget()
         for step in (self._device_step(), self._limits_step(), self._project_step()):

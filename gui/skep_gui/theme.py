@@ -168,6 +168,11 @@ QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 
 QPlainTextEdit {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 8px; padding: 6px; }}
 QPlainTextEdit:focus {{ border: 2px solid {c.honey}; }}
 QCheckBox {{ border: 2px solid transparent; border-radius: 6px; padding: 3px; }}
+QCheckBox::indicator:unchecked, QRadioButton::indicator:unchecked {{ border: 1px solid {c.soft}; background: {c.card}; }}
+QCheckBox::indicator:unchecked {{ border-radius: 3px; }}
+QRadioButton::indicator:unchecked {{ border-radius: 7px; }}
+QRadioButton::indicator:checked {{ border: 1px solid {c.honey}; border-radius: 7px;
+  background: qradialgradient(cx:0.5, cy:0.5, radius:0.5, fx:0.5, fy:0.5, stop:0 {c.fill}, stop:0.5 {c.fill}, stop:0.6 {c.card}, stop:1 {c.card}); }}
 QProgressBar {{ background: {c.line}; border: none; border-radius: 4px; max-height: 8px; min-height: 8px; }}
 QProgressBar::chunk {{ background: {c.fill}; border-radius: 4px; }}
 QSlider {{ min-height: 26px; }}
