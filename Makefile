@@ -44,12 +44,14 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
-	$(PYTEST) $(TWO) $(BESIDE) tests/end_to_end tests/adapters
+	$(PYTEST) $(TWO) $(BESIDE) tests/adapters
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(BESIDE) tests/gui
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- tests/swarm/test_*.py
 	$(PYTEST) tests/packaged
-	$(PYTEST) $(ALONE) tests/adapters tests/end_to_end
+	$(PYTEST) $(TWO) $(BESIDE) tests/end_to_end
+	$(PYTEST) $(ALONE) tests/adapters
+	$(PYTEST) $(ALONE) tests/end_to_end
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- tests/swarm/test_*.py
 
 .PHONY: system-packages
@@ -59,6 +61,7 @@ system-packages: ## what the tests need of the system: installed as root, else n
 .PHONY: test-long
 test-long: $(READY) ## the cases that the default suites leave out for their length
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) -m long -- tests/swarm/test_*.py
+	$(PYTEST) -m long tests/worker
 	$(PYTEST) -m long tests/end_to_end
 
 .PHONY: test-core

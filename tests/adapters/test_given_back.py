@@ -32,6 +32,12 @@ from skep.core.model import Device, DeviceKind, GpuMemory
 from skep.core.settings import DEFAULTS
 from skep.engine import Engine
 
+pytestmark = [
+    pytest.mark.alone,
+    # python-xlib leaves its socket to the garbage collector where the server goes while it is being connected to
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"),
+]
+
 SOON = 30.0
 """A deadline, not a duration: the machine may be busy."""
 CAP = 80

@@ -97,6 +97,8 @@ from skep import bootstrap
 from skep.adapters.paths import Home
 from skep.core.errors import DoesNotFit
 from skep.core.model import Project
+
+pytestmark = pytest.mark.alone
 home = Home(__import__("pathlib").Path(sys.argv[1]))
 project = Project("tiny", "Tiny", "tiny-0", "", 1, sys.argv[2], "")
 try:

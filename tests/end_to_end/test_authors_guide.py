@@ -81,6 +81,7 @@ def only(pattern, text):
     return found
 
 
+@pytest.mark.long
 def test_the_guide_leads_from_a_folder_of_text_to_contributions_that_are_confirmed(follow, place):
     preparing, manifest, signing, joining = BLOCKS
     key, shards, address = map(follow, preparing.splitlines())

@@ -21,6 +21,8 @@ from skep.host.practice import PracticeFolder
 from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
 from web_of_faults import FaultyServer
 
+pytestmark = pytest.mark.alone
+
 SIDE_BY_SIDE = 5
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
 

@@ -85,7 +85,7 @@ def export(checkpoint, target, *more):
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("shape", [GPT2, LLAMA], ids=["gpt2", "llama"])
+@pytest.mark.parametrize("shape", [GPT2, pytest.param(LLAMA, marks=pytest.mark.long)], ids=["gpt2", "llama"])
 def test_an_exported_model_is_loaded_by_transformers_and_says_the_same(folder, tmp_path, shape):
     model, checkpoint = made(model=shape)
     code, said = export(folder.write(checkpoint), tmp_path / "model")
@@ -99,7 +99,10 @@ def test_an_exported_model_is_loaded_by_transformers_and_says_the_same(folder, t
         assert torch.equal(loaded(tokens).logits, model.eval()(tokens).logits)
 
 
-@pytest.mark.parametrize(("kind", "targets"), [("llama", ["q_proj", "down_proj"]), ("gpt2", ["c_attn", "c_proj"])])
+@pytest.mark.parametrize(
+    ("kind", "targets"),
+    [("llama", ["q_proj", "down_proj"]), pytest.param("gpt2", ["c_attn", "c_proj"], marks=pytest.mark.long)],
+)
 def test_adapters_are_exported_as_part_of_their_base(folder, tmp_path, kind, targets):
     body, files = lora_recipe(tmp_path, kind, targets)
     text = raw(recipe=body).decode()
