@@ -18,6 +18,8 @@ from manifests import raw
 from skep.adapters.gpu import LocalDevices, amd, apple, cpu, nvidia, pci
 from skep.core.model import DeviceKind
 
+pytestmark = pytest.mark.alone  # some become nobody, who cannot enter folders within folders of ours
+
 GIB = 1 << 30
 NVIDIA_CARD = {"vendor": "0x10de", "class": "0x030000"}
 AMD_CARD = {"vendor": "0x1002", "class": "0x030000"}
@@ -97,8 +99,6 @@ from skep import bootstrap
 from skep.adapters.paths import Home
 from skep.core.errors import DoesNotFit
 from skep.core.model import Project
-
-pytestmark = pytest.mark.alone
 home = Home(__import__("pathlib").Path(sys.argv[1]))
 project = Project("tiny", "Tiny", "tiny-0", "", 1, sys.argv[2], "")
 try:
