@@ -6,7 +6,6 @@ import plistlib
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from skep.adapters.autostart import (
     quoted,
 )
 from skep.adapters.paths import Home
+from skep.adapters.programs import app_command
 from skep.adapters.settings_file import SettingsFile
 from skep.core.errors import SettingsError, StorageError
 
@@ -151,16 +151,9 @@ def test_the_agent_is_a_property_list_that_launchd_reads(agent):
     }
 
 
-def test_the_command_is_the_app_that_is_installed(monkeypatch, tmp_path):
-    assert command(None)[-1] == "--hidden"
-    assert command(Path("/other home"))[-2:] == ["--home", "/other home"]
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert command(None) == [str(tmp_path / "python"), "-m", "skep_gui.main", "--hidden"]
-    (tmp_path / "skep-gui").write_text("#!/bin/sh\n")
-    assert command(None) == [str(tmp_path / "skep-gui"), "--hidden"]
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert command(None) == [str(tmp_path / "python"), "--hidden"]
+def test_the_command_is_the_app_hidden_in_its_home():
+    assert command(None) == [*app_command(), "--hidden"]
+    assert command(Path("/other home")) == [*app_command(), "--hidden", "--home", "/other home"]
 
 
 # --- which file, on which system

@@ -12,13 +12,13 @@ from __future__ import annotations
 import configparser
 import hashlib
 import plistlib
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from skep.adapters.atomic import atomic_write
+from skep.adapters.programs import app_command
 from skep.core.errors import SettingsError, StorageError
 from skep.ports import SettingsStore
 
@@ -26,7 +26,6 @@ KEY: Final = "app.start_at_login"
 LIMIT: Final = 64 * 1024
 """Largest file in bytes that is read; ours is under 1 kB."""
 ON_WINDOWS: Final = "skep does not start itself at login on Windows yet: put a link to it into the Startup folder."
-_PROGRAM: Final = "skep-gui"
 _ENTRY: Final = "Desktop Entry"
 
 
@@ -44,13 +43,7 @@ class Autostart(Protocol):
 
 def command(home: Path | None) -> list[str]:
     """What is to be run: the app in the tray, in `home` where that is not the usual one."""
-    if getattr(sys, "frozen", False):
-        start = [sys.executable]
-    else:
-        beside = Path(sys.executable).with_name(_PROGRAM)
-        found = str(beside) if beside.exists() else shutil.which(_PROGRAM)
-        start = [found] if found else [sys.executable, "-m", "skep_gui.main"]
-    return [*start, "--hidden", *(("--home", str(home)) if home is not None else ())]
+    return [*app_command(), "--hidden", *(("--home", str(home)) if home is not None else ())]
 
 
 def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str = sys.platform) -> Autostart:
