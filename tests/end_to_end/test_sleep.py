@@ -12,6 +12,7 @@ ANSWER_SECONDS = 20
 """Within which somebody who asks a skep that sleeps must be told something."""
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_computer_falls_asleep_in_the_middle_of_training(sleeper):
     sleeper.fall_asleep()
@@ -20,6 +21,7 @@ def test_a_computer_falls_asleep_in_the_middle_of_training(sleeper):
     assert "did not answer" in told["title"]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_minute_later_it_is_back_in_the_swarm_and_its_ledger_agrees(sleeper):
     sleeper.wake_up(MINUTE)
