@@ -23,7 +23,7 @@ from web_of_faults import FaultyServer
 
 pytestmark = pytest.mark.alone
 
-SIDE_BY_SIDE = 3
+SIDE_BY_SIDE = 2
 """Each runs twice at once, for people and for programs, and each of these loads the training stack."""
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
 
