@@ -13,6 +13,7 @@ import configparser
 import hashlib
 import plistlib
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -75,7 +76,7 @@ class Refused:
             raise SettingsError(self.refused)
 
 
-class _InAFile:
+class _InAFile(ABC):
     """What both kinds of file have in common."""
 
     refused = ""
@@ -112,11 +113,13 @@ class _InAFile:
             "Make the file and its folder writable for you.",
         )
 
+    @abstractmethod
     def says_on(self, raw: bytes) -> bool:
-        raise NotImplementedError
+        """Whether a file with this content starts skep."""
 
+    @abstractmethod
     def content(self) -> bytes:
-        raise NotImplementedError
+        """What is written to start skep."""
 
 
 class _CaseKept(configparser.RawConfigParser):
