@@ -31,15 +31,5 @@ PACKAGES=(
   libxcb-xkb1
 )
 
-missing=()
-for package in "${PACKAGES[@]}"; do
-  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
-done
-test ${#missing[@]} -gt 0 || exit 0
-
-if test "$(id -u)" -eq 0 && command -v apt-get >/dev/null; then
-  export DEBIAN_FRONTEND=noninteractive
-  if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; then exit 0; fi
-fi
-echo "Some tests need programs that are not installed. On Debian or Ubuntu:"
-echo "  sudo apt-get install --no-install-recommends ${missing[*]}"
+exec "$(dirname "$0")/install-packages.sh" \
+  "Some tests need programs that are not installed." "${PACKAGES[@]}"
