@@ -95,6 +95,12 @@ package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into 
 package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
 	$(PYTEST) -m built tests/packaged
 
+# ARCHIVE, KEYS and TO as packaging/release_repo.py says; without ARCHIVE what is published is signed anew.
+.PHONY: release-repo
+release-repo: $(PACKAGER) ## publish an archive in a repository of updates (KEYS=… TO=… ARCHIVE=… NOTES=…)
+	$(BIN)/python packaging/release_repo.py --keys "$(KEYS)" --to "$(TO)" \
+	  $(if $(ARCHIVE),"$(ARCHIVE)" $(if $(NOTES),--notes "$(NOTES)"),--renew)
+
 .PHONY: icons
 icons: $(READY) ## draw the mark's icons into assets/icons
 	$(BIN)/python assets/draw_icons.py

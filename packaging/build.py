@@ -28,6 +28,8 @@ import licences
 import sizes
 import slim
 
+from skep.adapters.programs import ROOT_FILE
+
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
 FOLDER: Final = ROOT / "dist" / "skep"
@@ -79,6 +81,9 @@ def freeze() -> None:
     FACTS.write_text(json.dumps(facts(), indent=2) + "\n", encoding="utf-8")
     options = ["--noconfirm", "--log-level", "WARN", "--distpath", str(FOLDER.parent), "--workpath", str(WORK)]
     environ = {**os.environ, "SKEP_BUILD_FACTS": str(FACTS), "PYTHONHASHSEED": "0"}
+    if root := updates_root():
+        shutil.copyfile(root, WORK / ROOT_FILE)
+        environ["SKEP_BUILD_ROOT"] = str(WORK / ROOT_FILE)
     command = [sys.executable, "-m", "PyInstaller", *options, str(HERE / "skep.spec")]
     step("the programs", lambda: subprocess.run(command, env=environ, check=True))
 
@@ -94,7 +99,17 @@ def facts() -> dict[str, Any]:
         "machine": platform.machine(),
         "system": platform.platform(),
         "libraries": {name: version(name) for name in LIBRARIES},
-    }
+    } | ({"updates": os.environ["SKEP_UPDATES"]} if updates_root() else {})
+
+
+def updates_root() -> Path | None:
+    """The root of the repository whose updates this build looks for, None where it looks for none. Ends a half-named one."""
+    address, root = os.environ.get("SKEP_UPDATES", ""), os.environ.get("SKEP_UPDATES_ROOT", "")
+    if bool(address) != bool(root) or (root and not Path(root).is_file()):
+        sys.exit(
+            "SKEP_UPDATES is the address of a repository, and SKEP_UPDATES_ROOT the file of its root: both or none."
+        )
+    return Path(root) if root else None
 
 
 def _git(*arguments: str) -> str:

@@ -1,6 +1,7 @@
-"""Makes the portable archive of dist/skep: dist/skep-VERSION-linux-MACHINE.tar.zst, with an AppDir inside.
+"""Makes the portable archive of dist/skep: dist/skep-VERSION-linux-MACHINE.tar.xz, with an AppDir inside.
 
-It runs from wherever it is unpacked, without rights, and leaves nothing in the system but a person's own data.
+It runs from wherever it is unpacked, without rights, and leaves nothing in the system but a person's own data. The version
+lies in a folder of its own, so that an update can be laid beside it (see skep.adapters.portable_folder).
 """
 
 from __future__ import annotations
@@ -9,31 +10,53 @@ import platform
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from build import ROOT, WORK, say
 from stage import APP_ID, LINUX, VERSION, lay_out, moment
 
+from skep.adapters.portable_folder import APP_DIR
+from skep.adapters.programs import CURRENT, START, VERSIONS
+from skep.core.releases import archive_name
+
+XZ: Final = "xz -6 -T0"
+"""What unpacks by file managers and by Python alone."""
+
 
 def main() -> None:
-    made = ROOT / "dist" / f"skep-{VERSION}-linux-{platform.machine()}.tar.zst"
+    made = ROOT / "dist" / archive_name(VERSION, "linux", platform.machine())
     with tempfile.TemporaryDirectory(dir=WORK, prefix="portable-") as folder:
-        app = Path(folder) / "skep.AppDir"
-        app.mkdir()
-        app.chmod(0o755)
-        lay_out(app)
-        run = app / "AppRun"
-        run.write_bytes((LINUX / "AppRun").read_bytes())
-        run.chmod(0o755)
-        (app / "skep").symlink_to("AppRun")
-        (app / f"{APP_ID}.desktop").symlink_to(f"usr/share/applications/{APP_ID}.desktop")
-        (app / f"{APP_ID}.svg").symlink_to(f"usr/share/icons/hicolor/scalable/apps/{APP_ID}.svg")
-        (app / ".DirIcon").symlink_to(f"usr/share/icons/hicolor/256x256/apps/{APP_ID}.png")
-        subprocess.run(
-            ["tar", "--create", "--sort=name", f"--mtime=@{moment().timestamp():.0f}", "--owner=0", "--group=0",
-             "--numeric-owner", "--use-compress-program=zstd -15 -T0", f"--file={made}", f"--directory={folder}", app.name],
-            check=True,
-        )  # fmt: skip
+        lay_app_dir(Path(folder) / APP_DIR)
+        pack(Path(folder), made)
     say(f"{made}: {made.stat().st_size / 1e6:.0f} MB")
+
+
+def lay_app_dir(app: Path) -> None:
+    version = app / VERSIONS / VERSION
+    version.mkdir(parents=True)
+    lay_out(version)
+    run = version / START
+    run.write_bytes((LINUX / START).read_bytes())
+    for each in (app, app / VERSIONS, version, run):
+        each.chmod(0o755)
+    (app / CURRENT).symlink_to(f"{VERSIONS}/{VERSION}")
+    for name, place in (
+        (START, START),
+        ("skep", START),
+        ("usr", "usr"),
+        (f"{APP_ID}.desktop", f"usr/share/applications/{APP_ID}.desktop"),
+        (f"{APP_ID}.svg", f"usr/share/icons/hicolor/scalable/apps/{APP_ID}.svg"),
+        (".DirIcon", f"usr/share/icons/hicolor/256x256/apps/{APP_ID}.png"),
+    ):
+        (app / name).symlink_to(f"{CURRENT}/{place}")
+
+
+def pack(folder: Path, made: Path) -> None:
+    subprocess.run(
+        ["tar", "--create", "--sort=name", f"--mtime=@{moment().timestamp():.0f}", "--owner=0", "--group=0",
+         "--numeric-owner", f"--use-compress-program={XZ}", f"--file={made}", f"--directory={folder}", APP_DIR],
+        check=True,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

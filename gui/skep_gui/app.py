@@ -7,10 +7,10 @@ errand. It must not decide what the engine decides, nor say what `present` says.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QSettings, QTimer, Signal
+from PySide6.QtCore import QObject, QProcess, QSettings, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 
 from skep.core import messages as m
@@ -26,9 +26,11 @@ from skep_gui.present.hearing import heard
 from skep_gui.present.now import title
 from skep_gui.present.projects import PRACTICE
 from skep_gui.present.stats import Record
+from skep_gui.present.updates import Stage, Update
 from skep_gui.project_actions import ProjectActions
 from skep_gui.tray import Tray
 from skep_gui.trouble import Trouble
+from skep_gui.updating import Updating
 from skep_gui.voice import Voice
 
 if TYPE_CHECKING:
@@ -91,6 +93,8 @@ class App(QObject):
         self.errands.in_words = self.tongue.problem
         self.projects = ProjectActions(self.errands, self)
         self.trouble = Trouble(self.errands, self.voice.problems, self)
+        self.updating = Updating(self.errands, lambda: self.snapshot, self)
+        self._restarts = False
         self.tray = tray
         tray.setParent(self)
         self._beat = QTimer(self, interval=BEAT)
@@ -106,6 +110,8 @@ class App(QObject):
         self.bridge.settled.connect(self._stale.start)
         self.projects.joining.connect(self._join)
         self.trouble.found.connect(self._erred)
+        self.updating.changed.connect(self._update_changed)
+        self.updating.restart_wanted.connect(self.restart)
         self.tray.opened.connect(self.open)
         self.tray.pause_chosen.connect(self.pause)
         self.tray.resumed.connect(self.resume)
@@ -143,6 +149,7 @@ class App(QObject):
         assert self.desk is not None
         self.projects.desk = self.trouble.desk = self.desk
         self.lacking = self.desk.lacking()
+        self.updating.start(self.desk)
         self.outside = OutsideSettings(
             self.errands, self.desk.outside, lambda: self.snapshot.settings, self._settings_are_seen, self
         )
@@ -191,8 +198,14 @@ class App(QObject):
             return  # else it is being opened, and ends as soon as it is
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
+        self.updating.end()
         self.desk.cancel_practice()
         self.errands.run(self.desk.close, lambda _: self._end(), lambda _: self._end(), last=True)
+
+    def restart(self) -> None:
+        """Quit, and start what is skep then: after an update another version."""
+        self._restarts = True
+        self.quit()
 
     def _end(self) -> None:
         self._beat.stop()
@@ -201,6 +214,9 @@ class App(QObject):
         self.tray.icon.hide()
         if self.window is not None:
             self.window.close()
+        if self._restarts and self.desk is not None:
+            program, *arguments = self.desk.updates.start_command()
+            QProcess.startDetached(program, arguments)
         self._app.exit(0)
 
     # --- what the engine says
@@ -266,6 +282,22 @@ class App(QObject):
         """What only those want to hear who asked for all."""
         if self.snapshot.settings.get("app.notifications") == "all":
             self.tray.tell(news)
+
+    def _update_changed(self, update: Update) -> None:
+        self.show_update()
+        if update.stage in (Stage.FOUND, Stage.TOLD) and (view := self.voice.updates.view(update)) is not None:
+            self._tell_all(Problem(view.title))
+
+    def show_update(self) -> None:
+        """What there is to say of an update, in the window."""
+        update, words = self.updating.update, self.voice.updates
+        view = words.view(replace(update, problem=self.tongue.problem(update.problem)) if update.problem else update)
+        if self.window is not None:
+            self.window.news.show_update(view)
+            older = self.desk.updates.previous if self.desk is not None else ""
+            self.window.settings.show_updates(
+                self.tongue.said(self.lacking.get("app.check_updates", "")), words.go_back(older) if older else ""
+            )
 
     def _dress(self, chosen: str) -> None:
         self._theme, self._colours = chosen, theme.chosen(chosen)

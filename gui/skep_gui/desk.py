@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from skep import bootstrap, diagnosis
+from skep import bootstrap, diagnosis, updating
 from skep.core import messages as m
 from skep.core import timeline
 from skep.core.day import segments
@@ -61,6 +61,7 @@ class Desk:
         self._practice_folder: Path | None = None
         self._practice_lock = threading.Lock()
         self._stop_practice = threading.Event()
+        self.updates = updating.updates(self._home)
 
     @property
     def folder(self) -> Path:
@@ -75,6 +76,7 @@ class Desk:
             parts.engine.start()
             self._engine = parts.engine
             self._stack = stack.pop_all()
+        self.updates.tidy()
 
     def forget_settings(self) -> None:
         """Move damaged settings away, so that the next `open` has the defaults. Raises StorageError."""
@@ -100,6 +102,7 @@ class Desk:
     def close(self) -> None:
         """Leave the swarm, end the engine and the practice swarm, let go of the home."""
         self._stop_practice.set()
+        self.updates.stop()
         self.post(m.Quit())
         if self._engine is not None:
             self._engine.join(FAREWELL)
@@ -170,7 +173,10 @@ class Desk:
 
     def lacking(self) -> dict[str, str]:
         """By key, why a setting cannot be obeyed on this computer."""
-        refused = {"app.start_at_login": bootstrap.autostart(self._home).refused}
+        refused = {
+            "app.start_at_login": bootstrap.autostart(self._home).refused,
+            "app.check_updates": self.updates.lacking,
+        }
         return {key: why for key, why in refused.items() if why}
 
     # --- the practice swarm

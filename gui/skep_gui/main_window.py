@@ -1,6 +1,8 @@
-"""The window: a rail on the left, a page beside it, a strip below only while there is a problem."""
+"""The window: a rail on the left, a page beside it, strips below only while there is news or a problem."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QShowEvent
@@ -17,6 +19,7 @@ from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
 from skep_gui.shortcuts import add_escape, add_shortcuts
 from skep_gui.stats_page import StatsPage
+from skep_gui.update_strip import UpdateStrip
 
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160
@@ -30,30 +33,39 @@ def _fitting(window: QMainWindow) -> QSize:
     return QSize(*SIZE).boundedTo(room).expandedTo(QSize(*LEAST))
 
 
+@dataclass(frozen=True)
+class Parts:
+    """What the window consists of, in one language."""
+
+    now: NowPage
+    projects: ProjectsPage
+    stats: StatsPage
+    settings: SettingsPage
+    strip: ProblemStrip
+    news: UpdateStrip
+
+
 class MainWindow(QMainWindow):
     closed = Signal()
     """The window was closed; whether skep goes on is not its business."""
     opened = Signal()
     quit_wanted = Signal()
 
-    def __init__(
-        self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage, strip: ProblemStrip
-    ) -> None:
+    def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.setWindowTitle("skep")
         self.resize(_fitting(self))
         self.setMinimumSize(*LEAST)
         self._fault: Problem | None = None
         self._problem: Problem | None = None
-        self.fill(now, projects, stats, settings, strip)
+        self.fill(parts)
         add_shortcuts(self)
 
-    def fill(
-        self, now: NowPage, projects: ProjectsPage, stats: StatsPage, settings: SettingsPage, strip: ProblemStrip
-    ) -> None:
+    def fill(self, parts: Parts) -> None:
         """The pages, also anew in another language; those before are let go of."""
-        self.now, self.projects, self.stats, self.settings = now, projects, stats, settings
-        add_escape(projects)
+        self.now, self.projects, self.stats, self.settings = parts.now, parts.projects, parts.stats, parts.settings
+        self.strip, self.news = parts.strip, parts.news
+        add_escape(self.projects)
         self.rail = QListWidget()
         self.rail.setObjectName("rail")
         self.rail.setAccessibleName(self.tr("Pages"))
@@ -61,11 +73,10 @@ class MainWindow(QMainWindow):
         self.rail.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.rail.addItems([self.tr("Now"), self.tr("Projects"), self.tr("Stats"), self.tr("Settings")])
         self.pages = QStackedWidget()
-        for page in (now, projects, stats, settings):
+        for page in (self.now, self.projects, self.stats, self.settings):
             self.pages.addWidget(page)
         self.rail.currentRowChanged.connect(self.pages.setCurrentIndex)
         self.rail.setCurrentRow(0)
-        self.strip = strip
         self.strip.dismissed.connect(lambda: self.show_fault(None))
         self.said = label("", "soft")
         self.said.setContentsMargins(24, 8, 24, 8)
@@ -87,6 +98,7 @@ class MainWindow(QMainWindow):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(across, 1)
+        layout.addWidget(self.news)
         layout.addWidget(self.strip)
         self.setCentralWidget(whole)
 

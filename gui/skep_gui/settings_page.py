@@ -10,7 +10,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from skep.core.settings import Value
-from skep_gui.parts import Card, Page, button, emptied, label, row
+from skep_gui.parts import Card, Page, button, emptied, label, row, tip
 from skep_gui.present.settings_form import PAIR, Row, SettingsForm
 from skep_gui.present.tester import RuleWords
 from skep_gui.rule_tester import RuleTester
@@ -32,6 +32,8 @@ class SettingsPage(Page):
     changed = Signal(str, object)
     first_run_wanted = Signal()
     diagnostics_wanted = Signal()
+    update_wanted = Signal()
+    older_wanted = Signal()
 
     def __init__(self, words: SettingsForm, tester: RuleWords) -> None:
         super().__init__(self.tr("Settings"))
@@ -59,7 +61,12 @@ class SettingsPage(Page):
         self.again.clicked.connect(self.first_run_wanted)
         self.diagnose = button(self.tr("Diagnostics …"))
         self.diagnose.clicked.connect(self.diagnostics_wanted)
-        self.body.addLayout(row(self.again, self.diagnose, None))
+        self.newer = button(self.tr("Look for updates"))
+        self.newer.clicked.connect(self.update_wanted)
+        self.older = button("")
+        self.older.clicked.connect(self.older_wanted)
+        self.older.hide()
+        self.body.addLayout(row(self.again, self.diagnose, self.newer, self.older, None))
         self.body.addStretch(1)
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -82,6 +89,13 @@ class SettingsPage(Page):
             self._words.lacking = lacking
             if self.rows:
                 self._build()
+
+    def show_updates(self, lacking: str, older: str) -> None:
+        """Why nothing newer can be looked for, "" where it can; the words for going back, "" where there is nothing."""
+        self.newer.setEnabled(not lacking)
+        tip(self.newer, lacking)
+        self.older.setText(older)
+        self.older.setVisible(bool(older))
 
     def _row(self, shown: Row, *, upright: bool = False) -> SettingRow:
         made = SettingRow(shown, self._words, upright=upright)

@@ -144,6 +144,7 @@ QFrame#card {{ background: {c.card}; border: 1px solid {c.line}; border-radius: 
 QFrame#card[dropping="true"] {{ border: 2px solid {c.fill}; }}
 QFrame#line {{ background: {c.line}; max-height: 1px; border: none; }}
 QFrame#strip {{ background: {c.card}; border: none; border-top: 2px solid {c.problem}; }}
+QFrame#news {{ background: {c.card}; border: none; border-top: 2px solid {c.fill}; }}
 QListWidget#rail {{ background: {c.card}; border: none; border-right: 1px solid {c.line}; outline: none; padding: 8px; }}
 QListWidget#rail::item {{ height: 36px; padding-left: 10px; border-radius: 8px; color: {c.soft}; border: 2px solid transparent; }}
 QListWidget#rail::item:hover {{ color: {c.ink}; }}

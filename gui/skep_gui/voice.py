@@ -15,6 +15,7 @@ from skep_gui.present.settings_form import SettingsForm
 from skep_gui.present.speaker import Tongue
 from skep_gui.present.stats import Stats
 from skep_gui.present.tester import RuleWords
+from skep_gui.present.updates import UpdateWords
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,9 @@ class Voice:
     devices: Devices
     problems: Problems
     tester: RuleWords
+    updates: UpdateWords
 
     @classmethod
     def of(cls, tongue: Tongue) -> Voice:
-        kinds = (Now, Joining, Pauses, Projects, Stats, Day, SettingsForm, Devices, Problems, RuleWords)
+        kinds = (Now, Joining, Pauses, Projects, Stats, Day, SettingsForm, Devices, Problems, RuleWords, UpdateWords)
         return cls(*(kind(tongue) for kind in kinds))  # type: ignore[arg-type]

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from skep.core import messages as m
 from skep_gui.errands import OUR_OWN
 from skep_gui.first_run import FirstRun
-from skep_gui.main_window import MainWindow
+from skep_gui.main_window import MainWindow, Parts
 from skep_gui.now_page import NowPage
 from skep_gui.present.projects import PRACTICE
 from skep_gui.problem_strip import ProblemStrip
 from skep_gui.projects_page import ProjectsPage
 from skep_gui.settings_page import SettingsPage
 from skep_gui.stats_page import StatsPage
+from skep_gui.update_strip import UpdateStrip
 
 if TYPE_CHECKING:
     from skep_gui.app import App
@@ -22,16 +23,17 @@ if TYPE_CHECKING:
 
 def pages(voice: Voice) -> MainWindow:
     """The window alone, connected to nothing."""
-    return MainWindow(*_made(voice))
+    return MainWindow(_made(voice))
 
 
-def _made(voice: Voice) -> tuple[NowPage, ProjectsPage, StatsPage, SettingsPage, ProblemStrip]:
-    return (
+def _made(voice: Voice) -> Parts:
+    return Parts(
         NowPage(voice.now, voice.joining, voice.pauses),
         ProjectsPage(voice.projects),
         StatsPage(voice.stats, voice.day),
         SettingsPage(voice.settings, voice.tester),
         ProblemStrip(voice.problems),
+        UpdateStrip(),
     )
 
 
@@ -50,7 +52,7 @@ def make_window(app: App) -> MainWindow:
 def speak_anew(app: App, window: MainWindow) -> None:
     """The same window with pages in the language that is set now, where the person was."""
     page, place = window.rail.currentRow(), window.settings.place()
-    window.fill(*_made(app.voice))
+    window.fill(_made(app.voice))
     _connect(app, window)
     window.settings.go_back_to(place)
     window.rail.setCurrentRow(page)
@@ -71,6 +73,7 @@ def _connect(app: App, window: MainWindow) -> None:
     stats.projects_wanted.connect(lambda: window.go_to(projects))
     settings.changed.connect(lambda key, value: app.post(m.ChangeSettings({key: value})))
     _connect_trouble(app, window)
+    _connect_updates(app, window)
     settings.first_run_wanted.connect(app.first_run)
     settings.show_lacking(app.lacking)
 
@@ -81,6 +84,14 @@ def _connect_trouble(app: App, window: MainWindow) -> None:
     window.settings.diagnostics_wanted.connect(trouble.diagnose)
     if trouble.traces:
         window.show_fault(OUR_OWN)
+
+
+def _connect_updates(app: App, window: MainWindow) -> None:
+    window.news.acted.connect(app.updating.act)
+    window.news.closed.connect(app.updating.close)
+    window.settings.update_wanted.connect(app.updating.look)
+    window.settings.older_wanted.connect(app.updating.go_back)
+    app.show_update()
 
 
 def first_steps(app: App) -> FirstRun:

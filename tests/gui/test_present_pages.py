@@ -110,9 +110,11 @@ def test_the_form_holds_every_setting_in_its_group():
     assert groups[0].title == "Compute"
 
 
-def test_a_setting_without_an_effect_says_so():
-    rows = {row.setting.key: row for group in FORM.groups(DEFAULTS) for row in group.rows}
-    assert all(bool(row.unavailable) is not row.setting.effective for row in rows.values())
+def test_a_setting_that_this_computer_lacks_says_so():
+    form = SettingsForm()
+    form.lacking = {"app.check_updates": "No place for updates."}
+    rows = {row.setting.key: row for group in form.groups(DEFAULTS) for row in group.rows}
+    assert {key for key, row in rows.items() if row.unavailable} == {"app.check_updates"}
     assert not rows["compute.share_away"].changed
     assert FORM.row(SETTINGS["compute.share_away"], {"compute.share_away": 0.3}).shown == "30 %"
 
@@ -141,10 +143,9 @@ def test_the_first_steps_name_the_device_or_say_why_not():
     assert words.rows([replace(shots.DEVICES[0], memory_total=None)])[0].detail == "Ready to train."
 
 
-def test_presets_hold_only_what_has_an_effect():
+def test_presets_differ_by_their_shares():
     presets = Devices().presets()
     assert [preset.values["compute.share_away"] for preset in presets] == [0.5, 0.75, 1.0]
-    assert all(SETTINGS[key].effective for preset in presets for key in preset.values)
 
 
 def test_before_joining_a_card_says_what_an_hour_takes_and_gives():

@@ -81,6 +81,10 @@ class Home:
         return self.root / "practice"
 
     @property
+    def updates_folder(self) -> Path:
+        return self.root / "updates"
+
+    @property
     def control_file(self) -> Path:
         return self.root / "control.json"
 

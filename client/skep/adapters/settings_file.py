@@ -43,7 +43,7 @@ class SettingsFile:
         """
         text, document = self._read()
         present = self._values(text, document)
-        wanted = {key: settings.fit(key, value) for key, value in values.items()}
+        wanted = {key: settings.check(key, value) for key, value in values.items()}
         changed = {key: value for key, value in wanted.items() if key not in present or value != present[key]}
         for key, value in changed.items():
             self._put(text, document, key, settings.to_file(key, value))

@@ -48,6 +48,14 @@ class RangeRefused(TryAgain):
     """The server cannot go on at the byte we asked for."""
 
 
+class NotThere(DataError):
+    """The server answers, but not with what was asked for. `status` is HTTP's."""
+
+    def __init__(self, title: str, hint: str, status: int) -> None:
+        super().__init__(title, hint)
+        self.status = status
+
+
 class Stopped(Exception):
     """Downloads were stopped from our side; nobody needs words."""
 
@@ -295,4 +303,4 @@ def _first_byte(response: requests.Response, what: str, asked: int) -> int:
         raise RangeRefused(f"The data server {host} cannot go on with {what}.", _LATER)
     if status >= _SERVER_FAULT or status in _PASSING_STATUS:
         raise TryAgain(f"The data server {host} has a problem of its own (HTTP {status}).", "Try again later.")
-    raise DataError(f"The data server {host} does not have {what} (HTTP {status}).", _PUBLISHER)
+    raise NotThere(f"The data server {host} does not have {what} (HTTP {status}).", _PUBLISHER, status)

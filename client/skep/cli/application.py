@@ -30,6 +30,7 @@ from skep.cli import (
     sensors,
     settings,
     stats,
+    update,
 )
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
@@ -52,6 +53,7 @@ _GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
     host.add,
     demo.add,
     self_test.add,
+    update.add,
 )
 
 

@@ -15,7 +15,6 @@ from skep.core.hours import in_words
 from skep.core.settings import GROUPS, SETTINGS, Setting, Value
 
 SCHEDULE: Final = "when.schedule"
-_LATER = "Settings marked with * take effect with a later version."
 
 
 def add(verbs: Verbs) -> None:
@@ -33,14 +32,13 @@ def _list(context: Context, _arguments: argparse.Namespace) -> int:
     body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
     rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
     remarks = contradictions(values)
-    lines: list[Any] = [table(("Setting", "Value", "What it does"), rows), "", _LATER, *remarks]
+    lines: list[Any] = [table(("Setting", "Value", "What it does"), rows), *(("", *remarks) if remarks else ())]
     context.terminal.show(body | {"remarks": list(remarks)}, lines)
     return 0
 
 
 def _row(setting: Setting, value: Value) -> tuple[str, str, str]:
-    mark = "" if setting.effective else " *"
-    return (setting.key + mark, declared.show(setting.key, value), setting.help)
+    return (setting.key, declared.show(setting.key, value), setting.help)
 
 
 def described(setting: Setting, value: Value) -> dict[str, Any]:
@@ -58,7 +56,6 @@ def described(setting: Setting, value: Value) -> dict[str, Any]:
         "maximum": setting.maximum if math.isfinite(setting.maximum) else None,
         "choices": list(setting.choices),
         "words": in_words(str(value)) if setting.key == SCHEDULE else None,
-        "effective": setting.effective,
     }
 
 

@@ -15,6 +15,7 @@ It must not know where an error came from: adapters translate foreign exceptions
     ├── DataError             training data cannot be fetched or is not what was promised
     ├── StorageError          the disk is full, or a file of ours cannot be read or written
     ├── SecretsError          the system's keyring is locked, absent, or refuses
+    ├── UpdateError           a new version of skep cannot be found, fetched or installed
     ├── AlreadyRunning        another skep holds this home
     └── NotRunning            no skep is running in this home
 """
@@ -82,6 +83,10 @@ class StorageError(SkepError):
 
 
 class SecretsError(SkepError):
+    pass
+
+
+class UpdateError(SkepError):
     pass
 
 

@@ -1,7 +1,6 @@
 """Checks, parsing and words of the settings, all derived from their declaration in `settings_list`.
 
-It must not know where settings are kept or who asks. A setting whose effect comes with a later version is refused in
-words when somebody wants to set it.
+It must not know where settings are kept or who asks.
 
 A percentage is a fraction 0..1 here and in every message; a person reads and writes it as percent, in the terminal
 and in the settings file alike.
@@ -26,7 +25,6 @@ __all__ = [
     "Value",
     "check",
     "declared",
-    "fit",
     "from_file",
     "nearest",
     "parse",
@@ -61,28 +59,16 @@ def nearest(key: str) -> str | None:
     return names[close[0]] if close else None
 
 
-def check(key: str, value: object) -> Value:
-    """`value` as one that may be set now: a known, effective setting of the right type within its bounds.
-
-    Raises SettingsError.
-    """
-    setting = declared(key)
-    _refuse_later(setting)
-    return fit(key, value)
-
-
 def parse(key: str, text: str) -> Value:
     """The value that a person wrote for `key`, checked as by `check`; "30" and "30 %" both mean 0.3.
 
     Raises SettingsError.
     """
-    setting = declared(key)
-    _refuse_later(setting)
-    return fit(key, _read(setting, text.strip()))
+    return check(key, _read(declared(key), text.strip()))
 
 
-def fit(key: str, value: object) -> Value:
-    """`value` with the setting's own type, within its bounds, whether this version obeys the setting or not.
+def check(key: str, value: object) -> Value:
+    """`value` with the setting's own type, within its bounds.
 
     Raises SettingsError.
     """
@@ -144,18 +130,10 @@ def to_file(key: str, value: Value) -> Value:
 
 
 def from_file(key: str, value: object) -> Value:
-    """What `to_file` wrote, or a person did; checked as by `fit`. Raises SettingsError."""
+    """What `to_file` wrote, or a person did; checked as by `check`. Raises SettingsError."""
     if declared(key).kind is Kind.PERCENT and isinstance(value, int | float) and not isinstance(value, bool):
-        return fit(key, _fraction(value))
-    return fit(key, value)
-
-
-def _refuse_later(setting: Setting) -> None:
-    if not setting.effective:
-        raise SettingsError(
-            f"{setting.key} comes with a later version of skep and cannot be set yet.",
-            "skep settings marks the settings that have an effect now.",
-        )
+        return check(key, _fraction(value))
+    return check(key, value)
 
 
 def _within(setting: Setting, value: float) -> bool:

@@ -1,7 +1,6 @@
 """Every setting there is, declared once as data: words, unit, bounds, default, group.
 
-It must hold no behaviour; checking, parsing and showing are in `settings`. A setting whose effect comes with a later
-version stands here already, so that its key, bounds and words are settled.
+It must hold no behaviour; checking, parsing and showing are in `settings`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Setting:
 
     `default`, `minimum` and `maximum` are in `unit`, but fractions 0..1 for percentages. `zero` is the word for a
     value of 0 ("automatic"), which is allowed then even below the minimum; `empty` the word for an empty text.
-    `form` describes a text that must match `pattern`. `effective` says whether this version obeys it.
+    `form` describes a text that must match `pattern`.
     """
 
     key: str
@@ -49,7 +48,6 @@ class Setting:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     form: str = ""
-    effective: bool = False
 
     @property
     def group(self) -> str:
@@ -79,7 +77,6 @@ _DECLARED: Final = (
         empty="best",
         pattern=r"cpu|mps|cuda(:\d{1,2})?",
         form="a device: cpu, cuda:0 for the first GPU, or mps on a Mac",
-        effective=True,
     ),
     Setting(
         "compute.share_away",
@@ -90,7 +87,6 @@ _DECLARED: Final = (
         unit="%",
         minimum=0.05,
         maximum=1.0,
-        effective=True,
     ),
     Setting(
         "compute.share_using",
@@ -102,7 +98,6 @@ _DECLARED: Final = (
         minimum=0.0,
         maximum=1.0,
         zero="pause",
-        effective=True,
     ),
     Setting(
         "compute.idle_minutes",
@@ -113,7 +108,6 @@ _DECLARED: Final = (
         unit="min",
         minimum=0.5,
         maximum=60,
-        effective=True,
     ),
     Setting(
         "compute.threads",
@@ -124,7 +118,6 @@ _DECLARED: Final = (
         minimum=1,
         maximum=512,
         zero="automatic",
-        effective=True,
     ),
     Setting(
         "compute.ramp_seconds",
@@ -135,7 +128,6 @@ _DECLARED: Final = (
         unit="s",
         minimum=0,
         maximum=120,
-        effective=True,
     ),
     Setting(
         "memory.leave_gpu_gb",
@@ -146,7 +138,6 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0,
         maximum=256,
-        effective=True,
     ),
     Setting(
         "memory.leave_ram_gb",
@@ -157,7 +148,6 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0,
         maximum=1024,
-        effective=True,
     ),
     Setting(
         "memory.free_gpu_seconds",
@@ -168,7 +158,6 @@ _DECLARED: Final = (
         unit="s",
         minimum=5,
         maximum=3600,
-        effective=True,
     ),
     Setting(
         "memory.leave_swarm_minutes",
@@ -179,7 +168,6 @@ _DECLARED: Final = (
         unit="min",
         minimum=1,
         maximum=240,
-        effective=True,
     ),
     Setting(
         "heat.cap_celsius",
@@ -190,7 +178,6 @@ _DECLARED: Final = (
         unit="°C",
         minimum=50,
         maximum=95,
-        effective=True,
     ),
     Setting(
         "heat.power_cap_watts",
@@ -202,7 +189,6 @@ _DECLARED: Final = (
         minimum=20,
         maximum=1500,
         zero="off",
-        effective=True,
     ),
     Setting(
         "when.battery_pause",
@@ -210,7 +196,6 @@ _DECLARED: Final = (
         "Stop computing while this computer runs on its battery.",
         Kind.YES_NO,
         default=True,
-        effective=True,
     ),
     Setting(
         "when.schedule",
@@ -220,7 +205,6 @@ _DECLARED: Final = (
         FULL_WEEK,
         pattern=PATTERN,
         form=FORM,
-        effective=True,
     ),
     Setting(
         "when.gentle_away",
@@ -232,7 +216,6 @@ _DECLARED: Final = (
         minimum=0.05,
         maximum=1.0,
         zero="as while using",
-        effective=True,
     ),
     Setting(
         "when.gentle_using",
@@ -244,7 +227,6 @@ _DECLARED: Final = (
         minimum=0.05,
         maximum=1.0,
         zero="as while using",
-        effective=True,
     ),
     Setting(
         "when.full_screen_pause",
@@ -252,7 +234,6 @@ _DECLARED: Final = (
         "Stop computing while another program fills the screen.",
         Kind.YES_NO,
         default=True,
-        effective=True,
     ),
     Setting(
         "when.call_pause",
@@ -260,7 +241,6 @@ _DECLARED: Final = (
         "Stop computing while another program keeps the screen on, as a call or a film does.",
         Kind.YES_NO,
         default=True,
-        effective=True,
     ),
     Setting(
         "when.busy_gpu_pause",
@@ -268,7 +248,6 @@ _DECLARED: Final = (
         "Stop computing while another program uses the GPU.",
         Kind.YES_NO,
         default=True,
-        effective=True,
     ),
     Setting(
         "when.calm_seconds",
@@ -279,7 +258,6 @@ _DECLARED: Final = (
         unit="s",
         minimum=1,
         maximum=600,
-        effective=True,
     ),
     Setting(
         "when.mains_calm_seconds",
@@ -290,7 +268,6 @@ _DECLARED: Final = (
         unit="s",
         minimum=1,
         maximum=600,
-        effective=True,
     ),
     Setting(
         "network.metered_pause",
@@ -298,7 +275,6 @@ _DECLARED: Final = (
         "Leave the swarm while the connection is metered.",
         Kind.YES_NO,
         default=True,
-        effective=True,
     ),
     Setting(
         "network.port",
@@ -309,7 +285,6 @@ _DECLARED: Final = (
         minimum=1024,
         maximum=65_535,
         zero="automatic",
-        effective=True,
     ),
     Setting(
         "network.client_mode",
@@ -318,7 +293,6 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "automatic",
         choices=("automatic", "on", "off"),
-        effective=True,
     ),
     Setting(
         "network.proxy",
@@ -329,7 +303,6 @@ _DECLARED: Final = (
         empty="none",
         pattern=r"https?://[^\s/]+/?",
         form="an address such as http://proxy.example.org:3128",
-        effective=True,
     ),
     Setting(
         "disk.cache_gb",
@@ -340,7 +313,6 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0.1,
         maximum=10_000,
-        effective=True,
     ),
     Setting(
         "disk.keep_free_gb",
@@ -351,7 +323,6 @@ _DECLARED: Final = (
         unit="GB",
         minimum=0.1,
         maximum=10_000,
-        effective=True,
     ),
     Setting(
         "app.start_at_login",
@@ -359,7 +330,6 @@ _DECLARED: Final = (
         "Start skep in the tray when you log in.",
         Kind.YES_NO,
         default=False,
-        effective=True,
     ),
     Setting(
         "app.start_minimised",
@@ -367,7 +337,6 @@ _DECLARED: Final = (
         "Start in the tray, without opening the window.",
         Kind.YES_NO,
         default=False,
-        effective=True,
     ),
     Setting(
         "app.notifications",
@@ -376,12 +345,11 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "problems",
         choices=("problems", "all", "none"),
-        effective=True,
     ),
     Setting(
         "app.check_updates",
         "Check for updates",
-        "Look for a new version of skep when it starts. Nothing is asked yet, since there is no place to ask.",
+        "Look for a new version of skep when it starts and once a day. Nothing is installed without you.",
         Kind.YES_NO,
         default=True,
     ),
@@ -392,7 +360,6 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "system",
         choices=("system", "en", "de"),
-        effective=True,
     ),
     Setting(
         "app.theme",
@@ -401,7 +368,6 @@ _DECLARED: Final = (
         Kind.CHOICE,
         "system",
         choices=("system", "light", "dark"),
-        effective=True,
     ),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skep.core.manifest_fields import plain
 from skep.core.model import Device, DeviceKind
-from skep.core.settings import SETTINGS, Value
+from skep.core.settings import Value
 from skep_gui.present.speaker import Speaker
 
 
@@ -66,5 +66,5 @@ class Devices(Speaker):
             meaning,
             self.tr("While I use this computer: %1").replace("%1", shown),
             self.tr("While I'm away: %1").replace("%1", self.numbers.percent(away)),
-            {key: value for key, value in values.items() if SETTINGS[key].effective},
+            values,
         )

@@ -80,9 +80,7 @@ class SettingsForm(Speaker):
         )
 
     def unavailable(self, setting: Setting) -> str:
-        if setting.key in self.lacking:
-            return self.said(self.lacking[setting.key])
-        return "" if setting.effective else self.tr("Comes with a later version of skep.")
+        return self.said(self.lacking.get(setting.key, ""))
 
     def show(self, setting: Setting, value: Value) -> str:
         """A value with its unit, as declared.show writes it, in the language that is set."""

@@ -1,0 +1,94 @@
+"""Versions of skep, and what an update repository says of the newest one. Pure.
+
+Versions are three numbers, as `skep.__version__` is. The words of a release come from whoever signed it, and are shown as
+plain text like everything else from outside.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from skep.core.errors import UpdateError
+from skep.core.manifest_fields import plain
+from skep.core.strict_json import read_object
+
+NOTICE_LIMIT: Final = 16 * 1024
+NOTES_LONGEST: Final = 2000
+LARGEST_BYTES: Final = 50_000_000_000
+PERIOD: Final = timedelta(days=1)
+"""How often an update is looked for while skep runs; it also is at each start."""
+_VERSION: Final = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})")
+_ARCHIVE: Final = re.compile(r"skep-[0-9.]{5,30}-[a-z0-9_-]{3,40}\.tar\.xz")
+
+
+@dataclass(frozen=True)
+class Release:
+    """One published version for one kind of computer. `unpacked` is in bytes on disk."""
+
+    version: str
+    archive: str
+    unpacked: int
+    notes: str = ""
+
+
+def notice_name(system: str, machine: str) -> str:
+    """The file of a repository that names the newest release for a kind of computer, such as linux and x86_64."""
+    return f"skep-{system}-{machine}.json"
+
+
+def archive_name(version: str, system: str, machine: str) -> str:
+    return f"skep-{version}-{system}-{machine}.tar.xz"
+
+
+def read_notice(raw: bytes) -> Release:
+    """What a notice says; fields that a later version adds are passed over. Raises UpdateError."""
+    body = read_object(raw, NOTICE_LIMIT, _refused)
+    version, archive = body.get("version"), body.get("archive")
+    unpacked, notes = body.get("unpacked_bytes"), body.get("notes", "")
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise _refused("its version is not three numbers")
+    if not isinstance(archive, str) or not _ARCHIVE.fullmatch(archive):
+        raise _refused("it names no archive")
+    if isinstance(unpacked, bool) or not isinstance(unpacked, int) or not 0 < unpacked <= LARGEST_BYTES:
+        raise _refused("it does not say how much room is needed")
+    if not isinstance(notes, str):
+        raise _refused("its notes are not a text")
+    return Release(version, archive, unpacked, "\n".join(plain(line) for line in notes[:NOTES_LONGEST].splitlines()))
+
+
+def notice(release: Release) -> dict[str, Any]:
+    """What `read_notice` reads."""
+    return {
+        "version": release.version,
+        "archive": release.archive,
+        "unpacked_bytes": release.unpacked,
+        "notes": release.notes,
+    }
+
+
+def is_version(text: str) -> bool:
+    return _VERSION.fullmatch(text) is not None
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Whether one version comes after another."""
+    return _numbers(version) > _numbers(than)
+
+
+def is_due(last: datetime | None, now: datetime) -> bool:
+    """Whether to look again. A last time that lies ahead was written by a wrong clock."""
+    return last is None or not timedelta() <= now - last < PERIOD
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
+
+
+def _refused(why: str) -> UpdateError:
+    return UpdateError(f"What the update server says of the newest skep cannot be used: {why}.", TRY_LATER)
+
+
+TRY_LATER: Final = "skep goes on as it is, and looks again tomorrow."

@@ -1,0 +1,180 @@
+"""Builds the repository that skep's updates come from: a folder which any static web server can hold.
+
+    python packaging/release_repo.py --keys KEYS --to FOLDER ARCHIVE [--notes FILE]     publish an archive
+    python packaging/release_repo.py --keys KEYS --to FOLDER --renew                    sign anew before it runs out
+
+The first call makes the keys, each encrypted with the passphrase in SKEP_RELEASE_PASSPHRASE, and the root that builds
+take in (SKEP_UPDATES, SKEP_UPDATES_ROOT; see docs/packaging.md). KEYS must stay off the web server; `root.pem` in it may
+lie elsewhere until the root must be signed anew, which is said a year before. Protocol: The Update Framework, specification 1.0, by python-tuf.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import tarfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from securesystemslib.signer import CryptoSigner
+from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, TargetFile, Targets, Timestamp
+from tuf.api.serialization.json import JSONSerializer
+
+from skep.core.errors import SkepError
+from skep.core.releases import Release, notice, notice_name, read_notice
+
+ROLES: Final = (Root.type, Targets.type, Snapshot.type, Timestamp.type)
+VALID: Final = {
+    Root.type: timedelta(days=3 * 365),
+    Targets.type: timedelta(days=365),
+    Snapshot.type: timedelta(days=60),
+    Timestamp.type: timedelta(days=60),
+}
+"""How long each signature counts; `--renew` well before the shortest ends, as a scheduled task."""
+RENEW_ROOT: Final = timedelta(days=365)
+ARCHIVE: Final = re.compile(r"skep-(\d+\.\d+\.\d+)-([a-z0-9]+)-(.+)\.tar\.xz")
+
+
+def main() -> int:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("archive", type=Path, nargs="?", help="a portable archive that `make package` built")
+    made.add_argument("--keys", type=Path, required=True, help="folder of the private keys")
+    made.add_argument("--to", type=Path, required=True, help="the repository's folder")
+    made.add_argument("--notes", type=Path, help="a text that says what is new")
+    made.add_argument("--renew", action="store_true", help="sign what is published anew")
+    chosen = made.parse_args()
+    if (chosen.archive is None) != chosen.renew:
+        made.error("name an archive, or --renew")
+    try:
+        repository = Repository(chosen.to, Keys(chosen.keys, os.environ.get("SKEP_RELEASE_PASSPHRASE", "")))
+        if chosen.archive is not None:
+            repository.add(chosen.archive, chosen.notes.read_text(encoding="utf-8") if chosen.notes else "")
+        repository.sign()
+    except (OSError, ValueError, SkepError) as error:
+        sys.stderr.write(f"Nothing was published: {error}\n")
+        return 2
+    sys.stdout.write(f"{chosen.to}: put it on a web server. Builds take {repository.root_file} in.\n")
+    return 0
+
+
+class Keys:
+    """One Ed25519 key for each role, made when it is missing."""
+
+    def __init__(self, folder: Path, passphrase: str) -> None:
+        if not passphrase:
+            raise ValueError("set SKEP_RELEASE_PASSPHRASE, with which the private keys are encrypted")
+        self._folder, self._secret = folder, passphrase.encode()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def signer(self, role: str) -> CryptoSigner:
+        """Raises ValueError when the passphrase is another."""
+        file = self._folder / f"{role}.pem"
+        if not file.exists():
+            self._make(file)
+        try:
+            private = serialization.load_pem_private_key(file.read_bytes(), self._secret)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            raise ValueError(f"{file} cannot be opened with the passphrase in SKEP_RELEASE_PASSPHRASE") from None
+        if not isinstance(private, Ed25519PrivateKey):
+            raise ValueError(f"{file} is no Ed25519 key")  # noqa: TRY004 - said to a person
+        return CryptoSigner(private)
+
+    def _make(self, file: Path) -> None:
+        pem = Ed25519PrivateKey.generate().private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(self._secret),
+        )
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(pem)
+
+
+class Repository:
+    """`metadata` and `targets` below a folder; every list gets its next version whenever it is signed."""
+
+    def __init__(self, folder: Path, keys: Keys) -> None:
+        self._metadata, self._files, self._keys = folder / "metadata", folder / "targets", keys
+        for made in (self._metadata, self._files):
+            made.mkdir(parents=True, exist_ok=True)
+        self._now = datetime.now(UTC).replace(microsecond=0)
+        self._targets = self._latest(Targets.type, Targets())
+
+    @property
+    def root_file(self) -> Path:
+        """The newest root."""
+        return self._metadata / f"{self._version(Root.type)}.root.json"
+
+    def add(self, archive: Path, notes: str) -> None:
+        """Put an archive in and name it as the newest for its kind of computer. Raises ValueError, UpdateError."""
+        found = ARCHIVE.fullmatch(archive.name)
+        if found is None:
+            raise ValueError(f"{archive.name} is not named as `make package` names its archives")
+        version, system, machine = found.groups()
+        shutil.copyfile(archive, self._files / archive.name)
+        said = json.dumps(notice(Release(version, archive.name, unpacked_bytes(archive), notes)), indent=1)
+        read_notice(said.encode())  # what skep would refuse is not published
+        named = self._files / notice_name(system, machine)
+        named.write_text(said + "\n", encoding="utf-8")
+        for file in (self._files / archive.name, named):
+            self._targets.signed.targets[file.name] = TargetFile.from_file(file.name, str(file))
+
+    def sign(self) -> None:
+        """Write every list anew, the timestamp last: whoever asks meanwhile sees the old state or the new one."""
+        self._sign_root()
+        targets = self._signed(Targets.type, self._targets)
+        snapshot = self._latest(Snapshot.type, Snapshot())
+        snapshot.signed.meta["targets.json"] = MetaFile(version=targets)
+        version = self._signed(Snapshot.type, snapshot)
+        timestamp = self._latest(Timestamp.type, Timestamp())
+        timestamp.signed.snapshot_meta = MetaFile(version=version)
+        self._signed(Timestamp.type, timestamp)
+
+    def _sign_root(self) -> None:
+        """The first root, and later the next one in time: whoever has an earlier one follows the chain."""
+        known = self._latest(Root.type, Root(consistent_snapshot=True))
+        if self._version(Root.type) and known.signed.expires - self._now > RENEW_ROOT:
+            return
+        for role in ROLES:
+            known.signed.add_key(self._keys.signer(role).public_key, role)
+        self._signed(Root.type, known)
+
+    def _latest(self, role: str, fresh: Any) -> Metadata[Any]:
+        """The role's list as it was published last, or a fresh one."""
+        version = self._version(role)
+        if role == Timestamp.type:
+            file = self._metadata / "timestamp.json"
+            return Metadata.from_file(str(file)) if file.exists() else Metadata(fresh)
+        return Metadata.from_file(str(self._metadata / f"{version}.{role}.json")) if version else Metadata(fresh)
+
+    def _version(self, role: str) -> int:
+        """The newest published, 0 when there is none."""
+        return max((int(file.name.split(".")[0]) for file in self._metadata.glob(f"*.{role}.json")), default=0)
+
+    def _signed(self, role: str, made: Metadata[Any]) -> int:
+        """Sign and write a list; its version."""
+        is_new = not self._version(role) and not (self._metadata / f"{role}.json").exists()
+        made.signed.version = 1 if is_new else made.signed.version + 1
+        made.signed.expires = self._now + VALID[role]
+        made.sign(self._keys.signer(role))
+        name = f"{role}.json" if role == Timestamp.type else f"{made.signed.version}.{role}.json"
+        made.to_file(str(self._metadata / name), JSONSerializer(compact=False))
+        return int(made.signed.version)
+
+
+def unpacked_bytes(archive: Path) -> int:
+    """Bytes of the files in an archive."""
+    with tarfile.open(archive) as opened:
+        return sum(member.size for member in opened if member.isreg())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
