@@ -38,6 +38,7 @@ _SPEAKING: Final = (
     "client/skep/engine.py",
     "client/skep/sensing.py",
     "client/skep/senses.py",
+    "client/skep/updating.py",
     "client/skep/host/practice_*.py",
     "gui/skep_gui/desk.py",
     "gui/skep_gui/errands.py",

@@ -99,7 +99,7 @@ def running(shared: Swarm, *makes: Callable[[Swarm], Peer]) -> Iterator[list[Pee
     try:
         for make in makes:
             peers.append(make(shared))
-            peers[-1].wait_for(counted if make is not make_bare else is_progress)
+            peers[-1].wait_for(counted if make in KINDS.values() else is_progress)
         yield peers
     finally:
         for peer in peers:
@@ -118,18 +118,26 @@ def at_epoch(epoch: int) -> Callable[[dict[str, Any]], bool]:
 
 
 def measure_speed(repeats: int) -> list[Row]:
-    """Samples per second of one unthrottled peer over 15 s, alone in its swarm, epochs of 512 samples."""
+    """Samples per second of one unthrottled peer, alone in a swarm: from the end of an epoch of 512 samples to the next.
+
+    So the step of the optimizer, and what skep measures of its loss, are in it once. The bare loop is looked at for 20 s.
+    """
     rates: dict[str, list[float]] = {"skep": [], "stock": [], "bare": []}
-    with fresh_swarm("3.3 M", target_batch_size=512) as shared:
-        for _ in range(repeats):
-            for kind, make in {**KINDS, "bare": make_bare}.items():
-                with running(shared, make) as (peer,):
-                    rates[kind].append(peer.rate(15.0))
+    for _ in range(repeats):
+        for kind, make in {**KINDS, "bare": make_bare}.items():
+            with fresh_swarm("3.3 M", target_batch_size=512) as shared, running(shared, make) as (peer,):
+                rates[kind].append(peer.rate(20.0) if make is make_bare else rate_of_an_epoch(peer))
     name = "samples per second of one unthrottled peer"
     return [
         Row(name, "samples/s", rates["skep"], rates["stock"], at_least=0.97),
         Row(name, "samples/s", rates["skep"], rates["bare"], other_name="bare PyTorch", at_least=0.90),
     ]
+
+
+def rate_of_an_epoch(peer: Peer) -> float:
+    first = peer.wait_for(at_epoch(peer.wait_for(is_progress)["epoch"] + 1))
+    last = peer.wait_for(at_epoch(first["epoch"] + 1))
+    return float((last["samples"] - first["samples"]) / (last["seconds"] - first["seconds"]))
 
 
 def measure_epochs(repeats: int) -> list[Row]:

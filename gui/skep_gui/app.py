@@ -329,6 +329,7 @@ class App(QObject):
             from skep_gui.wiring import make_window  # noqa: PLC0415 - pages are loaded when somebody wants to see them
 
             self.window = make_window(self)
+            self.show_update()
         self.window.raise_up()
 
     def look_at(self, link: str = "") -> None:

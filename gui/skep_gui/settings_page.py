@@ -66,7 +66,8 @@ class SettingsPage(Page):
         self.older = button("")
         self.older.clicked.connect(self.older_wanted)
         self.older.hide()
-        self.body.addLayout(row(self.again, self.diagnose, self.newer, self.older, None))
+        self.body.addLayout(row(self.again, self.diagnose, None))
+        self.body.addLayout(row(self.newer, self.older, None))
         self.body.addStretch(1)
 
     def showEvent(self, event: QShowEvent) -> None:

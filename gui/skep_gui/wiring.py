@@ -54,6 +54,7 @@ def speak_anew(app: App, window: MainWindow) -> None:
     page, place = window.rail.currentRow(), window.settings.place()
     window.fill(_made(app.voice))
     _connect(app, window)
+    app.show_update()
     window.settings.go_back_to(place)
     window.rail.setCurrentRow(page)
 
@@ -91,7 +92,6 @@ def _connect_updates(app: App, window: MainWindow) -> None:
     window.news.closed.connect(app.updating.close)
     window.settings.update_wanted.connect(app.updating.look)
     window.settings.older_wanted.connect(app.updating.go_back)
-    app.show_update()
 
 
 def first_steps(app: App) -> FirstRun:

@@ -163,7 +163,7 @@ def test_each_stage_has_its_words():
     assert "system" in told.hint
     fetching = WORDS.view(Update(Stage.FETCHING, "0.2.0", part=0.42, size=300_000_000))
     assert fetching.title == "Downloading skep 0.2.0"
-    assert fetching.hint == "42 % · 300 MB"
+    assert fetching.hint == "42\u2009% · 300.0\u2009MB"
     assert (fetching.action, fetching.close, fetching.part) == ("", "Cancel", 0.42)
     assert WORDS.view(Update(Stage.UNPACKING, "0.2.0")).title == "Installing skep 0.2.0"
     failed = WORDS.view(Update(Stage.FAILED, problem=Problem("It failed.", "Try again.")))

@@ -120,7 +120,8 @@ class Connections:
         monkeypatch.setattr(network.reachability, "find_out", self._find_out)
         monkeypatch.setattr(network.reachability, "answer_others", self.answering.append)
 
-    def _connect(self, _start, _alive, _membership, *, client_mode):
+    def _connect(self, _start, _alive, _membership, *, client_mode, meanwhile=bool):
+        meanwhile()
         self.modes.append(client_mode)
         return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
 

@@ -51,7 +51,7 @@ class RangeRefused(TryAgain):
 class NotThere(DataError):
     """The server answers, but not with what was asked for. `status` is HTTP's."""
 
-    def __init__(self, title: str, hint: str, status: int) -> None:
+    def __init__(self, title: str, hint: str = "", status: int = 0) -> None:
         super().__init__(title, hint)
         self.status = status
 

@@ -45,8 +45,6 @@ def _environment(ours: Mapping[str, str], run_folder: Path, threads: int) -> dic
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor",
-        # without it glibc keeps the memory of large tensors: a third more for the same training
-        "MALLOC_MMAP_THRESHOLD_": "65536",
         "PYTHONUNBUFFERED": "1",
         "PYTHONSAFEPATH": "1",
         "TMPDIR": str(run_folder),

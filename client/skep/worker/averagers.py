@@ -15,16 +15,20 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.group_info import GroupInfo
+from hivemind.compression import CompressionInfo
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils.asyncio import achain, as_aiter
+from hivemind.utils.streaming import split_for_streaming
 
 from skep.core.errors import SwarmError
 from skep.worker.members import MembersOnly
 from skep.worker.rounds import RoundFacts
 
+STATE_PART_BYTES: Final = 512 * 1024
+"""Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
 ROUNDING: Final = 1e-5
 """Relative change of a result below which it is our own tensor, rounded on its way."""
 
@@ -127,7 +131,31 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
     )
 
 
-class HonestGradientAverager(MembersOnly, HonestRounds, GradientAverager):
+class StartsBeside(DecentralizedAverager):
+    """Mixed into an averager, does not wait until its process is there: `wait_until_ready` does."""
+
+    def run_in_background(self, await_ready: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002, FBT001, FBT002 - hivemind's
+        super().run_in_background(await_ready=False)
+
+
+class HandsOverInLargeParts(DecentralizedAverager):
+    """Mixed into an averager, sends a state in fewer and larger frames; any peer puts frames of any size together."""
+
+    async def rpc_download_state(
+        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        if not self.allow_state_sharing:
+            return
+        metadata, tensors, infos = await self._get_current_state_from_host_process()
+        infos = infos or [CompressionInfo.from_tensor(tensor, key=key) for key, tensor in enumerate(tensors)]
+        for tensor, info in zip(tensors, infos, strict=True):
+            whole = self.state_compression.compress(tensor, info, allow_inplace=False)
+            for part in split_for_streaming(whole, STATE_PART_BYTES):
+                yield averaging_pb2.DownloadData(tensor_part=part, metadata=metadata)
+                metadata = None
+
+
+class HonestGradientAverager(MembersOnly, HonestRounds, StartsBeside, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
@@ -164,7 +192,7 @@ class HonestGradientAverager(MembersOnly, HonestRounds, GradientAverager):
             gradient.zero_()
 
 
-class CheckedStateAverager(MembersOnly, HonestRounds, TrainingStateAverager):
+class CheckedStateAverager(MembersOnly, HonestRounds, HandsOverInLargeParts, StartsBeside, TrainingStateAverager):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     def load_checked(self, within: float) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -33,6 +34,7 @@ from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.priority import lower_training
 from skep.worker.ram import RamWatch
+from skep.worker.recipes import open_recipe
 from skep.worker.residence import Residence
 from skep.worker.rounds import Rounds
 from skep.worker.sizes import MicroBatches
@@ -77,7 +79,8 @@ class Joining:
         with self._stage(Stage.PEERS):
             traffic = Traffic.fresh()
             watch_streams(traffic)
-            dht = network.reach(self._start, self._manifest.peers, membership)
+            library = partial(open_recipe, self._manifest.recipe, files)  # importing it takes seconds
+            dht = network.reach(self._start, self._manifest.peers, membership, meanwhile=library)
         title = self._manifest.title
         with self._stage(Stage.WARM_UP), said_in_words(chosen.name), within_memory(title, chosen.name):
             step_batch = step_batch_for(self._manifest.sync.target_batch_size)
@@ -91,6 +94,7 @@ class Joining:
             sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
             if not self._ram.enough():
                 raise self._ram.shortage()
+            optimizer.wait_until_ready(network.START_SECONDS)
             optimizer.grad_averager.reset_accumulated_grads_()
         manners = Manners(
             orders=self._orders,

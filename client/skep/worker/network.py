@@ -9,7 +9,7 @@ It must not build models or averagers; it comes first because the DHT has to be 
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
@@ -40,8 +40,16 @@ class Seed:
     failure: str = ""
 
 
-def reach(start: StartTraining, peers: Sequence[str], membership: Membership | None = None) -> hivemind.DHT:
+def reach(
+    start: StartTraining,
+    peers: Sequence[str],
+    membership: Membership | None = None,
+    *,
+    meanwhile: Callable[[], object] = bool,
+) -> hivemind.DHT:
     """Start the DHT and connect it to the swarm through any of `peers`, as a client where nobody can dial us.
+
+    `meanwhile` is done while the DHT's process starts.
 
     When no peer can tell whether we can be dialled, we listen.
 
@@ -58,7 +66,7 @@ def reach(start: StartTraining, peers: Sequence[str], membership: Membership | N
             "Check this computer's internet connection or firewall, or try again later. "
             "Another address can be given in SKEP_PEERS.",
         )
-    dht = _connect(start, alive, membership, client_mode=start.client_mode == "on")
+    dht = _connect(start, alive, membership, client_mode=start.client_mode == "on", meanwhile=meanwhile)
     if all(map(is_local, start.listen)) or start.client_mode == "on":
         return dht
     if start.client_mode == "automatic" and reachability.find_out(dht) is False:
@@ -69,7 +77,12 @@ def reach(start: StartTraining, peers: Sequence[str], membership: Membership | N
 
 
 def _connect(
-    start: StartTraining, alive: Sequence[str], membership: Membership | None, *, client_mode: bool
+    start: StartTraining,
+    alive: Sequence[str],
+    membership: Membership | None,
+    *,
+    client_mode: bool,
+    meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
     """A peer in client mode listens nowhere. Raises SwarmError."""
     # hivemind forwards what it does not know to p2pd's arguments
@@ -79,6 +92,7 @@ def _connect(
             dht = hivemind.DHT(
                 initial_peers=list(alive),
                 start=True,
+                await_ready=False,
                 identity_path=start.identity_path,
                 check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
                 startup_timeout=START_SECONDS,
@@ -86,6 +100,11 @@ def _connect(
                 **listening,
                 **guard,
             )
+    except (FutureTimeout, Exception) as error:
+        raise _not_joined(error, alive) from error
+    meanwhile()
+    try:
+        dht.wait_until_ready(START_SECONDS)
     except (FutureTimeout, Exception) as error:
         raise _not_joined(error, alive) from error
     if membership:

@@ -97,6 +97,14 @@ class SwarmOptimizer(hivemind.Optimizer):
         )
         self.grad_averager.step_batch = step_batch
 
+    def wait_until_ready(self, within: float) -> None:
+        """The averagers' processes start while others things are done. Raises SwarmError when one does not."""
+        try:
+            for averager in (self.state_averager, self.grad_averager):
+                averager.wait_until_ready(within)
+        except (FutureTimeout, Exception) as error:
+            raise SwarmError("A part of skep that averages with others did not start.", "skep tries again.") from error
+
     def _make_progress_tracker(self, target_batch_size: int, **kwargs: Any) -> PoliteTracker:
         return PoliteTracker(
             dht=self.dht,

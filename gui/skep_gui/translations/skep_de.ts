@@ -993,10 +993,6 @@
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>Comes with a later version of skep.</source>
-        <translation>Kommt mit einer späteren Version von skep.</translation>
-    </message>
-    <message>
         <source>One of: %1</source>
         <translation>Eines von: %1</translation>
     </message>
@@ -1026,6 +1022,10 @@
     <message>
         <source>Diagnostics …</source>
         <translation>Diagnose öffnen …</translation>
+    </message>
+    <message>
+        <source>Look for updates</source>
+        <translation>Nach Updates suchen</translation>
     </message>
     <message>
         <source>No setting has “%1” in its words.</source>
@@ -1367,6 +1367,73 @@
     </message>
 </context>
 <context>
+    <name>UpdateWords</name>
+    <message>
+        <source>Later</source>
+        <translation>Später</translation>
+    </message>
+    <message>
+        <source>skep %1 can be installed.</source>
+        <translation>skep %1 kann installiert werden.</translation>
+    </message>
+    <message>
+        <source>Install</source>
+        <translation>Installieren</translation>
+    </message>
+    <message>
+        <source>Your system&apos;s software updates install it, as they did with this one.</source>
+        <translation>Die Aktualisierung deines Systems installiert es, wie schon dieses.</translation>
+    </message>
+    <message>
+        <source>skep %1 is there.</source>
+        <translation>skep %1 ist da.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>skep %1 is installed.</source>
+        <translation>skep %1 ist installiert.</translation>
+    </message>
+    <message>
+        <source>It starts the next time you start skep. What you have contributed stays.</source>
+        <translation>Es läuft, sobald du skep das nächste Mal startest. Was du beigetragen hast, bleibt.</translation>
+    </message>
+    <message>
+        <source>Start it now</source>
+        <translation>Jetzt starten</translation>
+    </message>
+    <message>
+        <source>skep %1 is used again.</source>
+        <translation>skep %1 wird wieder verwendet.</translation>
+    </message>
+    <message>
+        <source>It starts the next time you start skep.</source>
+        <translation>Es läuft, sobald du skep das nächste Mal startest.</translation>
+    </message>
+    <message>
+        <source>skep %1 is the newest.</source>
+        <translation>skep %1 ist das neueste.</translation>
+    </message>
+    <message>
+        <source>Downloading skep %1</source>
+        <translation>skep %1 wird geladen</translation>
+    </message>
+    <message>
+        <source>Installing skep %1</source>
+        <translation>skep %1 wird installiert</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Go back to skep %1</source>
+        <translation>Zurück zu skep %1</translation>
+    </message>
+</context>
+<context>
     <name>core</name>
     <message>
         <source>&quot;%1&quot; comes with a later version of skep</source>
@@ -1403,10 +1470,6 @@
     <message>
         <source>%1 cannot tell: %2.</source>
         <translation>%1 kann es nicht sagen: %2.</translation>
-    </message>
-    <message>
-        <source>%1 comes with a later version of skep and cannot be set yet.</source>
-        <translation>%1 kommt mit einer späteren Version von skep und kann noch nicht gesetzt werden.</translation>
     </message>
     <message>
         <source>%1 computes in bf16, which %2 cannot.</source>
@@ -1621,6 +1684,10 @@
         <translation>Eben war noch ein Vollbildprogramm offen.</translation>
     </message>
     <message>
+        <source>A part of skep that averages with others did not start.</source>
+        <translation>Ein Teil von skep, der mit anderen mittelt, ist nicht gestartet.</translation>
+    </message>
+    <message>
         <source>A pause leaves the swarm after %1 min, before it frees GPU memory after %2 s: leaving frees it too.</source>
         <translation>Eine Pause verlässt den Schwarm nach %1 min, bevor sie nach %2 s GPU-Speicher freigibt: Das Verlassen gibt ihn auch frei.</translation>
     </message>
@@ -1683,6 +1750,10 @@
     <message>
         <source>An invitation lasts from 1 to %1 days.</source>
         <translation>Eine Einladung gilt 1 bis %1 Tage.</translation>
+    </message>
+    <message>
+        <source>An update cannot be kept in %1: %2.</source>
+        <translation>Ein Update kann nicht in %1 abgelegt werden: %2.</translation>
     </message>
     <message>
         <source>Another program is using the GPU.</source>
@@ -2029,6 +2100,10 @@
         <translation>Was den Bildschirm wach hält</translation>
     </message>
     <message>
+        <source>If this computer&apos;s clock is right, it will be mended there.</source>
+        <translation>Wenn die Uhr dieses Computers stimmt, wird es dort behoben.</translation>
+    </message>
+    <message>
         <source>If this happens again, please report it with the worker&apos;s log.</source>
         <translation>Wenn das noch einmal geschieht, melde es bitte mit dem Protokoll des Trainingsprozesses.</translation>
     </message>
@@ -2039,6 +2114,10 @@
     <message>
         <source>Install that version, or a later one.</source>
         <translation>Installiere diese Version oder eine spätere.</translation>
+    </message>
+    <message>
+        <source>Install the new version the way this one was installed.</source>
+        <translation>Installiere die neue Version so, wie diese installiert wurde.</translation>
     </message>
     <message>
         <source>Is this the home of another user?</source>
@@ -2157,8 +2236,16 @@
         <translation>Weniger als %1 GB Arbeitsspeicher dieses Computers bleiben für deine Programme.</translation>
     </message>
     <message>
+        <source>Look for a new version of skep when it starts and once a day. Nothing is installed without you.</source>
+        <translation>Beim Start und einmal am Tag nach einer neuen Version von skep suchen. Ohne dich wird nichts installiert.</translation>
+    </message>
+    <message>
         <source>Make it readable for you.</source>
         <translation>Mache sie für dich lesbar.</translation>
+    </message>
+    <message>
+        <source>Make room, or lower the setting disk.keep_free_gb.</source>
+        <translation>Schaffe Platz, oder verringere die Einstellung disk.keep_free_gb.</translation>
     </message>
     <message>
         <source>Make the file and its folder writable for you.</source>
@@ -2303,6 +2390,10 @@
     <message>
         <source>Not in a project.</source>
         <translation>In keinem Projekt.</translation>
+    </message>
+    <message>
+        <source>Nothing can be written in %1.</source>
+        <translation>In %1 kann nichts geschrieben werden.</translation>
     </message>
     <message>
         <source>Nothing here says %1.</source>
@@ -2565,6 +2656,10 @@
         <translation>Starte einen, etwa GNOME Keyring oder KWallet, und versuche es noch einmal.</translation>
     </message>
     <message>
+        <source>Start skep as the user who unpacked it.</source>
+        <translation>Starte skep als der Benutzer, der es ausgepackt hat.</translation>
+    </message>
+    <message>
         <source>Start skep in the tray when you log in.</source>
         <translation>skep im Infobereich starten, wenn du dich anmeldest.</translation>
     </message>
@@ -2651,6 +2746,10 @@
     <message>
         <source>The X server&apos;s screen saver</source>
         <translation>Der Bildschirmschoner des X-Servers</translation>
+    </message>
+    <message>
+        <source>The archive of skep %1 is damaged (%2).</source>
+        <translation>Das Archiv von skep %1 ist beschädigt (%2).</translation>
     </message>
     <message>
         <source>The battery cannot be read: %1.</source>
@@ -2759,6 +2858,10 @@
     <message>
         <source>The disk is full: training data cannot be stored in %1.</source>
         <translation>Die Festplatte ist voll: Trainingsdaten können nicht in %1 abgelegt werden.</translation>
+    </message>
+    <message>
+        <source>The disk of %1 cannot be looked at: %2.</source>
+        <translation>Der Datenträger von %1 lässt sich nicht ansehen: %2.</translation>
     </message>
     <message>
         <source>The driver tells this card&apos;s use only as a whole, with skep&apos;s own in it.</source>
@@ -3177,6 +3280,18 @@
         <translation>Der Trainingsprozess wurde von außen beendet.</translation>
     </message>
     <message>
+        <source>The update server cannot be reached, or does not have what it should.</source>
+        <translation>Der Update-Server ist nicht erreichbar oder hat nicht, was er haben sollte.</translation>
+    </message>
+    <message>
+        <source>The update server does not have skep %1.</source>
+        <translation>Der Update-Server hat skep %1 nicht.</translation>
+    </message>
+    <message>
+        <source>The update&apos;s archive holds something that skep&apos;s never do, and was refused.</source>
+        <translation>Das Archiv des Updates enthält etwas, das in denen von skep nie vorkommt, und wurde abgelehnt.</translation>
+    </message>
+    <message>
         <source>The volunteer finds it with skep identity.</source>
         <translation>Wer eingeladen wird, findet sie mit skep identity.</translation>
     </message>
@@ -3209,6 +3324,10 @@
         <translation>Es gibt keinen X-Server.</translation>
     </message>
     <message>
+        <source>There is no earlier version of skep here to go back to.</source>
+        <translation>Hier gibt es keine frühere Version von skep, zu der man zurückkehren könnte.</translation>
+    </message>
+    <message>
         <source>There is no invitation to %1 here.</source>
         <translation>Hier gibt es keine Einladung zu %1.</translation>
     </message>
@@ -3235,6 +3354,10 @@
     <message>
         <source>There is no setting “%1”.</source>
         <translation>Es gibt keine Einstellung „%1“.</translation>
+    </message>
+    <message>
+        <source>There is not enough room for the update: it needs %1 GB with what is to stay free, and the disk of %2 has %3 GB.</source>
+        <translation>Für das Update ist nicht genug Platz: Mit dem, was frei bleiben soll, braucht es %1 GB, und der Datenträger von %2 hat %3 GB.</translation>
     </message>
     <message>
         <source>This Windows is too old to tell.</source>
@@ -3295,6 +3418,14 @@
     <message>
         <source>This project computes in %1, which %2 cannot.</source>
         <translation>Dieses Projekt rechnet in %1, was %2 nicht kann.</translation>
+    </message>
+    <message>
+        <source>This skep does not know of a place for updates: whoever installed it looks after them.</source>
+        <translation>Dieses skep kennt keinen Ort für Updates: Darum kümmert sich, wer es installiert hat.</translation>
+    </message>
+    <message>
+        <source>This skep was not unpacked from the portable archive, so it does not install its own updates.</source>
+        <translation>Dieses skep wurde nicht aus dem portablen Archiv ausgepackt und installiert darum seine Updates nicht selbst.</translation>
     </message>
     <message>
         <source>This system does not tell programs like skep whether a connection is metered.</source>
@@ -3361,6 +3492,82 @@
         <translation>Entsperre ihn und versuche es noch einmal.</translation>
     </message>
     <message>
+        <source>Wait until that is done.</source>
+        <translation>Warte, bis das fertig ist.</translation>
+    </message>
+    <message>
+        <source>What the update server offers is not signed as it must be, so nothing of it is used.</source>
+        <translation>Was der Update-Server anbietet, ist nicht so signiert, wie es sein muss; nichts davon wird verwendet.</translation>
+    </message>
+    <message>
+        <source>What the update server offers is out of date, so nothing of it is used.</source>
+        <translation>Was der Update-Server anbietet, ist veraltet; nichts davon wird verwendet.</translation>
+    </message>
+    <message>
+        <source>What the update server says of the newest skep cannot be used: %1.</source>
+        <translation>Was der Update-Server über das neueste skep sagt, ist nicht brauchbar: %1.</translation>
+    </message>
+    <message>
+        <source>What the update server says of the newest skep is too long to be read.</source>
+        <translation>Was der Update-Server über das neueste skep sagt, ist zu lang, um gelesen zu werden.</translation>
+    </message>
+    <message>
+        <source>You may not change %1, where skep lies.</source>
+        <translation>Du darfst %1 nicht ändern, wo skep liegt.</translation>
+    </message>
+    <message>
+        <source>an update</source>
+        <translation>ein Update</translation>
+    </message>
+    <message>
+        <source>it does not say how much room is needed</source>
+        <translation>es sagt nicht, wie viel Platz nötig ist</translation>
+    </message>
+    <message>
+        <source>it names no archive</source>
+        <translation>es nennt kein Archiv</translation>
+    </message>
+    <message>
+        <source>its notes are not a text</source>
+        <translation>seine Notizen sind kein Text</translation>
+    </message>
+    <message>
+        <source>its version is not three numbers</source>
+        <translation>seine Version besteht nicht aus drei Zahlen</translation>
+    </message>
+    <message>
+        <source>more than %1 bytes</source>
+        <translation>mehr als %1 Byte</translation>
+    </message>
+    <message>
+        <source>skep %1 cannot be unpacked into %2: %3.</source>
+        <translation>skep %1 lässt sich nicht in %2 auspacken: %3.</translation>
+    </message>
+    <message>
+        <source>skep %1 does not start on this computer, so it was not installed.</source>
+        <translation>skep %1 startet auf diesem Computer nicht und wurde darum nicht installiert.</translation>
+    </message>
+    <message>
+        <source>skep %1 is not newer than %2.</source>
+        <translation>skep %1 ist nicht neuer als %2.</translation>
+    </message>
+    <message>
+        <source>skep goes on as it is, and looks again tomorrow.</source>
+        <translation>skep läuft weiter wie bisher und sucht morgen wieder.</translation>
+    </message>
+    <message>
+        <source>skep in %1 cannot be changed: %2.</source>
+        <translation>skep in %1 lässt sich nicht ändern: %2.</translation>
+    </message>
+    <message>
+        <source>skep is being updated already.</source>
+        <translation>skep wird gerade schon aktualisiert.</translation>
+    </message>
+    <message>
+        <source>skep stays as it is.</source>
+        <translation>skep bleibt, wie es ist.</translation>
+    </message>
+    <message>
         <source>skep tries again later.</source>
         <translation>skep versucht es später noch einmal.</translation>
     </message>
@@ -3387,10 +3594,6 @@
     <message>
         <source>Limited to %1 W.</source>
         <translation>Auf %1 W begrenzt.</translation>
-    </message>
-    <message>
-        <source>Look for a new version of skep when it starts. Nothing is asked yet, since there is no place to ask.</source>
-        <translation>Beim Start nach einer neuen Version von skep sehen. Noch wird nichts gefragt, denn es gibt noch keine Stelle dafür.</translation>
     </message>
     <message>
         <source>Make its folder writable for you.</source>
@@ -4103,10 +4306,6 @@
     <message>
         <source>skep settings lists all of them.</source>
         <translation>skep settings zählt alle auf.</translation>
-    </message>
-    <message>
-        <source>skep settings marks the settings that have an effect now.</source>
-        <translation>skep settings zeigt, welche Einstellungen jetzt wirken.</translation>
     </message>
     <message>
         <source>skep tries again later. Close other programs, or lower memory.leave_ram_gb.</source>
