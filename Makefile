@@ -14,6 +14,8 @@ PYTEST := $(BIN)/python -m pytest
 BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
+# what takes long comes first there; xdist would begin with the files of the most tests
+IN_ORDER := --no-loadscope-reorder
 # the core must be covered whole, branches too
 CORE := $(TWO) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
@@ -49,7 +51,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(BESIDE) tests/gui
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- tests/swarm/test_*.py
 	$(PYTEST) tests/packaged
-	$(PYTEST) $(TWO) $(BESIDE) tests/end_to_end
+	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
 	$(PYTEST) $(ALONE) tests/adapters
 	$(PYTEST) $(ALONE) tests/end_to_end
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- tests/swarm/test_*.py

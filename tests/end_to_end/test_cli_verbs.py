@@ -15,8 +15,6 @@ from skep.adapters.settings_file import SettingsFile
 from skep.adapters.single_instance import InstanceLock
 from skep.core.model import Contribution, ContributionState, Evaluation
 
-pytestmark = pytest.mark.alone  # they fill the minute for which the computer of test_sleep sleeps
-
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 
 

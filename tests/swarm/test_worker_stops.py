@@ -94,7 +94,7 @@ def assert_accounted(worker):
 STAGES = [Stage.PEERS, Stage.WARM_UP, Stage.STATE]
 LATER = [0.0, 0.7]
 """Seconds: at once, while the stage's processes are being started, and somewhat later."""
-USUAL = [(Stage.PEERS, stop, 0.0), (Stage.WARM_UP, PipedWorker.hang_up, 0.7), (Stage.STATE, stop, 0.7)]
+USUAL = [(Stage.PEERS, stop, 0.0), (Stage.WARM_UP, PipedWorker.hang_up, 0.7)]
 OTHERS = [case for case in product(STAGES, [stop, PipedWorker.hang_up], LATER) if case not in USUAL]
 
 
@@ -120,7 +120,7 @@ def test_a_worker_can_be_stopped_while_it_dials_a_silent_seed(worker, silence):
     assert made.wait_gone() < STOP_SECONDS
 
 
-@pytest.mark.parametrize("end", [stop, PipedWorker.hang_up])
+@pytest.mark.parametrize("end", [stop, pytest.param(PipedWorker.hang_up, marks=pytest.mark.long)])
 def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, seeds, end):
     made = worker().start(seeds, sync__target_batch_size=1_000_000)  # an epoch that does not end
     progress = made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0)
