@@ -39,6 +39,8 @@ from skep.summary import summary
 from skep_gui.history import History, Point
 from skep_gui.present.projects import Known
 from skep_gui.present.stats import Asked, Record
+from skep_gui.present.updates import Stage as UpdateStage
+from skep_gui.present.updates import Update
 
 NOW = 1_800_000_000.0
 PROJECT = replace(make_project("tiny-code-lm", "Tiny code model"), manifest=json.dumps(example()))
@@ -271,3 +273,6 @@ tiny-code-lm revision 1, key AB12 CD34
 == Log: worker.log
 2027-01-15T07:59:02.118Z INFO network: seed 2 of 2 at [address] does not answer
 """
+UPDATE = Update(
+    UpdateStage.FOUND, "0.2.0", "Joins twice as fast.\nFixes a pause that was forgotten when the computer was started anew."
+)
