@@ -94,7 +94,9 @@ class Studio:
         self.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
         self.take("settings-search", shots.IDLE, _search)
         self.take("rule-tester", shots.TRAINING, _imagine)
-        self.take("update", shots.TRAINING, lambda window: window.news.show_update(self.voice.updates.view(shots.UPDATE)))
+        self.take(
+            "update", shots.TRAINING, lambda window: window.news.show_update(self.voice.updates.view(shots.UPDATE))
+        )
         self.consent()
         for step in range(3):
             self.first_run(step)

@@ -274,5 +274,7 @@ tiny-code-lm revision 1, key AB12 CD34
 2027-01-15T07:59:02.118Z INFO network: seed 2 of 2 at [address] does not answer
 """
 UPDATE = Update(
-    UpdateStage.FOUND, "0.2.0", "Joins twice as fast.\nFixes a pause that was forgotten when the computer was started anew."
+    UpdateStage.FOUND,
+    "0.2.0",
+    "Joins twice as fast.\nFixes a pause that was forgotten when the computer was started anew.",
 )
