@@ -120,6 +120,10 @@ screenshots: $(READY) ## take the pictures of every page, light, dark and at 200
 bench-gui: $(READY) system-packages ## measure the app's start, memory, processor use and drawing, into benchmarks/gui.json and gui.md
 	$(BIN)/python benchmarks/gui.py
 
+.PHONY: bench-gpu
+bench-gpu: $(READY) ## measure memory, steps and shares on a CUDA device, into benchmarks/gpu.json and gpu.md (15 minutes)
+	$(BIN)/python benchmarks/gpu.py
+
 .PHONY: bench-giveback
 bench-giveback: $(READY) system-packages ## measure how the computer is given back, into benchmarks/ (25 minutes)
 	status=0; for each in giveback sensors foreground swarm_books; do \

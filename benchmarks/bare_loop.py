@@ -18,6 +18,8 @@ from safetensors.torch import load_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 REPORT_SECONDS = 0.5
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+"""What autocast computes in; fp32 without it."""
 
 
 def samples_of(shard: str) -> torch.Tensor:
@@ -46,17 +48,25 @@ def build_model(fields: dict[str, Any]) -> GPT2LMHeadModel:
 def main() -> None:
     options = json.loads(Path(sys.argv[1]).read_text())
     torch.set_num_threads(1)
-    samples, model = samples_of(options["shard"]), build_model(options["model"])
+    device, precision = torch.device(options.get("device", "cpu")), options.get("precision", "fp32")
+    samples, model = samples_of(options["shard"]).to(device), build_model(options["model"]).to(device)
+    autocast = torch.autocast(device.type, DTYPES.get(precision), enabled=precision in DTYPES)
+    scaler = torch.amp.GradScaler(device.type, enabled=precision == "fp16")
     wanted = options["optimizer"]
     optimizer = torch.optim.AdamW(model.parameters(), lr=wanted["learning_rate"], weight_decay=wanted["weight_decay"])
     batch, per_epoch = options["batch"], options["sync"]["target_batch_size"]
     trained, told = 0, 0.0
     while True:
         chosen = samples[torch.randint(len(samples), (batch,))]
-        (model(input_ids=chosen, labels=chosen).loss * batch / per_epoch).backward()
+        with autocast:
+            loss = model(input_ids=chosen, labels=chosen).loss * batch / per_epoch
+        scaler.scale(loss).backward()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
         trained += batch
         if trained % per_epoch < batch:
-            optimizer.step()
+            scaler.step(optimizer)
+            scaler.update()
             optimizer.zero_grad()
         if time.monotonic() - told > REPORT_SECONDS:
             told = time.monotonic()

@@ -196,9 +196,9 @@ def alive(process: psutil.Process) -> bool:
 class LoopPeer(Peer):
     """`stock_peer.py` or `bare_loop.py`."""
 
-    def __init__(self, script: str, shared: Swarm, batch: int) -> None:
+    def __init__(self, script: str, shared: Swarm, batch: int, **more: str) -> None:
         options = shared.folder / f"options-{time.monotonic_ns()}.json"
-        options.write_text(json.dumps(shared.options | {"batch": batch}))
+        options.write_text(json.dumps(shared.options | {"batch": batch} | more))
         log = (shared.folder / "stock.log").open("ab")
         super().__init__(
             subprocess.Popen(
@@ -211,7 +211,9 @@ class LoopPeer(Peer):
 class SkepPeer(Peer):
     """skep's worker, with its shards handed over at once as the engine does."""
 
-    def __init__(self, shared: Swarm, share: float = 1.0, *, nice: int = 19, threads: int = 1) -> None:
+    def __init__(
+        self, shared: Swarm, share: float = 1.0, *, nice: int = 19, threads: int = 1, device: str = "cpu"
+    ) -> None:
         self._shared = shared
         self._run_folder = make_run_folder()
         process = spawn(COMMAND, self._run_folder, threads)
@@ -227,7 +229,7 @@ class SkepPeer(Peer):
                 seeds=(),
                 listen=("/ip4/127.0.0.1/tcp/0",),
                 share=share,
-                device="cpu",
+                device=device,
                 threads=threads,
                 nice=nice,
             )
@@ -274,6 +276,7 @@ class SkepPeer(Peer):
                 "sent": progress.bytes_sent,
                 "loss": progress.loss,
                 "rate": progress.samples_per_second,
+                "asked": progress.share_asked,
             }
             return [{"event": "counted"}, event] if message.position else [event]
         return []
