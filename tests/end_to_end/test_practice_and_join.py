@@ -36,13 +36,11 @@ def alive(processes):
     return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_five_epochs_with_two_other_peers_commands_from_a_third_terminal_and_a_ledger_that_agrees(join):
+def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
     running = join("--epochs", "5")
     running.wait_for(is_event("progress"), JOIN_SECONDS)
     stages = [event["name"] for event in running.named("stage")]
     assert list(dict.fromkeys(stages)) == ["hardware", "data", "peers", "warm-up", "state"]
-
-    obey_a_third_terminal(running)
 
     left = running.wait_for(is_event("left"), EPOCHS_SECONDS)
     assert running.end() == 0
@@ -63,8 +61,9 @@ def test_five_epochs_with_two_other_peers_commands_from_a_third_terminal_and_a_l
     assert evaluations[-1] < evaluations[0]
 
 
-def obey_a_third_terminal(running):
-    """Pause, resume and share act within a second, and the share holds."""
+def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_the_share_holds(join):
+    running = join()
+    running.wait_for(is_event("progress"), JOIN_SECONDS)
     home = running.home
     worker = next(p for p in running.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))
     assert skep(home, "pause")[0] == 0
@@ -82,7 +81,6 @@ def obey_a_third_terminal(running):
     # the worker's own word of it waits for a round that is under way
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 0.5, 30)
     assert measure_share(running, worker, seconds=60) == pytest.approx(0.5, abs=0.03)
-    assert skep(home, "share", "100")[0] == 0
 
 
 def settled_contributions(running):
