@@ -3,6 +3,7 @@
 import secrets
 import shutil
 import threading
+import contextlib
 import time
 
 import psutil
@@ -145,8 +146,11 @@ class PipedWorker:
         return took
 
     def left(self):
-        """Processes of it, of those seen by `look`, that outlived it."""
-        return psutil.wait_procs(self._family, timeout=1.0)[1]
+        """Processes of it, of those seen by `look`, that outlived it.
+
+        What has ended and only waits to be collected by the system's first process, which takes its time, is none.
+        """
+        return [each for each in psutil.wait_procs(self._family, timeout=1.0)[1] if _lives(each)]
 
     def close(self):
         if self.process.poll() is None:
@@ -160,3 +164,9 @@ class PipedWorker:
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
         shutil.rmtree(self.run_folder, ignore_errors=True)
+
+
+def _lives(process):
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
