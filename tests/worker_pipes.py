@@ -1,9 +1,9 @@
 """What the engine has of a worker: its pipes. A real `python -m skep.worker.main`, with its shards handed over."""
 
+import contextlib
 import secrets
 import shutil
 import threading
-import contextlib
 import time
 
 import psutil
