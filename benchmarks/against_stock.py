@@ -99,7 +99,7 @@ def running(shared: Swarm, *makes: Callable[[Swarm], Peer]) -> Iterator[list[Pee
     try:
         for make in makes:
             peers.append(make(shared))
-            peers[-1].wait_for(counted if make in KINDS.values() else is_progress)
+            peers[-1].wait_for(counted if make is not make_bare else is_progress)
         yield peers
     finally:
         for peer in peers:

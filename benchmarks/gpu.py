@@ -13,18 +13,17 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pynvml
 import torch
-from against_stock import STEP_BATCH, at_epoch, fresh_swarm
+from against_stock import PARAMETERS, at_epoch, fresh_swarm, running
 from peers import LoopPeer, Peer, SkepPeer, Swarm, is_progress
 from report import HERE, UNMEASURED, Row, finish, say
 
-PARAMETERS: Final = {"0.45 M": 446_464, "22 M": 22_264_320}
+COMPARED: Final = ("0.45 M", "22 M")
 PRECISIONS: Final = ("fp32", "bf16", "fp16")
 SHARES: Final = (10, 25, 50, 75)
 POINTS: Final = 3.0
@@ -32,14 +31,8 @@ LARGE_EPOCH: Final = 1_000_000
 """Samples in an epoch that does not end while somebody looks."""
 
 
-@contextmanager
-def training(shared: Swarm, device: str) -> Iterator[SkepPeer]:
-    peer = SkepPeer(shared, device=device)
-    try:
-        peer.wait_for(lambda event: is_progress(event) and event["samples"] > 0)
-        yield peer
-    finally:
-        peer.kill()
+def on(device: str) -> Callable[[Swarm], Peer]:
+    return lambda shared: SkepPeer(shared, device=device)
 
 
 def memory_rows() -> list[Row]:
@@ -47,12 +40,12 @@ def memory_rows() -> list[Row]:
     rows = []
     for offload, reuse in ((True, True), (True, False), (False, True), (False, False)):
         used = {}
-        for model in PARAMETERS:
+        for model in COMPARED:
             flags = {"offload_optimizer": offload, "reuse_grad_buffers": reuse, "delay_optimizer_step": offload}
-            with fresh_swarm(model, target_batch_size=64, **flags) as shared, training(shared, "cuda:0") as peer:
+            with fresh_swarm(model, target_batch_size=64, **flags) as shared, running(shared, on("cuda:0")) as (peer,):
                 peer.wait_for(at_epoch(2))
                 used[model] = device_bytes(peer)
-        small, large = PARAMETERS
+        small, large = COMPARED
         value = (used[large] - used[small]) / (PARAMETERS[large] - PARAMETERS[small])
         words = f"offload {yes_no(offload)}, reused gradient buffers {yes_no(reuse)}"
         rows.append(
@@ -82,19 +75,15 @@ def step_rows(device: str, seconds: float, repeats: int) -> list[Row]:
         for _ in range(repeats):
             with fresh_swarm("22 M", target_batch_size=LARGE_EPOCH) as shared:
                 shared.manifest["precision"] = precision
-                with training(shared, device) as peer:
+                with running(shared, on(device)) as (peer,):
                     ours.append(peer.rate(seconds))
-                bare.append(bare_rate(shared, device, precision, ours_batch(peer), seconds))
+                bare.append(bare_rate(shared, device, precision, peer.joined["micro_batch"], seconds))
         value = statistics.median(ours) / statistics.median(bare)
         rows.append(
             Row(f"{precision}: samples/s beside bare PyTorch", value, "times", values=[*ours, *bare], least=0.9)
         )
         say(f"{rows[-1].name}: {statistics.median(ours):.1f} and {statistics.median(bare):.1f}")
     return rows
-
-
-def ours_batch(peer: SkepPeer) -> int:
-    return int(peer.joined.get("micro_batch", STEP_BATCH))
 
 
 def bare_rate(shared: Swarm, device: str, precision: str, batch: int, seconds: float) -> float:
@@ -109,7 +98,7 @@ def bare_rate(shared: Swarm, device: str, precision: str, batch: int, seconds: f
 def share_rows(device: str, seconds: float) -> list[Row]:
     """How far samples a second at a share are from that part of those at full share, in points."""
     rows = []
-    with fresh_swarm("22 M", target_batch_size=LARGE_EPOCH) as shared, training(shared, device) as peer:
+    with fresh_swarm("22 M", target_batch_size=LARGE_EPOCH) as shared, running(shared, on(device)) as (peer,):
         full = peer.rate(seconds)
         for asked in SHARES:
             peer.set_share(asked / 100)

@@ -30,7 +30,6 @@ from skep.core.releases import Release
 if TYPE_CHECKING:
     from skep.adapters.update_repository import UpdateRepository
 
-GB: Final = 1_000_000_000
 NOBODY: Final = "This skep does not know of a place for updates: whoever installed it looks after them."
 
 GoOn = Callable[[int, int], bool]
@@ -112,7 +111,7 @@ class Updates:
             raise UpdateError(f"skep {release.version} is not newer than {self.version}.")
         try:
             archive = self._repository().fetch(release, self._ending(fetched))
-            keep_free = int(self._keep_free() * GB)
+            keep_free = int(self._keep_free() * bootstrap.GB)
             portable.install(archive, release.version, release.unpacked, keep_free, self._ending(unpacked))
         except Stopped:
             return False

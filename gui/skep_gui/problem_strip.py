@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QVBoxLayout
 
 from skep.core.manifest_fields import plain
 from skep.core.model import Problem
-from skep_gui.parts import button, label, row, toned
+from skep_gui.parts import toned
 from skep_gui.present.problems import Problems
+from skep_gui.strip import Strip
 
 
-class ProblemStrip(QFrame):
+class ProblemStrip(Strip):
     acted = Signal(object)
     """The Problem whose button was pressed."""
     dismissed = Signal()
 
     def __init__(self, words: Problems) -> None:
-        super().__init__()
-        self.setObjectName("strip")
+        super().__init__("strip")
         self._words = words
         self._shown: Problem | None = None
         self._dismissed: Problem | None = None
-        self.title, self.hint = label("", "heading", select=True), label("", "soft", select=True)
         toned(self.title, "problem")
-        self.act_button, self.close_button = button(""), button(self.tr("Close"))
         self.act_button.clicked.connect(lambda: self.acted.emit(self._shown))
+        self.close_button.setText(self.tr("Close"))
         self.close_button.setAccessibleName(self.tr("Close this message"))
         self.close_button.clicked.connect(self._dismiss)
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(self.title)
-        texts.addWidget(self.hint)
-        across = row()
-        across.addLayout(texts, 1)
-        across.addWidget(self.act_button)
-        across.addWidget(self.close_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 12, 16, 12)
-        layout.addLayout(across)
-        self.hide()
 
     def show_problem(self, problem: Problem | None) -> None:
         """None hides it; one that was closed stays closed until another comes."""

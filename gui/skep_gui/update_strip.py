@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout
+from PySide6.QtWidgets import QProgressBar
 
-from skep_gui.parts import button, label, row
 from skep_gui.present.updates import UpdateView
+from skep_gui.strip import Strip
 
 FULL = 1000
 
 
-class UpdateStrip(QFrame):
+class UpdateStrip(Strip):
     acted = Signal()
     closed = Signal()
     """Later, Close or Cancel, whatever the button says now."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("news")
-        self.title, self.hint = label("", "heading", select=True), label("", "soft", select=True)
-        self.act_button, self.close_button = button("", "primary"), button("")
+        super().__init__("news", act="primary", spacing=4)
         self.act_button.clicked.connect(self.acted)
         self.close_button.clicked.connect(self.closed)
         self.bar = QProgressBar()
         self.bar.setRange(0, FULL)
         self.bar.setTextVisible(False)
-        texts = QVBoxLayout()
-        texts.setSpacing(4)
-        for each in (self.title, self.bar, self.hint):
-            texts.addWidget(each)
-        across = row()
-        across.addLayout(texts, 1)
-        across.addWidget(self.act_button)
-        across.addWidget(self.close_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 12, 16, 12)
-        layout.addLayout(across)
-        self.hide()
+        self.texts.insertWidget(1, self.bar)
 
     def show_update(self, view: UpdateView | None) -> None:
         if view is not None:

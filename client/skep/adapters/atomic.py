@@ -19,7 +19,7 @@ def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:
     """
     with _written_beside(path, content, mode) as temporary:
         temporary.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -29,7 +29,7 @@ def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
     """
     with _written_beside(path, content, mode) as temporary, contextlib.suppress(FileExistsError):
         path.hardlink_to(temporary)  # unlike a rename, it fails where somebody else was quicker
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Without this a power cut may undo the rename."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:

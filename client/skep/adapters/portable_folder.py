@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from skep.adapters.atomic import sync_folder
 from skep.adapters.programs import CURRENT, PROGRAM, START, VERSIONS, portable_version
 from skep.core.errors import StorageError, UpdateError
 from skep.core.releases import is_version
@@ -142,11 +143,7 @@ class PortableFolder:
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(f"{VERSIONS}/{version}")
         fresh.replace(self.root / link)
-        folder = os.open(self.root, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self.root)
 
     def _remove(self, path: Path) -> None:
         """By another name first, so that half a version never has a version's name."""
