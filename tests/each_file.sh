@@ -7,11 +7,14 @@ while [ "$1" != -- ]; do command+=("$1"); shift; done
 shift
 
 one() {
-    local file=${!#} output status
-    output=$("$@" 2>&1)
+    local file=${!#} status said
+    said=$(mktemp)
+    # into a file: a pipe would be waited for as long as any process that was left behind holds it
+    "$@" >"$said" 2>&1
     status=$?
+    [ "$status" -eq 5 ] || { printf '%s\n' "$file"; cat "$said"; }
+    rm -f "$said"
     [ "$status" -eq 5 ] && exit 0
-    printf '%s\n%s\n' "$file" "$output"
     exit "$status"
 }
 export -f one

@@ -43,7 +43,9 @@ from skep_gui.present.updates import Stage as UpdateStage
 from skep_gui.present.updates import Update
 
 NOW = 1_800_000_000.0
-PROJECT = replace(make_project("tiny-code-lm", "Tiny code model"), manifest=json.dumps(example()))
+PROJECT = replace(
+    make_project("tiny-code-lm", "Tiny code model"), manifest=json.dumps(example(sync__target_batch_size=64_000))
+)
 PROGRESS = SwarmProgress(
     epoch=128,
     peers=3,
@@ -124,7 +126,11 @@ BIG = replace(
         example(
             id="big-lm",
             title="A very large language model",
-            summary="Seven billion parameters over many languages, trained by whoever has the memory.",
+            summary="Six billion parameters over many languages, trained by whoever has the memory.",
+            recipe__model={"type": "gpt2", "layers": 32, "heads": 32, "width": 4096, "vocabulary": 256},
+            recipe__sequence_length=1024,
+            sync__target_batch_size=64_000,
+            needs={"memory_gb": 128, "vram_gb": 24, "disk_gb": 40, "upload_mbit": 100},
         )
     ),
 )
@@ -145,7 +151,7 @@ KNOWN = [
         Fit(Verdict.FITS_GENTLY, ("It needs 2.0 GB of memory, and you have 2.6 GB.",)),
         estimate=estimated(PROJECT),
     ),
-    Known(BIG, Fit(Verdict.TOO_BIG, ("Too big: needs 96 GB of memory, you have 8.2 GB.",)), estimate=estimated(BIG)),
+    Known(BIG, Fit(Verdict.TOO_BIG, ("Too big: needs 284 GB of memory, you have 8.2 GB.",)), estimate=estimated(BIG)),
 ]
 
 

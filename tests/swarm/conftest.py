@@ -1,5 +1,6 @@
 """Real DHT nodes and averagers on loopback, with their sockets in a folder of the test's own."""
 
+import multiprocessing
 import os
 import shutil
 import sys
@@ -11,6 +12,17 @@ import pytest
 
 # as in the worker: without it torch starts a torch_shm_manager, and aborts when that ends before it
 os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
+
+
+@pytest.fixture(autouse=True)
+def locks_given_back():
+    """A peer that is killed while it tells a result keeps the lock under which everybody tells results: make new ones.
+
+    Only when no peer is left, since those would go on using the old ones.
+    """
+    yield
+    if (futures := sys.modules.get("hivemind.utils.mpfuture")) and not multiprocessing.active_children():
+        futures.MPFuture.reset_backend()
 
 
 @pytest.fixture

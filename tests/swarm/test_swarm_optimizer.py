@@ -402,3 +402,19 @@ def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(m
     assert tuple(stock.optimizer.opt.param_groups[0]["betas"]) == (0.1, 0.2)
     assert ours.optimizer.opt.param_groups[0]["betas"] == (0.9, 0.95)
     assert ours.optimizer.opt.param_groups[0]["lr"] == RATE
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, peers, ghost):
+    dhts = make_dhts(3)
+    donor, ours = peers(Peer, dhts[0]), peers(Peer, dhts[1])
+    donate(donor, epoch=5, value=7.0)
+    ghost(dhts[2], epoch=5)
+    wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
+    ours.optimizer.ask_for_state()
+    wait_until(ours.optimizer.state_averager._coming.done)
+    donate(donor, epoch=5, value=8.0)
+    ours.optimizer.synchronise()
+    assert ours.parameter.tolist() == [7.0] * 4
+    ours.optimizer.catch_up("")  # and it is not taken twice
+    assert ours.parameter.tolist() == [8.0] * 4

@@ -1,6 +1,14 @@
 import pytest
 
-from skep.worker.sizes import AWAY_ON_GPU, AWAY_ON_PROCESSOR, PRESENT_SECONDS, DryRun, MicroBatches, Sizing
+from skep.worker.sizes import (
+    AWAY_ON_GPU,
+    AWAY_ON_PROCESSOR,
+    PRESENT_SECONDS,
+    DryRun,
+    MicroBatches,
+    Sizing,
+    expected_of_twice,
+)
 
 
 def linear(per_sample, overhead=0.0, sizes=(1, 2, 4, 8, 16, 32, 64)):
@@ -122,3 +130,11 @@ def test_on_the_processor_a_micro_batch_may_take_longer_while_nobody_is_there():
     assert MicroBatches(DryRun(seconds, 8)).size(present=False) == 1
     assert MicroBatches(DryRun(seconds, 8, AWAY_ON_PROCESSOR)).size(present=False) == 4
     assert MicroBatches(DryRun(seconds, 8, AWAY_ON_PROCESSOR)).size(present=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [({1: 0.02}, 0.02), ({1: 0.02, 2: 0.03}, 0.05), ({1: 0.02, 2: 0.02}, 0.02), ({1: 0.03, 2: 0.02}, 0.02)],
+)
+def test_a_batch_of_twice_the_size_is_expected_to_take_what_the_last_two_say(seconds, expected):
+    assert expected_of_twice(seconds) == pytest.approx(expected)

@@ -121,6 +121,15 @@ def test_what_takes_far_too_long_is_tried_once(monkeypatch):
     assert (often, len(scarce.tried) - often) == (trainer_module.DRY_RUNS, 1)
 
 
+@pytest.mark.parametrize(("of_four", "tried"), [(0.13, [1, 2, 4, 8]), (0.18, [1, 2, 4])])
+def test_what_will_surely_take_too_long_is_not_tried(monkeypatch, of_four, tried):
+    made, _ = make()
+    takes = {1: 0.06, 2: 0.1, 4: of_four, 8: 0.21}
+    monkeypatch.setattr(made, "_try", lambda size, _bound: takes[size])
+    found = made.dry_run(16)
+    assert (list(found.seconds), found.limit) == (tried, 16)
+
+
 def test_the_dry_run_stops_where_other_programs_need_the_memory(monkeypatch):
     made, _ = make()
     scarce = Scarce(made, monkeypatch, fitting=10**6)

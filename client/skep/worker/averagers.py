@@ -20,6 +20,7 @@ from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
+from hivemind.utils import MPFuture
 from hivemind.utils.asyncio import achain, as_aiter
 from hivemind.utils.streaming import split_for_streaming
 
@@ -195,13 +196,23 @@ class HonestGradientAverager(MembersOnly, HonestRounds, StartsBeside, GradientAv
 class CheckedStateAverager(MembersOnly, HonestRounds, HandsOverInLargeParts, StartsBeside, TrainingStateAverager):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
+    _coming: MPFuture | None = None
+
+    def ask_for_state(self, within: float) -> None:
+        """Have the newest state sent, within so many seconds, while something else is done; `load_checked` takes it."""
+        self._coming = self._asked(within)
+
+    def _asked(self, within: float) -> MPFuture:
+        return DecentralizedAverager.load_state_from_peers(self, wait=False, timeout=within)
+
     def load_checked(self, within: float) -> int | None:
-        """Download the newest state once, check it, apply it.
+        """Download the newest state once, unless it was asked for already; check it, apply it.
 
         Returns its epoch, or None when no peer offered one that is not older than ours.
         Raises SwarmError when what arrived is not a state of this model.
         """
-        loaded = DecentralizedAverager.load_state_from_peers(self, timeout=within)
+        coming, self._coming = self._coming or self._asked(within), None
+        loaded = coming.result(within)
         if loaded is None:
             return None
         metadata, tensors = loaded

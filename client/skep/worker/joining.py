@@ -26,6 +26,7 @@ from skep.worker.data import Samples
 from skep.worker.examiner import HELD_OUT_SAMPLES
 from skep.worker.faults import said_in_words, within_memory
 from skep.worker.link import Link
+from skep.worker.loading import without_collecting
 from skep.worker.loop import TrainingLoop, hear_data
 from skep.worker.manners import Manners
 from skep.worker.membership import membership_of
@@ -34,7 +35,7 @@ from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.priority import lower_training
 from skep.worker.ram import RamWatch
-from skep.worker.recipes import open_recipe
+from skep.worker.recipes import Files, open_recipe
 from skep.worker.residence import Residence
 from skep.worker.rounds import Rounds
 from skep.worker.sizes import MicroBatches
@@ -79,7 +80,7 @@ class Joining:
         with self._stage(Stage.PEERS):
             traffic = Traffic.fresh()
             watch_streams(traffic)
-            library = partial(open_recipe, self._manifest.recipe, files)  # importing it takes seconds
+            library = partial(self._open_recipe, files)
             dht = network.reach(self._start, self._manifest.peers, membership, meanwhile=library)
         title = self._manifest.title
         with self._stage(Stage.WARM_UP), said_in_words(chosen.name), within_memory(title, chosen.name):
@@ -89,6 +90,7 @@ class Joining:
                 self._manifest, dht, trainer.parameters, step_batch, self._rounds, membership=membership
             )
             self._introduce(optimizer.tracker.withdraw)
+            optimizer.ask_for_state()
             lower_training(self._start.nice)  # after the network's processes were forked: they must stay quick
             threads.use(present=self._orders.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
@@ -145,6 +147,10 @@ class Joining:
             self._start.position,
             lambda sha256: self._link.send(ShardWanted(sha256)),
         )
+
+    def _open_recipe(self, files: Files) -> None:
+        with without_collecting():
+            open_recipe(self._manifest.recipe, files)
 
     def _await_data(self, samples: Samples) -> None:
         deadline = time.monotonic() + FIRST_SHARD_SECONDS

@@ -187,6 +187,11 @@ class SwarmOptimizer(hivemind.Optimizer):
                 self._update_global_epoch(None)
         return bool(self.local_epoch != before)
 
+    def ask_for_state(self) -> None:
+        """Have the state sent that `synchronise` will take over, while something else is done."""
+        if self.tracker.global_epoch > 0:
+            self.state_averager.ask_for_state(self.load_state_timeout)
+
     def synchronise(self) -> None:
         """Before the first sample: take over the swarm's state, unless there is none yet. Raises SwarmError."""
         if self.tracker.global_epoch > 0:

@@ -50,6 +50,13 @@ class DryRun:
         )
 
 
+def expected_of_twice(seconds: Mapping[int, float]) -> float:
+    """What twice the largest size tried will take: a fixed part and one for each sample, by the two largest."""
+    size = max(seconds)
+    growth = seconds[size] - seconds.get(size // 2, seconds[size])
+    return seconds[size] + 2 * max(0.0, growth)
+
+
 class Sizing:
     """One size under one bound in seconds, halved and doubled by what is measured."""
 

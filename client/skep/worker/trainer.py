@@ -21,14 +21,16 @@ from skep.worker.faults import MAKE_ROOM, is_lack_of_memory
 from skep.worker.precision import LossScale, autocast, keep_norms_in_fp32
 from skep.worker.recipes import NO_FILES, Files, open_recipe
 from skep.worker.recomputing import recompute
-from skep.worker.sizes import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun
+from skep.worker.sizes import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun, expected_of_twice
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
-DRY_RUNS: Final = 3
-"""Of these the quickest counts: the first ones warm caches up."""
+DRY_RUNS: Final = 2
+"""Of these the quickest counts: the first one warms caches up."""
 HOPELESS: Final = 2
 """What takes so many times too long at first, warm caches do not save."""
+SURELY: Final = 1.25
+"""What is expected to take so many times too long is not tried at all."""
 
 
 def step_batch_for(target_batch_size: int) -> int:
@@ -119,7 +121,7 @@ class Trainer:
             if taken is None:
                 break
             seconds[size] = taken
-            if taken > away:
+            if taken > away or expected_of_twice(seconds) > SURELY * away:
                 return DryRun(seconds, step_batch, away)
             size *= 2
         if seconds:

@@ -32,6 +32,7 @@ from skep.core.messages import (
 from skep.core.model import Problem
 from skep.worker import processes
 from skep.worker.link import Link
+from skep.worker.loading import without_collecting
 from skep.worker.orders import Orders
 from skep.worker.pace import Pace
 from skep.worker.rounds import Rounds
@@ -67,7 +68,8 @@ class Volunteer:
         """Join and train until told to stop or finish. Raises SkepError; the caller departs afterwards."""
         self._leave_when_uninvited()
         # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
-        from skep.worker.joining import Joining  # noqa: PLC0415
+        with without_collecting():
+            from skep.worker.joining import Joining  # noqa: PLC0415
 
         joining = Joining(
             self._start, self._link, self._rounds, self._pace, orders=self._orders, introduce=self._introduce
