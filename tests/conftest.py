@@ -122,8 +122,8 @@ def _is_descendant(process):
 
 def _files():
     run_folders = Path(tempfile.gettempdir()).glob("skep-*")
-    sockets = (path for path in HIVEMIND_SOCKETS.glob("hivemind-*") if _is_socket(path) and not _listens(path))
-    return {*run_folders, *sockets}
+    sockets = {path for path in HIVEMIND_SOCKETS.glob("hivemind-*") if _is_socket(path)}
+    return {*run_folders, *(_unheard(sockets) if sockets else ())}
 
 
 def _is_socket(path):
@@ -132,11 +132,12 @@ def _is_socket(path):
     return False
 
 
-def _listens(path):
-    """Whether a process has this socket open: then it is that process which is ours or not."""
+def _unheard(sockets):
+    """Those that no process has open: of the others, that process is ours or not."""
     with contextlib.suppress(OSError):
-        return f" {path}\n" in Path("/proc/net/unix").read_text()
-    return False
+        opened = Path("/proc/net/unix").read_text()
+        return {path for path in sockets if f" {path}\n" not in opened}
+    return sockets
 
 
 def _end(processes, files):

@@ -25,6 +25,20 @@ from skep_gui.present.settings_form import Row, SettingsForm, slider_steps
 CONTROL_WIDTH = 260
 
 
+class Number(QDoubleSpinBox):
+    """Shows no zeros behind the point."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        written = QLocale()
+        written.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
+        self.setLocale(written)
+
+    def textFromValue(self, value: float) -> str:  # noqa: N802 - Qt's name
+        shortest = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
+        return self.locale().toString(value, "f", shortest)
+
+
 class SettingRow(QWidget):
     changed = Signal(str, object)
     """Key and the checked value."""
@@ -118,10 +132,9 @@ class SettingRow(QWidget):
         )
         return made
 
-    def _number(self, shown: Row) -> QDoubleSpinBox:
+    def _number(self, shown: Row) -> Number:
         setting = shown.setting
-        made = QDoubleSpinBox()
-        made.setLocale(QLocale())
+        made = Number()
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QLocale, QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QSlider, QWidget
 
@@ -18,6 +18,7 @@ from skep_gui.present.speaker import english
 from skep_gui.present.state import Look, State
 from skep_gui.present.stats import Record
 from skep_gui.project_card import ProjectCard
+from skep_gui.setting_row import Number
 from skep_gui.tray import Tray
 from skep_gui.voice import Voice
 from skep_gui.wiring import pages
@@ -293,6 +294,24 @@ def test_a_number_is_taken_when_it_is_entered(settings, qtbot):
     box = settings.rows["disk.cache_gb"].control
     box.setValue(25)
     assert signal(qtbot, settings.changed, box.editingFinished.emit) == ["disk.cache_gb", 25.0]
+
+
+@pytest.mark.parametrize(
+    ("locale", "value", "said"),
+    [("en_US", 3.0, "3"), ("en_US", 2.5, "2.5"), ("de_DE", 2.5, "2,5"), ("en_US", 1500.0, "1500"), ("de_DE", 0.3, "0,3")],
+)
+def test_a_number_is_shown_without_zeros_behind_the_point(qtbot, locale, value, said):
+    before = QLocale()
+    QLocale.setDefault(QLocale(locale))
+    try:
+        box = Number()
+    finally:
+        QLocale.setDefault(before)
+    qtbot.addWidget(box)
+    box.setMaximum(10_000.0)
+    box.setDecimals(1)
+    box.setValue(value)
+    assert (box.text(), box.value()) == (said, value)
 
 
 def test_a_wrong_text_is_explained_and_not_taken(settings, qtbot):
