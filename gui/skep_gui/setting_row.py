@@ -34,7 +34,7 @@ class Number(QDoubleSpinBox):
         written.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
         self.setLocale(written)
 
-    def textFromValue(self, value: float) -> str:  # noqa: N802 - Qt's name
+    def textFromValue(self, value: float) -> str:
         shortest = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
         return self.locale().toString(value, "f", shortest)
 

@@ -61,7 +61,12 @@ def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
     assert evaluations[-1] < evaluations[0]
 
 
-def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_the_share_holds(join):
+@pytest.mark.parametrize(
+    ("percent", "seconds"),
+    [(50, 30), *(pytest.param(percent, 60, marks=pytest.mark.long) for percent in (25, 50, 75))],
+)
+def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_the_share_holds(join, percent, seconds):
+    share = percent / 100
     running = join()
     running.wait_for(is_event("progress"), JOIN_SECONDS)
     home = running.home
@@ -76,11 +81,11 @@ def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_th
     assert skep(home, "resume")[0] == 0
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 1.0 and e["samples_per_second"] > 0, 30)
 
-    assert skep(home, "share", "50")[0] == 0
-    assert skep(home, "status")[1]["allowance"]["share"] == 0.5
+    assert skep(home, "share", str(percent))[0] == 0
+    assert skep(home, "status")[1]["allowance"]["share"] == share
     # the worker's own word of it waits for a round that is under way
-    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 0.5, 30)
-    assert measure_share(running, worker, seconds=60) == pytest.approx(0.5, abs=0.03)
+    running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == share, 30)
+    assert measure_share(running, worker, seconds) == pytest.approx(share, abs=0.03)
 
 
 def settled_contributions(running):

@@ -298,7 +298,13 @@ def test_a_number_is_taken_when_it_is_entered(settings, qtbot):
 
 @pytest.mark.parametrize(
     ("locale", "value", "said"),
-    [("en_US", 3.0, "3"), ("en_US", 2.5, "2.5"), ("de_DE", 2.5, "2,5"), ("en_US", 1500.0, "1500"), ("de_DE", 0.3, "0,3")],
+    [
+        ("en_US", 3.0, "3"),
+        ("en_US", 2.5, "2.5"),
+        ("de_DE", 2.5, "2,5"),
+        ("en_US", 1500.0, "1500"),
+        ("de_DE", 0.3, "0,3"),
+    ],
 )
 def test_a_number_is_shown_without_zeros_behind_the_point(qtbot, locale, value, said):
     before = QLocale()
