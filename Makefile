@@ -16,8 +16,6 @@ ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
 # in the order of their names: xdist would begin with the files of the most tests, and end with one long one
 IN_ORDER := --no-loadscope-reorder
-# one of the three sleeps for a minute
-THREE := -n 3 --dist loadfile
 # the core must be covered whole, branches too
 CORE := $(TWO) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
@@ -51,9 +49,9 @@ test: check system-packages ## every check and the default test suites (about 20
 	$(PYTEST) $(TWO) $(BESIDE) tests/adapters
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/gui
-	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S tests/swarm/test_*.py)
+	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
 	$(PYTEST) tests/packaged
-	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) tests/end_to_end
+	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
 	$(PYTEST) $(ALONE) tests/adapters
 	$(PYTEST) $(ALONE) tests/end_to_end
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- $$(grep --files-with-matches mark.alone tests/swarm/test_*.py)

@@ -21,6 +21,7 @@ SKEP = [sys.executable, "-m", "skep.cli.main"]
 PARTS = [name for name, _ in CHECKS]
 
 
+@pytest.mark.long  # what it tries, other tests of the default suite do too
 @pytest.mark.timeout(700)
 def test_every_part_is_tried_and_works():
     done = subprocess.run(
