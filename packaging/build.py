@@ -151,11 +151,11 @@ def lay_sources(internal: Path) -> None:
 
 
 def tidy_modes(folder: Path) -> None:
-    """Files readable by everyone; those that run, also by everyone. Nothing writable by others, whatever the umask."""
+    """Files readable by everyone; programs, not libraries, run by everyone. Nothing writable by others, whatever the umask."""
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink():
             continue
-        runs = path.is_dir() or path.stat().st_mode & 0o100
+        runs = path.is_dir() or (path.stat().st_mode & 0o100 and ".so" not in path.suffixes)
         path.chmod(0o755 if runs else 0o644)
 
 

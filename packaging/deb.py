@@ -72,7 +72,7 @@ Comment: What is bundled, and under which licence, is listed in
  /usr/lib/skep/licenses/INDEX.txt, beside the texts themselves.
 
 Files: *
-Copyright: The skep authors
+Copyright: {year} The skep authors
 License: Apache-2.0
  On Debian systems the full text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.
@@ -111,7 +111,7 @@ def main() -> None:
 
 def _documents(share: Path) -> None:
     folder = share / "doc" / "skep"
-    write(folder / "copyright", COPYRIGHT.format(homepage=HOMEPAGE))
+    write(folder / "copyright", COPYRIGHT.format(homepage=HOMEPAGE, year=moment().year))
     changes = CHANGELOG.format(version=VERSION, maintainer=MAINTAINER, date=moment())
     (folder / "changelog.gz").write_bytes(gzip.compress(changes.encode(), 9, mtime=0))
     write(share / "lintian" / "overrides" / "skep", (LINUX / "lintian-overrides").read_text(encoding="utf-8"))

@@ -10,6 +10,11 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+from Xlib import X
+from Xlib.display import Display
 
 NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool")
 PATIENCE = 60.0
@@ -63,6 +68,19 @@ class Desktop:
 
     def _say(self, *command: str) -> str:
         return subprocess.run(command, env=self.environ, capture_output=True, text=True, check=False).stdout
+
+    def picture(self, file: Path) -> list[tuple[int, object]] | None:
+        """The screen as a picture in `file`; the colours in it."""
+        connection = Display(self.environ["DISPLAY"])
+        try:
+            root = connection.screen().root
+            size = root.get_geometry()
+            raw = root.get_image(0, 0, size.width, size.height, X.ZPixmap, 0xFFFFFFFF).data
+        finally:
+            connection.close()
+        picture = Image.frombytes("RGB", (size.width, size.height), raw, "raw", "BGRX")
+        picture.save(file)
+        return picture.getcolors(1 << 24)
 
     def click(self, x: int, y: int, button: int = 1) -> None:
         self.xdotool("mousemove", str(x), str(y), "click", str(button))

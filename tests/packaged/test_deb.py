@@ -1,19 +1,29 @@
 """The .deb in a bare Debian 12: installed, tried, upgraded and removed, with nothing left but a person's own data."""
 
+import contextlib
+import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import deb
+import psutil
 import pytest
 import stage
+
+from terminals import devote
+from tray_desktops import desktop
 
 ROOT = Path(__file__).resolve().parents[2]
 MIRROR = os.environ.get("SKEP_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 BARE = ROOT / "build" / "package" / "debian-12"
 MADE = ROOT / "dist" / f"skep_{stage.VERSION}_amd64.deb"
 WITHOUT_ASKING = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
+
+PERSON = "home/volunteer"
+VOLUNTEER = "volunteer:volunteer"
 
 pytestmark = [pytest.mark.built, pytest.mark.timeout(1800)]
 
@@ -50,13 +60,18 @@ def _network(root):
         shutil.copy(file, root / file.relative_to("/"))
 
 
-def inside(root, *command, user="root", **environ):
-    """A command in the Debian, in process and mount namespaces of its own, so that nothing of it is left."""
+def entered(root, *command, user="root"):
+    """The command that runs another in the Debian, in process and mount namespaces of its own: nothing of it is left."""
     shell = f'mount -t proc proc {root}/proc && mount -t tmpfs tmpfs {root}/dev/shm; exec chroot --userspec={user} {root} "$@"'
-    return run(
-        "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", shell, "sh", *command,
-        env=WITHOUT_ASKING | environ,
-    )  # fmt: skip
+    return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", shell, "sh", *command]
+
+
+def inside(root, *command, user="root", **environ):
+    return run(*entered(root, *command, user=user), env=WITHOUT_ASKING | environ)
+
+
+def as_volunteer(root, *command):
+    return inside(root, *command, user=VOLUNTEER, HOME=f"/{PERSON}")
 
 
 def everything(root):
@@ -68,32 +83,75 @@ def everything(root):
     return {path for path in found if not path.startswith(own)}
 
 
-def test_it_installs_works_upgrades_and_leaves(bare, tmp_path):
-    assert MADE.stat().st_size <= deb.LIMIT
+@pytest.fixture(scope="module")
+def installed(bare):
+    """The Debian with skep in it, and a person; and every path that was there before."""
     inside(bare, "apt-get", "update", "-qq")
-    names = ", ".join(deb.DEPENDS)
     # what it needs comes first, so that what is compared is its own
     inside(
         bare, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *(each.split()[0] for each in deb.DEPENDS)
     )
+    inside(bare, "useradd", "--create-home", "volunteer")
     before = everything(bare)
     shutil.copy(MADE, bare / "skep.deb")
     inside(bare, "dpkg", "--install", "/skep.deb")
-    assert names.split(", ")[0] in run("dpkg-deb", "--field", MADE, "Depends")
-    inside(bare, "useradd", "--create-home", "volunteer")
-    before |= everything(bare) - {path for path in everything(bare) if "skep" in path}
-    said = inside(bare, "skep", "self-test", user="volunteer:volunteer", HOME="/home/volunteer")
+    return bare, before
+
+
+def test_it_works_where_nothing_else_is(installed):
+    bare, _ = installed
+    said = as_volunteer(bare, "skep", "self-test")
     assert "Everything works." in said
     assert "built from" in said
-    missing = inside(
-        bare, "sh", "-c", "find /usr/lib/skep -name '*.so*' -path '*Qt*' -exec ldd {} + 2>&1 | grep 'not found' || true"
-    )
-    assert "libxcb" not in missing
 
-    inside(
-        bare, "skep", "settings", "set", "compute.share_away", "30", user="volunteer:volunteer", HOME="/home/volunteer"
-    )
-    data = bare / "home/volunteer/.local/share/skep/settings.toml"
+
+@contextlib.contextmanager
+def app(root, screen, home):
+    """The app on that screen, in the Debian; ended as a session that ends does it."""
+    environ = WITHOUT_ASKING | {"HOME": f"/{PERSON}", "DISPLAY": screen.environ["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
+    command = entered(root, "skep-gui", "--home", home, user=VOLUNTEER)
+    process = subprocess.Popen(command, env=environ)
+    try:
+        yield process
+        (program,) = (
+            each for each in psutil.Process(process.pid).children(recursive=True) if each.name() == "skep-gui"
+        )
+        program.terminate()
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_app_joins_the_practice_swarm_there_and_quits_clean(installed):
+    bare, _ = installed
+    home = f"/{PERSON}/practising"
+    devote(bare / home[1:])
+    (bare / home[1:] / "window.ini").write_text("[General]\nfirst-run-done=done\nactive=practice\n")
+    inside(bare, "chown", "--recursive", VOLUNTEER, f"/{PERSON}")
+
+    def confirmed():
+        return json.loads(as_volunteer(bare, "skep", "--home", home, "--json", "stats"))["all"]["confirmed"]["samples"]
+
+    with desktop() as screen, app(bare, screen, home) as started:
+        deadline = time.monotonic() + 300
+        while not confirmed():
+            assert started.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(1.0)
+        family = psutil.Process(started.pid).children(recursive=True)
+        window = screen.visible("skep")
+        assert screen.picture(BARE.with_name("debian-12.png"))
+    assert window
+    assert not psutil.wait_procs(family, 5)[1]
+    assert json.loads(as_volunteer(bare, "skep", "--home", home, "--json", "stats"))["all"]["pending"]["samples"] == 0
+
+
+def test_it_is_upgraded_and_leaves_nothing_but_a_persons_data(installed, tmp_path):
+    assert MADE.stat().st_size <= deb.LIMIT
+    bare, before = installed
+    as_volunteer(bare, "skep", "settings", "set", "compute.share_away", "30")
+    data = bare / PERSON / ".local/share/skep/settings.toml"
     kept = data.read_text()
     inside(bare, "dpkg", "--install", newer(bare, tmp_path))
     assert "9.9" in inside(bare, "dpkg-query", "-W", "skep")

@@ -12,9 +12,6 @@ import deb
 import psutil
 import pytest
 import slim
-from PIL import Image
-from Xlib import X
-from Xlib.display import Display
 
 from skep import bootstrap
 from skep.adapters.paths import Home
@@ -122,7 +119,7 @@ def test_the_app_trains_in_the_practice_swarm_with_the_frozen_worker_and_leaves_
     with desktop() as screen, running(frozen, home, screen.environ, settings="active=practice\n") as app:
         confirmed = until(lambda: (seen := status(home)) and seen["totals"]["confirmed"]["contributions"], within=300)
         family = psutil.Process(app.pid).children(recursive=True)
-        picture = screenshot(screen.environ["DISPLAY"], MEASURED.with_name("training.png"))
+        picture = screen.picture(MEASURED.with_name("training.png"))
         programs = {each.exe() for each in family}
         network = next(each for each in family if each.name() == "p2pd").environ()
     assert confirmed > 0
@@ -133,20 +130,6 @@ def test_the_app_trains_in_the_practice_swarm_with_the_frozen_worker_and_leaves_
     assert len(picture) > 50
     _, left = psutil.wait_procs(family, 5)
     assert not left
-
-
-def screenshot(display, file):
-    """The screen as a picture in `file`; the colours in it."""
-    connection = Display(display)
-    try:
-        root = connection.screen().root
-        size = root.get_geometry()
-        raw = root.get_image(0, 0, size.width, size.height, X.ZPixmap, 0xFFFFFFFF).data
-    finally:
-        connection.close()
-    picture = Image.frombytes("RGB", (size.width, size.height), raw, "raw", "BGRX")
-    picture.save(file)
-    return picture.getcolors(1 << 24)
 
 
 @pytest.mark.timeout(600)
