@@ -14,6 +14,7 @@ from skep.core.fit import GB, Fit, Verdict
 from skep.core.model import Contribution, ContributionState, Phase, Problem
 from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui.present.devices import Devices
+from skep_gui.present.numbers import Numbers
 from skep_gui.present.projects import PRACTICE, Known, Projects, Tone
 from skep_gui.present.settings_form import SettingsForm, slider_steps
 from skep_gui.present.stats import to_csv
@@ -151,13 +152,28 @@ def test_presets_differ_by_their_shares():
 def test_before_joining_a_card_says_what_an_hour_takes_and_gives():
     with_estimate = replace(FITS, estimate=Estimate(2 * GB, 3 * GB, GB, 123_456, 14_400_000, 14_000_000, 90_000_000))
     card = PROJECTS.card(with_estimate, shots.IDLE)
-    assert card.traffic == "about 14.4\u2009MB up and 14.0\u2009MB down an hour"
+    assert card.traffic == "about 14\u2009MB up and 14\u2009MB down an hour"
     assert card.needs == (
         "2.0\u2009GB of memory · 3.0\u2009GB of GPU memory · 1.0\u2009GB of disk · about 120\u2009000 samples an hour"
     )
     page = PROJECTS.permissions(with_estimate)
-    assert page.sends[0].startswith("About 14.4\u2009MB up and 14.0\u2009MB down an hour, in a swarm of 4 computers")
+    assert page.sends[0].startswith("About 14\u2009MB up and 14\u2009MB down an hour, in a swarm of 4 computers")
     assert "never more than 90.0\u2009MB each way" in page.sends[0]
     assert any("at full share about 120\u2009000 samples an hour" in line for line in page.uses)
     assert PROJECTS.card(FITS, shots.IDLE).needs == ""
     assert "per epoch" in PROJECTS.card(FITS, shots.IDLE).traffic
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (175_800_000, "180 MB"),
+        (1_440_000_000, "1.4 GB"),
+        (1_000_000, "1 MB"),
+        (999_600_000, "1 GB"),
+        (120, "120 B"),
+        (0, "0 B"),
+    ],
+)
+def test_an_estimate_of_bytes_has_two_digits(count, said):
+    assert Numbers().rough_size(count) == said.replace(" ", "\u2009")

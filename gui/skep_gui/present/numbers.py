@@ -47,6 +47,10 @@ class Numbers:
         """Bytes in decimal units."""
         return self.local(words.size(count))
 
+    def rough_size(self, count: int) -> str:
+        """Estimated bytes, to two digits: 175800000 -> "180 MB"."""
+        return self.local(words.size(roughly(count)).replace(f".0{words.THIN}", words.THIN))
+
     def span(self, seconds: float) -> str:
         """A length of time in its two largest units."""
         return words.span(seconds)
@@ -68,3 +72,9 @@ class Numbers:
         moment = datetime.fromtimestamp(wall, tz=UTC).astimezone(zone)
         time = self._time(moment)
         return time if abs(wall - now) < _DAY else f"{self._date(moment)} {time}"
+
+
+def roughly(count: int) -> int:
+    """To two digits: more would promise what an estimate cannot."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return round(count / step) * step

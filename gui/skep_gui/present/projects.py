@@ -14,6 +14,7 @@ from skep.core.manifest_fields import plain
 from skep.core.manifest_warnings import warnings
 from skep.core.model import Phase, Problem, Project
 from skep.core.snapshot import Snapshot
+from skep_gui.present.numbers import roughly
 from skep_gui.present.speaker import Speaker
 
 PRACTICE: Final = "practice"
@@ -101,7 +102,9 @@ class Projects(Speaker):
                 "%1", self.numbers.size(max(traffic.up, traffic.down))
             )
         text = self.tr("about %1 up and %2 down an hour")
-        return text.replace("%1", self.numbers.size(estimate.up)).replace("%2", self.numbers.size(estimate.down))
+        return text.replace("%1", self.numbers.rough_size(estimate.up)).replace(
+            "%2", self.numbers.rough_size(estimate.down)
+        )
 
     def needs(self, estimate: Estimate | None) -> str:
         if estimate is None:
@@ -114,7 +117,7 @@ class Projects(Speaker):
         return " · ".join(parts)
 
     def _samples(self, estimate: Estimate) -> str:
-        return self.tr("about %1 samples an hour").replace("%1", words.number(_roughly(estimate.samples)))
+        return self.tr("about %1 samples an hour").replace("%1", words.number(roughly(estimate.samples)))
 
     def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
         """The card of the practice swarm before it was ever started."""
@@ -208,9 +211,9 @@ class Projects(Speaker):
         text = self.tr(
             "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
         )
-        for place, value in (("%1", estimate.up), ("%2", estimate.down), ("%4", estimate.most)):
-            text = text.replace(place, self.numbers.size(value))
-        return (text.replace("%3", words.number(PEERS)),)
+        for place, value in (("%1", estimate.up), ("%2", estimate.down)):
+            text = text.replace(place, self.numbers.rough_size(value))
+        return (text.replace("%3", words.number(PEERS)).replace("%4", self.numbers.size(estimate.most)),)
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
         up = self.numbers.size(traffic_per_epoch(plan).up)
@@ -252,9 +255,3 @@ class Projects(Speaker):
 
     def _gb(self, count: float) -> str:
         return self.numbers.size(round(count * GB))
-
-
-def _roughly(count: int) -> int:
-    """To two digits: more would promise what an estimate cannot."""
-    step: int = 10 ** max(0, len(str(count)) - 2)
-    return round(count / step) * step
