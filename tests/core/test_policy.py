@@ -153,6 +153,12 @@ def test_the_processor_is_watched_only_while_it_trains_and_the_gpu_only_while_th
     assert [each.rule for each in held] == ["busy_processor", "away"]
 
 
+def test_where_the_shares_are_equal_other_programs_take_nothing_and_are_not_said_to():
+    equal = {"compute.share_using": 0.5, "compute.share_away": 0.5}
+    held = policy.holding(Facts(seen(processor_use=1.0), equal, NOW, on_processor=True))
+    assert [(each.rule, each.allowance.share) for each in held] == [("away", 0.5)]
+
+
 def test_short_gpu_memory_shrinks_first_and_then_releases():
     facts = Facts(seen(gpu_memory=0))
     assert policy.combined(policy.holding(facts)).memory is GpuMemory.KEEP

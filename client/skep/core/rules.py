@@ -190,8 +190,12 @@ def _busy_processor(facts: Facts) -> Allowance | None:
         return None
     if reading.source is Source.SILENT:
         return _silent(facts, reading)
+    share = using(facts.settings)
+    if share >= share_of(facts.settings, "compute.share_away"):
+        # nothing is held back for them, so nothing is to be said
+        return None
     busy = reading.value is not None and reading.value > BUSY_PROCESSOR
-    return Allowance(using(facts.settings), "Other programs need the processor.") if busy else None
+    return Allowance(share, "Other programs need the processor.") if busy else None
 
 
 # --- the person
