@@ -50,7 +50,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/gui
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
-	$(PYTEST) tests/packaged
+	$(PYTEST) $(TWO) tests/packaged
 	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
 	$(PYTEST) $(ALONE) tests/adapters
 	$(PYTEST) $(ALONE) tests/end_to_end

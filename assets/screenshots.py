@@ -54,6 +54,7 @@ class Studio:
         window.resize(*self.size)
         window.show()
         window.projects.show_projects(shots.KNOWN, snapshot)
+        window.settings.show_offered({"compute.device": self.voice.devices.offered(shots.DEVICES)})
         window.stats.show_record(shots.record(), window.projects.titles() | {"practice": "Practice swarm"})
         window.show_snapshot(snapshot, history or History(), shots.NOW)
         settle()

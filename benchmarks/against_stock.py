@@ -293,8 +293,11 @@ def measure_stop(repeats: int) -> list[Row]:
 
 
 def measure_wire(_repeats: int) -> list[Row]:
-    """Bytes each way and epoch of one of two peers, and the loss after eight common epochs, for each compression."""
-    rows = []
+    """Bytes each way and epoch of one of two peers, and the loss after eight common epochs, for each compression.
+
+    The relative error beside them is that of a real gradient, as `rounding.py` finds it.
+    """
+    rows, errors = [], rounding_errors()
     for name in ("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"):
         sync = {"grad_compression": name, "state_compression": name, "target_batch_size": 512}
         with fresh_swarm("0.45 M", **sync) as shared, running(shared, make_skep, make_skep) as peers:
@@ -303,10 +306,18 @@ def measure_wire(_repeats: int) -> list[Row]:
             last = peers[1].wait_for(at_epoch(first["epoch"] + 8))
             count = last["epoch"] - first["epoch"]
             sent = (last["sent"] - first["sent"]) / count / 1e6
-            rows.append(
-                Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=f"loss {last['loss']:.2f}")
-            )
+            note = f"relative error {errors[name]:.1g}, loss {last['loss']:.2f}"
+            rows.append(Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=note))
     return rows
+
+
+def rounding_errors() -> dict[str, float]:
+    with fresh_swarm("0.45 M") as shared:
+        options = shared.folder / "options.json"
+        options.write_text(json.dumps(shared.options))
+        done = subprocess.run([sys.executable, HERE / "rounding.py", options], capture_output=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 # --- what else there is

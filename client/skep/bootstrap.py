@@ -142,7 +142,7 @@ def check_fit(home: Home, project: Project) -> Sequence[str]:
     plan = parse(project.manifest.encode())
     check_expiry(plan)
     if lacking := precision.lacking(plan, devices().list(), str(settings(home).load()["compute.device"])):
-        raise DoesNotFit(lacking, precision.HINT)
+        raise DoesNotFit(lacking, precision.HINT, remedy="setting:compute.device")
     found = fit(home, plan)
     if found.verdict is Verdict.TOO_BIG:
         raise DoesNotFit(" ".join(found.reasons), "Nothing was downloaded. Choose a smaller project.")

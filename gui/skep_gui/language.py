@@ -42,7 +42,7 @@ class Language:
         self._install(str(FOLDER), f"skep_{self.code}")
         # the words of Qt's own dialogs and menus
         self._install(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath), f"qtbase_{self.code}")
-        return _tongue(numbers)
+        return _tongue(numbers, QLocale(self.code).quoteString)
 
     def _code(self, wanted: str) -> str:
         """The first language that the person prefers and there are words for; that of the formats may be another."""
@@ -70,7 +70,7 @@ class Language:
         return QLocale(wanted, self._system.territory())
 
 
-def _tongue(numbers: Numbers) -> Tongue:
+def _tongue(numbers: Numbers, quoted: Callable[[str], str]) -> Tongue:
     hearing: list[Callable[[str], str]] = []
 
     def translate(context: str, text: str) -> str:
@@ -81,7 +81,7 @@ def _tongue(numbers: Numbers) -> Tongue:
             hearing.append(_hearing(numbers))
         return hearing[0](text)
 
-    return Tongue(translate, said, numbers)
+    return Tongue(translate, said, numbers, quoted)
 
 
 def _hearing(numbers: Numbers) -> Callable[[str], str]:

@@ -19,8 +19,9 @@ from PySide6.QtWidgets import (
 from skep.core import settings as declared
 from skep.core.errors import SettingsError
 from skep.core.settings import Kind, Value
+from skep_gui.choice_box import ChoiceBox
 from skep_gui.parts import button, label, toned
-from skep_gui.present.settings_form import Row, SettingsForm, slider_steps
+from skep_gui.present.settings_form import Choices, Row, SettingsForm, slider_steps
 
 CONTROL_WIDTH = 260
 
@@ -91,16 +92,16 @@ class SettingRow(QWidget):
 
     def _make_control(self, shown: Row) -> tuple[QWidget, QLabel]:
         value = label("", wrap=False)
+        if shown.choices:
+            return self._combo(), value
         match shown.setting.kind:
             case Kind.YES_NO:
                 return self._check(), value
-            case Kind.CHOICE:
-                return self._combo(shown), value
             case Kind.PERCENT:
                 return self._slider(shown, value), value
             case Kind.WHOLE | Kind.NUMBER:
                 return self._number(shown), value
-            case Kind.TEXT:
+            case Kind.TEXT | Kind.CHOICE:
                 return self._text(shown), value
 
     def _check(self) -> QCheckBox:
@@ -108,10 +109,9 @@ class SettingRow(QWidget):
         made.clicked.connect(self._offer)
         return made
 
-    def _combo(self, shown: Row) -> QComboBox:
-        made = QComboBox()
-        for value, word in shown.choices:
-            made.addItem(word, value)
+    def _combo(self) -> QComboBox:
+        made = ChoiceBox()
+        made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         made.activated.connect(lambda place: self._offer(str(made.itemData(place))))
         return made
 
@@ -180,8 +180,17 @@ class SettingRow(QWidget):
         elif isinstance(control, QCheckBox):
             control.setChecked(bool(value))
         elif isinstance(control, QComboBox):
+            fill(control, shown.choices)
             control.setCurrentIndex(control.findData(str(value)))
         elif isinstance(control, QDoubleSpinBox):
             control.setValue(float(value))
         elif isinstance(control, QLineEdit):
             control.setText(str(value))
+
+
+def fill(box: QComboBox, choices: Choices) -> None:
+    """What there is to choose from, anew where it is other than before."""
+    if choices != tuple((box.itemData(place), box.itemText(place)) for place in range(box.count())):
+        box.clear()
+        for value, word in choices:
+            box.addItem(word, value)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from skep.core.settings import Value
 from skep_gui.parts import Card, Page, button, emptied, label, row, tip
-from skep_gui.present.settings_form import PAIR, Row, SettingsForm
+from skep_gui.present.settings_form import PAIR, Choices, Row, SettingsForm
 from skep_gui.present.tester import RuleWords
 from skep_gui.rule_tester import RuleTester
 from skep_gui.setting_row import SettingRow
@@ -90,6 +90,12 @@ class SettingsPage(Page):
             self._words.lacking = lacking
             if self.rows:
                 self._build()
+
+    def show_offered(self, offered: Mapping[str, Choices]) -> None:
+        """By key, what this computer has to choose from."""
+        self._words.offered = offered
+        for key in offered.keys() & self.rows.keys():
+            self.rows[key].show_row(self._words.row(self.rows[key].row.setting, self._values))
 
     def show_updates(self, lacking: str, older: str) -> None:
         """Why nothing newer can be looked for, "" where it can; the words for going back, "" where there is nothing."""

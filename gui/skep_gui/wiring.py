@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skep.core import messages as m
+from skep.core.model import Device
 from skep_gui.errands import OUR_OWN
 from skep_gui.first_run import FirstRun
 from skep_gui.main_window import MainWindow, Parts
@@ -77,6 +79,18 @@ def _connect(app: App, window: MainWindow) -> None:
     _connect_updates(app, window)
     settings.first_run_wanted.connect(app.first_run)
     settings.show_lacking(app.lacking)
+    _offer_devices(app)
+
+
+def _offer_devices(app: App) -> None:
+    """What there is to choose from in settings."""
+
+    def found(devices: Sequence[Device]) -> None:
+        if app.window is not None:
+            app.window.settings.show_offered({"compute.device": app.voice.devices.offered(devices)})
+
+    if app.desk is not None:
+        app.errands.run(app.desk.devices, found, lambda _: None, slow=True)
 
 
 def _connect_trouble(app: App, window: MainWindow) -> None:

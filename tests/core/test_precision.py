@@ -6,6 +6,7 @@ from manifests import raw
 from skep.core.manifest import parse
 from skep.core.model import Device, DeviceKind
 from skep.core.precision import lacking
+from skep.core.settings import check
 
 OLD = Device(DeviceKind.NVIDIA, 0, "Old card", bf16=False)
 NEW = Device(DeviceKind.NVIDIA, 1, "New card", bf16=True)
@@ -36,3 +37,9 @@ REFUSED = "Tiny code model computes in bf16, which Old card cannot."
 )
 def test_a_project_is_refused_where_every_device_is_known_to_lack_its_precision(precision, devices, wanted, words):
     assert lacking(parse(raw(precision=precision)), devices, wanted) == words
+
+
+def test_a_device_is_chosen_by_the_name_that_torch_has_for_it():
+    assert [each.choice for each in (OLD, NEW, UNKNOWN, MAC, CPU)] == ["cuda:0", "cuda:1", "cuda:0", "mps", "cpu"]
+    for each in (OLD, NEW, UNKNOWN, MAC, CPU):
+        check("compute.device", each.choice)

@@ -4,27 +4,19 @@ import base64
 import json
 import shutil
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
-import psutil
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from failing_joins import ADDED, DEAD, WORKER, Joins, mute
+from failing_joins import DEAD, WORKER, spoilt_index
 from manifests import changed, signed
 from refusals import Homes, homes_with_past, make_past
 from skep.adapters import signing
 from skep.adapters.settings_file import SettingsFile
 from skep.host.file_server import FileServer
-from skep.host.practice import PracticeFolder
-from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
-from web_of_faults import FaultyServer
+from web_of_faults import FaultyServer, whole
 
-pytestmark = pytest.mark.alone
-
-SIDE_BY_SIDE = 2
-"""Each runs twice at once, for people and for programs, and each of these loads the training stack."""
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
 
 
@@ -36,37 +28,6 @@ def past(tmp_path_factory):
 @pytest.fixture
 def homes(tmp_path, past):
     return homes_with_past(past, tmp_path)
-
-
-class Practice:
-    """A practice swarm, and manifests that are changed from its own and signed with its key."""
-
-    def __init__(self, folder, trainer):
-        self.folder, self.trainer = folder, trainer
-        self.served = folder.served
-
-    def publish(self, place, **changes):
-        manifest = place / "changed.json"
-        manifest.write_text(json.dumps(changed(json.loads(self.folder.manifest.read_bytes()), **changes)))
-        signing.sign_manifest(manifest, self.folder.key)
-        return str(manifest)
-
-    def seeds(self):
-        return json.loads(self.folder.manifest.read_bytes())["peers"]
-
-
-@pytest.fixture(scope="module")
-def practice(tmp_path_factory):
-    running = Running(tmp_path_factory.mktemp("practice"), "practice", "--peers", "1")
-    running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)
-    wait_until(lambda: count_of(running, "p2pd") == 2, JOIN_SECONDS)
-    trainer = next(p for p in running.family() if "skep.worker.main" in " ".join(p.cmdline()))
-    trainer.suspend()  # it leaves the processor to what is watched, until somebody wants to train with it
-    yield Practice(PracticeFolder(running.home / "practice"), trainer)
-    family = running.family()
-    trainer.resume()
-    running.finish()
-    assert not psutil.wait_procs(family, 5)[1]
 
 
 # --- manifests
@@ -197,6 +158,12 @@ def file_for_folder(name):
     return damage
 
 
+ONE_SHARD = {
+    "format": 1,
+    "sequence_length": 256,
+    "vocabulary": 256,
+    "shards": [{"sha256": "0" * 64, "bytes": 2 * 256 * 64 + 96, "samples": 64}],
+}
 DAMAGED = {
     "settings": (write("settings.toml", "[compute\nthreads = 1"), "settings.toml is damaged in line 1", 2),
     "a setting": (write("settings.toml", "[compute]\nshare_away = 400"), "settings.toml, line 2", 2),
@@ -211,10 +178,13 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize(("damage", "word", "code"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_home_is_named_and_left_as_it_is(homes, practice, tmp_path, damage, word, code):
+def test_a_damaged_home_is_named_and_left_as_it_is(homes, tmp_path, damage, word, code):
     for home in homes:
         damage(home)
-    refusal = homes.refused("join", practice.publish(tmp_path), code=code, within=2 * WORKER, may_keep=ADDED)
+    index = json.dumps(ONE_SHARD).encode()
+    with spoilt_index(index, whole(index)) as data:
+        manifest = signed(tmp_path, data__index=data["index"], data__sha256=data["sha256"], peers=[DEAD])
+        refusal = homes.refused("join", str(manifest), code=code, within=2 * WORKER, may_keep=EXAMPLE_ADDED)
     assert word in refusal.title
 
 
@@ -261,56 +231,3 @@ def test_a_port_in_use_is_named_before_anything_is_downloaded(homes, tmp_path, t
         manifest = signed(tmp_path, data__index=f"{server.address}/index.json", peers=[DEAD])
         assert f"Port {taken}" in homes.refused("join", str(manifest), code=2, may_keep=EXAMPLE_ADDED).title
         assert not server.asked
-
-
-# --- the swarm and its data
-
-
-JOINS = [name for name in vars(Joins) if not name.startswith("_")]
-
-
-@pytest.fixture(scope="module")
-def joins(practice, past, tmp_path_factory):
-    """All of them side by side, since most of their time is waiting; each with how it went."""
-    cases = Joins(practice, past, tmp_path_factory.mktemp("joins"))
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        return {name: pool.submit(getattr(cases, name)) for name in JOINS}
-
-
-@pytest.mark.parametrize("name", JOINS)
-def test_a_join_that_cannot_work_ends_soon_with_its_reason(joins, name):
-    joins[name].result()
-
-
-# --- a swarm that is there
-
-
-@pytest.fixture(scope="module")
-def running(practice, past, tmp_path_factory):
-    """A stay in the practice swarm that got there by the one seed alive, in a home with a path no socket could have."""
-    practice.trainer.resume()
-    folder = tmp_path_factory.mktemp("running")
-    home = folder / ("long" * 50)
-    shutil.copytree(past, home)
-    with mute() as silent_peer:
-        running = Running(home, "join", practice.publish(folder, peers=[DEAD, silent_peer, *practice.seeds()]))
-        try:
-            running.wait_for(is_event("joined"), JOIN_SECONDS)
-            yield running
-        finally:
-            code = running.finish()
-    assert code == 0
-
-
-def test_one_seed_alive_is_enough(running):
-    assert not running.named("problem")
-
-
-def test_other_terminals_reach_a_home_with_a_long_path(running):
-    assert skep(running.home, "status")[1]["running"]
-
-
-def test_a_second_skep_in_one_home_is_refused_and_the_first_goes_on(running, practice, tmp_path):
-    told = Homes(running.home, running.home).told("join", practice.publish(tmp_path), code=1)
-    assert f"process {running.process.pid}" in told.title
-    assert skep(running.home, "status")[1]["phase"] == "training"

@@ -168,6 +168,8 @@ def test_what_the_engine_says_and_what_fails_is_said_in_it(app, qtbot, monkeypat
             "Das Protokoll des Trainingsprozesses hat die Einzelheiten.",
         )
     ]
+    app._notified(Problem("Port 1 cannot be used.", "Lower the setting disk.cache_gb, or disk.keep_free_gb."))
+    assert told[1].hint == "Lower the setting „Grenze des Zwischenspeichers“, or „Frei lassen“."
     (tmp_path / "x.invitation").write_text("hello")
     app.projects.accept(str(tmp_path / "x.invitation"))
     wait(qtbot, lambda: app.window.projects.said.text().startswith("Die Einladung ist nicht gültig:"))

@@ -321,13 +321,25 @@ def test_a_number_is_shown_without_zeros_behind_the_point(qtbot, locale, value, 
 
 
 def test_a_wrong_text_is_explained_and_not_taken(settings, qtbot):
-    row = settings.rows["compute.device"]
+    row = settings.rows["network.proxy"]
     assert isinstance(row.control, QLineEdit)
     row.control.setText("toaster")
     with qtbot.assertNotEmitted(settings.changed):
         row.control.editingFinished.emit()
-    assert "compute.device must be" in row.wrong.text()
+    assert "“Proxy” must be" in row.wrong.text()
     assert row.wrong.isVisible()
+
+
+def test_the_device_is_chosen_among_those_found(settings, qtbot):
+    chooser = settings.rows["compute.device"].control
+    chooser.setFocus()
+    settings.show_offered({"compute.device": (("cuda:0", "RTX 4070"), ("cpu", "Ryzen 7"))})
+    assert chooser.hasFocus()
+    assert [chooser.itemText(place) for place in range(chooser.count())] == ["best", "RTX 4070", "Ryzen 7"]
+    assert chooser.currentText() == "best"
+    with qtbot.waitSignal(settings.changed) as changed:
+        chooser.activated.emit(2)
+    assert changed.args == ["compute.device", "cpu"]
 
 
 def test_reset_goes_back_to_the_default(settings, window, qtbot):

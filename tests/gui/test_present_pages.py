@@ -11,7 +11,7 @@ import snapshots as shots
 from manifests import example, lora
 from skep.core.estimate import Estimate
 from skep.core.fit import GB, Fit, Verdict
-from skep.core.model import Contribution, ContributionState, Phase, Problem
+from skep.core.model import Contribution, ContributionState, Device, DeviceKind, Phase, Problem
 from skep.core.settings import DEFAULTS, SETTINGS
 from skep_gui.present.devices import Devices
 from skep_gui.present.numbers import Numbers
@@ -118,6 +118,20 @@ def test_a_setting_that_this_computer_lacks_says_so():
     assert {key for key, row in rows.items() if row.unavailable} == {"app.check_updates"}
     assert not rows["compute.share_away"].changed
     assert FORM.row(SETTINGS["compute.share_away"], {"compute.share_away": 0.3}).shown == "30 %"
+
+
+def test_devices_that_can_be_used_are_offered_by_name_and_one_that_is_gone_stays_chosen():
+    form, key = SettingsForm(), "compute.device"
+    assert FORM.row(SETTINGS[key], DEFAULTS).choices == (("", "best"),)
+    form.offered = {key: Devices().offered(shots.DEVICES)}
+    found = (("", "best"), ("cuda:0", "NVIDIA GeForce RTX 4070"), ("cpu", "AMD Ryzen 7 7840U"))
+    assert form.row(SETTINGS[key], DEFAULTS).choices == found
+    assert form.row(SETTINGS[key], {key: "cuda:3"}).choices == (*found, ("cuda:3", "cuda:3"))
+
+
+def test_devices_of_one_name_are_told_apart():
+    twins = [Device(DeviceKind.NVIDIA, index, "RTX") for index in (0, 1)]
+    assert Devices().offered(twins) == (("cuda:0", "RTX (cuda:0)"), ("cuda:1", "RTX (cuda:1)"))
 
 
 @pytest.mark.parametrize(("search", "found"), [("temperature CAP", ["heat.cap_celsius"]), ("no such thing", [])])

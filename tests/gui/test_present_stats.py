@@ -17,6 +17,7 @@ from skep.summary import Summary
 from skep_gui.present.day import STUB, Day, setting_of, tone
 from skep_gui.present.problems import Problems
 from skep_gui.present.problems import setting_of as setting_of_problem
+from skep_gui.present.speaker import Tongue, english
 from skep_gui.present.stats import Measure, Record, Stats, confirmed_part
 
 STATS, DAY, PROBLEMS = Stats(), Day(), Problems()
@@ -46,6 +47,9 @@ def test_rows_by_project_and_in_all():
     assert [row.project for row in rows] == ["Tiny code model", "practice", "All projects"]
     assert (rows[0].confirmed, rows[0].pending, rows[0].swarm) == ("165\u2009376", "512", "7.6\u2009%")
     assert rows[0].explained.startswith("Tiny code model. Trained: ")
+    titles = {"tiny-code-lm": "Practice swarm", "practice": "Practice swarm"}
+    said = Stats(Tongue(said=str.upper)).rows(RECORD, titles)
+    assert [row.project for row in said[:2]] == ["Practice swarm", "PRACTICE SWARM"]
     bare = STATS.rows(Record({"a": Summary()}), {})
     assert [(row.swarm, row.energy) for row in bare] == [(words.MISSING, words.MISSING)]
 
@@ -142,6 +146,15 @@ def test_every_problem_has_an_action(kind):
         assert setting_of_problem(problem) in SETTINGS
     else:
         assert problem.remedy in list(Remedy)
+
+
+def test_a_problem_names_settings_as_the_screen_does():
+    problem = Problem(
+        "Too full.", "Raise the setting disk.cache_gb, or lower disk.keep_free_gb.", "setting:disk.cache_gb"
+    )
+    said = english.problem(problem)
+    assert said.hint == "Raise the setting “Cache limit”, or lower “Keep free”."
+    assert said.remedy == problem.remedy
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,6 @@ def check_free(host: str, port: int) -> None:
         except OSError as error:
             raise BadInput(
                 f"Port {port} on this computer cannot be used: {error.strerror or error}.",
-                "Choose another with skep settings set network.port, where 0 takes any free one.",
+                "Choose another in the setting network.port, where 0 takes any free one.",
                 remedy="setting:network.port",
             ) from None

@@ -10,7 +10,7 @@ from skep import bootstrap
 from skep.cli import words
 from skep.cli.parser import Context, Verbs
 from skep.cli.terminal import table
-from skep.core.model import Device, DeviceKind, PowerCap
+from skep.core.model import Device, PowerCap
 
 
 def add(verbs: Verbs) -> None:
@@ -21,9 +21,9 @@ def add(verbs: Verbs) -> None:
 def _devices(context: Context, _arguments: argparse.Namespace) -> int:
     devices = bootstrap.devices().list()
     heading = ("Device", "Name", "Memory", "Driver", "Now", "For training")
-    caps = {name(device): cap for device in devices if (cap := bootstrap.power_cap(device))}
-    body = [{"id": name(each)} | asdict(each) | {"power_cap": _body(caps.get(name(each)))} for each in devices]
-    told = [f"{device}: {_cap(cap)}" for device, cap in caps.items()]
+    capped = [(each, bootstrap.power_cap(each)) for each in devices]
+    body = [{"id": each.choice} | asdict(each) | {"power_cap": _body(cap)} for each, cap in capped]
+    told = [f"{each.choice}: {_cap(cap)}" for each, cap in capped if cap]
     context.terminal.show({"devices": body}, [table(heading, (_row(device) for device in devices)), *told])
     return 0
 
@@ -38,14 +38,9 @@ def _cap(cap: PowerCap) -> str:
     return f"its power can be capped between {cap.lowest:.0f} and {cap.highest:.0f}{words.THIN}W."
 
 
-def name(device: Device) -> str:
-    """How the setting compute.device calls it."""
-    return str(device.kind) if device.kind is DeviceKind.CPU else f"{device.kind}:{device.index}"
-
-
 def _row(device: Device) -> tuple[str, ...]:
     use = device.unusable or "usable"
-    return (name(device), device.name, _memory(device), device.driver or words.MISSING, _now(device), use)
+    return (device.choice, device.name, _memory(device), device.driver or words.MISSING, _now(device), use)
 
 
 def _memory(device: Device) -> str:

@@ -25,7 +25,6 @@ from skep.adapters.secrets import KeyringSecrets
 from skep.cli.demo import DEVOTED
 from skep.cli.ending import Ending
 from skep.cli.interrupt import Interrupts
-from skep.cli.machine import name as device_name
 from skep.cli.run import Run
 from skep.core.errors import NotRunning, SecretsError, SkepError
 from skep.core.messages import Join
@@ -97,7 +96,7 @@ def imports(_bench: Bench) -> Finding:
 def devices(_bench: Bench) -> Finding:
     """What can train here."""
     found = bootstrap.devices().list()
-    told = [f"{device_name(each)} ({each.unusable or each.name})" for each in found]
+    told = [f"{each.choice} ({each.unusable or each.name})" for each in found]
     if all(each.unusable for each in found):
         raise SkepError("Nothing here can train.", "; ".join(told))
     return _ok(f"{'; '.join(told)}.")

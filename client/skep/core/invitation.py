@@ -146,7 +146,7 @@ def check(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> No
     if found.peer != peer:
         raise InvitationError(
             f"The invitation is for another computer: for {found.peer}, and this one is {peer}.",
-            "Give the publisher what skep identity prints here.",
+            "Give the publisher this computer's identity.",
         )
     if found.expires <= now:
         raise InvitationError(f"The invitation to {manifest.title} expired on {found.expires:%Y-%m-%d}.", _ASK)

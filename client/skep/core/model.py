@@ -68,6 +68,17 @@ class Device:
     unusable: str | None = None
     bf16: bool | None = None
 
+    @property
+    def choice(self) -> str:
+        """What the setting compute.device calls it, which is torch's name: AMD's GPUs are cuda devices too."""
+        match self.kind:
+            case DeviceKind.CPU:
+                return "cpu"
+            case DeviceKind.APPLE:
+                return "mps"
+            case DeviceKind.NVIDIA | DeviceKind.AMD:
+                return f"cuda:{self.index}"
+
 
 class Phase(StrEnum):
     """Where the engine stands; the transitions are drawn in `session`."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from skep.core.manifest_types import Manifest
 from skep.core.model import Device, DeviceKind
 
-HINT = "Nothing was downloaded. `skep settings set compute.device cpu` trains on the processor, slowly."
+HINT = "Nothing was downloaded. The setting compute.device can choose the processor, which is slow."
 
 
 def lacking(manifest: Manifest, devices: Sequence[Device], wanted: str) -> str:
@@ -26,13 +26,4 @@ def lacking(manifest: Manifest, devices: Sequence[Device], wanted: str) -> str:
 def _may_be_picked(device: Device, wanted: str) -> bool:
     if device.kind is DeviceKind.CPU or device.unusable is not None:
         return False
-    kind, _, index = wanted.partition(":")
-    match kind:
-        case "":
-            return True
-        case "cuda":
-            return device.kind in (DeviceKind.NVIDIA, DeviceKind.AMD) and device.index == int(index or 0)
-        case "mps":
-            return device.kind is DeviceKind.APPLE
-        case _:
-            return False
+    return wanted in ("", device.choice) or (wanted == "cuda" and device.choice == "cuda:0")

@@ -170,7 +170,8 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts | None
     if not _has(device, wanted, facts):
         raise DoesNotFit(
             f"This project computes in {wanted}, which {_name_of(device, facts)} cannot.",
-            "`skep settings set compute.device cpu` trains on the processor, slowly; or choose another project.",
+            "The setting compute.device can choose the processor, which is slow; or choose another project.",
+            remedy="setting:compute.device",
         )
     return wanted
 
@@ -246,10 +247,16 @@ def _checked(wanted: str, facts: TorchFacts) -> torch.device:
         device = torch.device(wanted)
     except RuntimeError:
         raise DoesNotFit(
-            f'"{wanted}" is not the name of a device.', "Use cpu, cuda:0 (cuda:1, …) or mps, or leave it empty."
+            f'"{wanted}" is not the name of a device.',
+            "Use cpu, cuda:0 (cuda:1, …) or mps, or leave it empty.",
+            remedy="setting:compute.device",
         ) from None
     if reason := why_not(device, facts) or _try(device):
-        raise DoesNotFit(f"Training cannot use {wanted}: {reason}.", "`skep devices` lists what can be used.")
+        raise DoesNotFit(
+            f"Training cannot use {wanted}: {reason}.",
+            "Choose another in the setting compute.device, or leave it empty.",
+            remedy="setting:compute.device",
+        )
     return device
 
 

@@ -56,5 +56,5 @@ class RamWatch:
         """In words."""
         return DeviceError(
             f"Less than {self._leave / GB:.1f} GB of this computer's memory are left for your programs.",
-            "skep tries again later. Close other programs, or lower memory.leave_ram_gb.",
+            "skep tries again later. Close other programs, or lower the setting memory.leave_ram_gb.",
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from skep.core.manifest_fields import plain
 from skep.core.model import Device, DeviceKind
 from skep.core.settings import Value
+from skep_gui.present.settings_form import Choices
 from skep_gui.present.speaker import Speaker
 
 
@@ -41,6 +42,15 @@ class Devices(Speaker):
         if device.memory_total is None:
             return self.tr("Ready to train.")
         return self.tr("Ready to train, with %1 of memory.").replace("%1", self.numbers.size(device.memory_total))
+
+    def offered(self, devices: Sequence[Device]) -> Choices:
+        """Those that can be used, as the setting calls them and by their names; several of one name by their numbers."""
+        usable = [each for each in devices if each.unusable is None]
+        names = [plain(each.name) for each in usable]
+        return tuple(
+            (each.choice, f"{name} ({each.choice})" if names.count(name) > 1 else name)
+            for each, name in zip(usable, names, strict=True)
+        )
 
     def sentence(self, devices: Sequence[Device]) -> str:
         usable = [each for each in devices if each.unusable is None]

@@ -15,7 +15,7 @@ from skep.core.manifest_warnings import warnings
 from skep.core.model import Phase, Problem, Project
 from skep.core.snapshot import Snapshot
 from skep_gui.present.numbers import roughly
-from skep_gui.present.speaker import Speaker
+from skep_gui.present.speaker import Speaker, Tongue
 
 PRACTICE: Final = "practice"
 """The id of the practice swarm's project."""
@@ -77,6 +77,11 @@ class Permissions:
     joinable: bool = True
 
 
+def title_in(tongue: Tongue, project_id: str, title: str) -> str:
+    """A project's title as plain text; the practice swarm's is ours, and so in the language that is set."""
+    return tongue.said(plain(title)) if project_id == PRACTICE else plain(title)
+
+
 class Projects(Speaker):
     def card(self, known: Known, snapshot: Snapshot) -> Card:
         plan = parse(known.project.manifest.encode())
@@ -136,9 +141,7 @@ class Projects(Speaker):
         )
 
     def title(self, known: Known) -> str:
-        """As plain text; the practice swarm's is ours, and so in the language that is set."""
-        title = plain(known.project.title)
-        return self.said(title) if known.project.id == PRACTICE else title
+        return title_in(self.tongue, known.project.id, known.project.title)
 
     def practice_state(self, snapshot: Snapshot, *, starting: bool) -> str:
         if snapshot.project is not None and snapshot.project.id == PRACTICE:

@@ -19,6 +19,10 @@ LANGUAGES: Final = {"en": "English", "de": "Deutsch"}
 """Each language by its own name, which whoever looks for it can read."""
 
 
+Choices = tuple[tuple[str, str], ...]
+"""What may be chosen: the value and its word."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One setting. `unavailable` says why it cannot be changed here, "" where it can."""
@@ -32,8 +36,7 @@ class Row:
     range: str
     changed: bool
     unavailable: str = ""
-    choices: tuple[tuple[str, str], ...] = ()
-    """What may be chosen: the value and its word."""
+    choices: Choices = ()
     zero: str = ""
     """The word for 0, where 0 means something of its own."""
     empty: str = ""
@@ -48,6 +51,8 @@ class Group:
 class SettingsForm(Speaker):
     lacking: Mapping[str, str] = MappingProxyType({})
     """By key, why a setting cannot be obeyed on this computer."""
+    offered: Mapping[str, Choices] = MappingProxyType({"compute.device": ()})
+    """By key, what there is on this computer to choose from, for settings that are free text in a terminal."""
 
     def groups(self, values: Mapping[str, Value], search: str = "") -> list[Group]:
         """The groups that have a row left after the search, each with its rows in their declared order."""
@@ -74,7 +79,7 @@ class SettingsForm(Speaker):
             range=self._range(setting),
             changed=value != setting.default,
             unavailable=self.unavailable(setting),
-            choices=tuple((each, self._choice(setting, each)) for each in setting.choices),
+            choices=self._choices(setting, str(value)),
             zero=self.said(setting.zero),
             empty=self.said(setting.empty),
         )
@@ -95,6 +100,13 @@ class SettingsForm(Speaker):
             case Kind.WHOLE | Kind.NUMBER | Kind.PERCENT:
                 return self.said(text) if text == setting.zero else self.numbers.local(text)
 
+    def _choices(self, setting: Setting, value: str) -> Choices:
+        """What is chosen now stands among them, though it may have been taken out of the computer."""
+        if setting.key not in self.offered:
+            return tuple((each, self._choice(setting, each)) for each in setting.choices)
+        choices = (("", self.said(setting.empty)), *self.offered[setting.key])
+        return choices if value in dict(choices) else (*choices, (value, value))
+
     def _choice(self, setting: Setting, value: str) -> str:
         named = LANGUAGES.get(value) if setting.key == LANGUAGE else None
         return named or self.said(value)
@@ -108,7 +120,8 @@ class SettingsForm(Speaker):
 
     def refusal(self, error: SkepError) -> str:
         """Why a value was not taken."""
-        return f"{self.said(error.title)} {self.said(error.hint)}".strip()
+        problem = self.tongue.problem(error.problem)
+        return f"{problem.title} {problem.hint}".strip()
 
 
 def matches(setting: Setting, group: str, search: str) -> bool:

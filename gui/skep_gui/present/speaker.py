@@ -9,10 +9,13 @@ through `Tongue.said`, which recognises it; how is told in `hearing`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from skep.core.model import Problem
+from skep.core.settings import SETTINGS
 from skep_gui.present.numbers import Numbers
 
 Translate = Callable[[str, str], str]
@@ -27,6 +30,13 @@ def as_said(text: str) -> str:
     return text
 
 
+def in_quotes(text: str) -> str:
+    return f"“{text}”"
+
+
+_KEY: Final = re.compile("|".join(map(re.escape, sorted(SETTINGS, key=len, reverse=True))))
+
+
 @dataclass(frozen=True)
 class Tongue:
     """A language with what belongs to it. `said` translates what the core said."""
@@ -34,9 +44,17 @@ class Tongue:
     translate: Translate = as_written
     said: Callable[[str], str] = as_said
     numbers: Numbers = field(default_factory=Numbers)
+    quoted: Callable[[str], str] = in_quotes
 
     def problem(self, problem: Problem) -> Problem:
-        return replace(problem, title=self.said(problem.title), hint=self.said(problem.hint))
+        """Its settings by their names on screen, where the core, which speaks to a terminal too, says their keys."""
+        return replace(problem, title=self._named(problem.title), hint=self._named(problem.hint))
+
+    def _named(self, sentence: str) -> str:
+        return _KEY.sub(self._name, self.said(sentence))
+
+    def _name(self, found: re.Match[str]) -> str:
+        return self.quoted(self.said(SETTINGS[found.group()].label))
 
 
 english = Tongue()

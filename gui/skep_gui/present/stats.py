@@ -13,11 +13,11 @@ from typing import Final
 from skep.cli import words
 from skep.core.day import Segment
 from skep.core.hours import local
-from skep.core.manifest_fields import plain
 from skep.core.model import Contribution, Tally, Totals
 from skep.core.periods import Period, Unit
 from skep.summary import Summary
 from skep_gui.present.now import Figure
+from skep_gui.present.projects import title_in
 from skep_gui.present.speaker import Speaker
 from skep_gui.present.strip import Cell, Chart, nice_top
 
@@ -137,7 +137,9 @@ class Stats(Speaker):
 
     def rows(self, record: Record, titles: Mapping[str, str]) -> list[StatsRow]:
         """One a project, by its title where it is known; and all together where there are several."""
-        rows = [self._row(plain(titles.get(name, name)), one) for name, one in record.projects.items()]
+        rows = [
+            self._row(title_in(self.tongue, name, titles.get(name, name)), one) for name, one in record.projects.items()
+        ]
         return [*rows, self._row(self.tr("All projects"), record.whole)] if len(rows) > 1 else rows
 
     def _row(self, name: str, one: Summary) -> StatsRow:

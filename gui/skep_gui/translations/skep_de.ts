@@ -189,7 +189,7 @@
     </message>
     <message>
         <source>skep trains one project at a time. The practice swarm shows everything at once, on this computer alone.</source>
-        <translation>skep trainiert ein Projekt auf einmal. Der Übungsschwarm zeigt alles sofort, auf diesem Computer allein.</translation>
+        <translation>skep trainiert immer nur ein Projekt. Der Übungsschwarm zeigt alles sofort, auf diesem Computer allein.</translation>
     </message>
     <message>
         <source>A project</source>
@@ -564,7 +564,7 @@
     </message>
     <message>
         <source>Leave the other project first; one at a time.</source>
-        <translation>Verlasse zuerst das andere Projekt; eines auf einmal.</translation>
+        <translation>Verlasse zuerst das andere Projekt; es geht immer nur eines.</translation>
     </message>
 </context>
 <context>
@@ -640,7 +640,7 @@
     </message>
     <message>
         <source>Leave the other project first; one at a time.</source>
-        <translation>Verlasse zuerst das andere Projekt; eines auf einmal.</translation>
+        <translation>Verlasse zuerst das andere Projekt; es geht immer nur eines.</translation>
     </message>
     <message>
         <source>Start and join</source>
@@ -1924,10 +1924,6 @@
         <translation>Wähle einen anderen Ort.</translation>
     </message>
     <message>
-        <source>Choose another with skep settings set network.port, where 0 takes any free one.</source>
-        <translation>Wähle einen anderen mit skep settings set network.port; 0 nimmt irgendeinen freien.</translation>
-    </message>
-    <message>
         <source>Choose from %1.</source>
         <translation>Wähle aus %1.</translation>
     </message>
@@ -2038,10 +2034,6 @@
     <message>
         <source>Give --days a number of those.</source>
         <translation>Gib --days eine Zahl aus diesen.</translation>
-    </message>
-    <message>
-        <source>Give the publisher what skep identity prints here.</source>
-        <translation>Gib dem Herausgeber, was skep identity hier ausgibt.</translation>
     </message>
     <message>
         <source>Going up gently to %1.</source>
@@ -2213,7 +2205,7 @@
     </message>
     <message>
         <source>Leave it first; one project at a time.</source>
-        <translation>Verlasse es zuerst; ein Projekt auf einmal.</translation>
+        <translation>Verlasse es zuerst; es geht immer nur ein Projekt.</translation>
     </message>
     <message>
         <source>Leave on metered connections</source>
@@ -2414,10 +2406,6 @@
     <message>
         <source>Nothing was downloaded. Choose a smaller project.</source>
         <translation>Nichts wurde heruntergeladen. Wähle ein kleineres Projekt.</translation>
-    </message>
-    <message>
-        <source>Nothing was downloaded. `skep settings set compute.device cpu` trains on the processor, slowly.</source>
-        <translation>Nichts wurde heruntergeladen. `skep settings set compute.device cpu` trainiert auf dem Prozessor, langsam.</translation>
     </message>
     <message>
         <source>Notifications</source>
@@ -2640,12 +2628,28 @@
         <translation>Prüfe ihn.</translation>
     </message>
     <message>
+        <source>Choose another in the setting compute.device, or leave it empty.</source>
+        <translation>Wähle in der Einstellung compute.device ein anderes, oder lass sie leer.</translation>
+    </message>
+    <message>
+        <source>Choose another in the setting network.port, where 0 takes any free one.</source>
+        <translation>Wähle einen anderen in der Einstellung network.port; 0 nimmt irgendeinen freien.</translation>
+    </message>
+    <message>
         <source>Choose another one.</source>
         <translation>Wähle einen anderen.</translation>
     </message>
     <message>
+        <source>Give the publisher this computer&apos;s identity.</source>
+        <translation>Gib dem Herausgeber die Identität dieses Computers.</translation>
+    </message>
+    <message>
         <source>It may be asking for its password where you cannot see it: unlock it and try again.</source>
         <translation>Vielleicht fragt er nach seinem Passwort, wo du es nicht sehen kannst: Entsperre ihn und versuche es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Nothing was downloaded. The setting compute.device can choose the processor, which is slow.</source>
+        <translation>Nichts wurde heruntergeladen. Die Einstellung compute.device kann den Prozessor wählen, der langsam ist.</translation>
     </message>
     <message>
         <source>Plain http is used on this computer itself only.</source>
@@ -3184,6 +3188,10 @@
         <translation>Die Startpeers antworten, aber der Beitritt zum Schwarm über sie schlug fehl: %1.</translation>
     </message>
     <message>
+        <source>The setting compute.device can choose the processor, which is slow; or choose another project.</source>
+        <translation>Die Einstellung compute.device kann den Prozessor wählen, der langsam ist; oder wähle ein anderes Projekt.</translation>
+    </message>
+    <message>
         <source>The settings cannot be written to %1: %2.</source>
         <translation>Die Einstellungen können nicht nach %1 geschrieben werden: %2.</translation>
     </message>
@@ -3572,6 +3580,10 @@
         <translation>skep versucht es später noch einmal.</translation>
     </message>
     <message>
+        <source>skep tries again later. Close other programs, or lower the setting memory.leave_ram_gb.</source>
+        <translation>skep versucht es später wieder. Schließe andere Programme, oder senke die Einstellung memory.leave_ram_gb.</translation>
+    </message>
+    <message>
         <source>Up gently</source>
         <translation>Sanft hinauf</translation>
     </message>
@@ -3728,20 +3740,12 @@
         <translation>Deine Programme brauchen GPU-Speicher.</translation>
     </message>
     <message>
-        <source>`skep devices` lists what can be used.</source>
-        <translation>`skep devices` zählt auf, was genutzt werden kann.</translation>
-    </message>
-    <message>
         <source>`skep key new` makes one.</source>
         <translation>`skep key new` macht einen.</translation>
     </message>
     <message>
         <source>`skep project add FILE` adds one.</source>
         <translation>`skep project add DATEI` fügt eines hinzu.</translation>
-    </message>
-    <message>
-        <source>`skep settings set compute.device cpu` trains on the processor, slowly; or choose another project.</source>
-        <translation>`skep settings set compute.device cpu` trainiert auf dem Prozessor, langsam; oder wähle ein anderes Projekt.</translation>
     </message>
     <message>
         <source>a SHA-256 in 64 lower-case hex digits</source>
@@ -4306,10 +4310,6 @@
     <message>
         <source>skep settings lists all of them.</source>
         <translation>skep settings zählt alle auf.</translation>
-    </message>
-    <message>
-        <source>skep tries again later. Close other programs, or lower memory.leave_ram_gb.</source>
-        <translation>skep versucht es später noch einmal. Schließe andere Programme, oder verringere memory.leave_ram_gb.</translation>
     </message>
     <message>
         <source>skep tries again.</source>
