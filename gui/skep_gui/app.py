@@ -124,8 +124,8 @@ class App(QObject):
         self.tray.show()
         self.errands.run(self._open_desk, self._opened, self._cannot_open, slow=True)
 
-    def _open_desk(self) -> bool:
-        """In an errand's thread. Whether this is the first skep here."""
+    def _open_desk(self) -> Desk | None:
+        """In an errand's thread; None where a skep that runs here already shows its window instead."""
         from skep.core.errors import AlreadyRunning, SettingsError  # noqa: PLC0415 - loaded behind the tray
         from skep_gui.desk import Desk  # noqa: PLC0415 - it brings most of skep
 
@@ -134,34 +134,33 @@ class App(QObject):
             desk.open(self.bridge.observe, self.bridge.notify, self.bridge.show)
         except AlreadyRunning:
             if desk.raise_other(self._options.link):
-                return False
+                return None
             raise
         except SettingsError:
             self._damaged = desk
             raise
-        self.desk = desk
-        return True
+        return desk
 
-    def _opened(self, first: bool) -> None:  # noqa: FBT001 - an errand's answer
-        if not first:
+    def _opened(self, desk: Desk | None) -> None:
+        if desk is None:
             self._end()
             return
-        assert self.desk is not None
-        self.projects.desk = self.trouble.desk = self.desk
-        self.lacking = self.desk.lacking()
-        self.updating.start(self.desk)
+        # only now and here: whoever quits before is heard below
+        self.desk = self.projects.desk = self.trouble.desk = desk
+        self.lacking = desk.lacking()
+        self.updating.start(desk)
         self.outside = OutsideSettings(
-            self.errands, self.desk.outside, lambda: self.snapshot.settings, self._settings_are_seen, self
+            self.errands, desk.outside, lambda: self.snapshot.settings, self._settings_are_seen, self
         )
         self.outside.changed.connect(lambda values: self.post(m.ChangeSettings(values)))
-        self._memory = QSettings(str(self.desk.folder / "window.ini"), QSettings.Format.IniFormat)
+        self._memory = QSettings(str(desk.folder / "window.ini"), QSettings.Format.IniFormat)
         if self._quitting:
             self._quitting = False
             self.quit()
             return
         new = self._memory.value("first-run-done", "") != DONE
         self._beat.start()
-        self._changed(self.desk.snapshot)
+        self._changed(desk.snapshot)
         self.ready.emit()
         hidden = self._options.hidden or self.snapshot.settings.get("app.start_minimised") is True
         if not hidden or new or self._options.link or not QSystemTrayIcon.isSystemTrayAvailable():

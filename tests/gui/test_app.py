@@ -14,6 +14,7 @@ from skep.core import messages as m
 from skep.core.model import Contribution, ContributionState, Problem
 from skep_gui import theme
 from skep_gui.app import App, Options
+from skep_gui.desk import Desk
 from skep_gui.errands import Errands
 from skep_gui.present.now import Now
 from skep_gui.present.pauses import Pauses
@@ -181,3 +182,28 @@ def test_errands_answer_in_qts_thread_and_a_bug_is_told(dressed, qtbot):
     wait(qtbot, lambda: len(heard) == 2)
     assert isinstance(heard[1], Problem)
     errands.close()
+
+
+def test_whoever_quits_while_it_opens_ends_it_once(dressed, qtbot, home, monkeypatch):
+    closed, ended, opened, close = [], [], App._opened, Desk.close
+
+    def closes(desk):
+        closed.append(desk)
+        close(desk)
+
+    def quits_first(app, answer):
+        app.quit()
+        opened(app, answer)
+
+    monkeypatch.setattr(Desk, "close", closes)
+    monkeypatch.setattr(App, "_opened", quits_first)
+    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
+    made = App(dressed, Options(home=str(home.root)), make_tray())
+    made.start()
+    wait(qtbot, lambda: bool(ended))
+    qtbot.wait(200)  # a second end would come now
+    assert ended == [0]
+    assert len(closed) == 1
+    assert made.window is None
+    made.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
