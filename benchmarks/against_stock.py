@@ -306,7 +306,7 @@ def measure_wire(_repeats: int) -> list[Row]:
             last = peers[1].wait_for(at_epoch(first["epoch"] + 8))
             count = last["epoch"] - first["epoch"]
             sent = (last["sent"] - first["sent"]) / count / 1e6
-            note = f"relative error {errors[name]:.1g}, loss {last['loss']:.2f}"
+            note = f"relative error {errors[name]:.2g}, loss {last['loss']:.2f}"
             rows.append(Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=note))
     return rows
 

@@ -16,8 +16,10 @@ from PIL import Image
 from Xlib import X
 from Xlib.display import Display
 
-NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool")
+NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool", "xprop")
 PATIENCE = 60.0
+KEPT = ["-noreset"]
+"""Else the server begins anew when its last client leaves, as a program that only looks may be, and others just come."""
 TRAYER = ["trayer", "--edge", "bottom", "--align", "left", "--widthtype", "request", "--height", "32"]
 
 
@@ -42,6 +44,10 @@ class Desktop:
             assert time.monotonic() < deadline, "it did not come to that"
             time.sleep(0.1)
         return found
+
+    def is_managed(self) -> bool:
+        """Whether a window manager runs."""
+        return "window id" in self._say("xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
 
     def visible(self, name: str) -> str:
         """The id of a visible window with this class, "" while there is none."""
@@ -91,7 +97,7 @@ def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
     """Without `tray` there is none of the old kind, XEmbed; `size` is the screen's, in pixels."""
     with contextlib.ExitStack() as stack:
         reading, writing = os.pipe()
-        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp"]
+        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", *KEPT]
         _running(stack, command, dict(os.environ), pass_fds=(writing,))
         os.close(writing)
         with os.fdopen(reading) as pipe:
@@ -107,10 +113,13 @@ def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
         )
         environ["DBUS_SESSION_BUS_ADDRESS"] = bus.stdout.readline().strip()
         stack.callback(bus.stdout.close)
+        made = Desktop(environ)
         _running(stack, ["openbox"], environ)
+        # a window that asks to be shown while the window manager only begins may never be
+        made.until(made.is_managed)
         if tray:
             _running(stack, TRAYER, environ)
-        yield Desktop(environ)
+        yield made
 
 
 def _running(stack: contextlib.ExitStack, command: list[str], environ: dict[str, str], **more):

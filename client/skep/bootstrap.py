@@ -1,7 +1,8 @@
 """The one place that picks the real parts: adapters for the ports, an engine made of them, and the control socket.
 
 It must not decide anything; front ends call it and see ports, the engine and plain data. Nothing starts before it is
-asked for, and what is started here is a context manager that ends it.
+asked for, and what is started here is a context manager that ends it. An adapter is loaded where it is picked: who types
+`skep pause` need not wait for what only joining takes.
 """
 
 from __future__ import annotations
@@ -14,35 +15,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import psutil
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-from skep import senses, sensing
-from skep.adapters import control_socket, invitations, signing
-from skep.adapters.autostart import Autostart, SettingsWithAutostart
-from skep.adapters.autostart import autostart as start_of
-from skep.adapters.catalogue import FileCatalogue
+from skep.adapters import control_socket
 from skep.adapters.clock import SystemClock
 from skep.adapters.control_socket import ControlServer
-from skep.adapters.gpu import LocalDevices
-from skep.adapters.identity import FileIdentity
-from skep.adapters.invitations import KeptInvitations
-from skep.adapters.ledger_sqlite import SqliteLedger
-from skep.adapters.logs import collect_logs, open_log
-from skep.adapters.manifest_fetch import fetch_over_web
 from skep.adapters.paths import Home, default_home, make_run_folder
-from skep.adapters.pause_file import PauseFile
-from skep.adapters.process_tree import sweep_leftovers
-from skep.adapters.publisher_keys import DEFAULT_NAME, PublisherKeys
-from skep.adapters.secrets import FileSecrets, HomeSecrets, KeyringSecrets
-from skep.adapters.settings_file import SettingsFile
-from skep.adapters.shard_cache import free_bytes
-from skep.adapters.shards_http import HttpShards
-from skep.adapters.single_instance import InstanceLock
-from skep.adapters.tcp_port import check_free
-from skep.adapters.worker_process import WorkerProcess
 from skep.core import control, invitation, links, manifest, precision, session
 from skep.core import estimate as estimates
 from skep.core import fit as fit_check
@@ -56,8 +34,18 @@ from skep.core.model import Device, PauseState, PowerCap, Problem, Project
 from skep.core.settings import Value
 from skep.core.snapshot import Snapshot
 from skep.core.timeline import KEPT
-from skep.engine import Engine
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from skep.adapters.autostart import Autostart
+    from skep.adapters.catalogue import FileCatalogue
+    from skep.adapters.invitations import KeptInvitations
+    from skep.adapters.publisher_keys import PublisherKeys
+    from skep.adapters.secrets import HomeSecrets
+    from skep.adapters.worker_process import WorkerProcess
+    from skep.engine import Engine
 
 GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
@@ -83,35 +71,50 @@ def clock() -> Clock:
 
 
 def devices() -> Devices:
+    from skep.adapters.gpu import LocalDevices
+
     return LocalDevices()
 
 
 def power_cap(device: Device) -> PowerCap | None:
     """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
+    from skep import senses
+
     return senses.power_cap(device)
 
 
 def all_sensors(home: Home) -> Sequence[Sensor]:
     """Every sensor there is here, for one look at each."""
+    from skep import senses
+
     return senses.for_one_look(home, str(settings(home).load()["compute.device"]))
 
 
 def settings(home: Home) -> SettingsStore:
+    from skep.adapters.autostart import SettingsWithAutostart
+    from skep.adapters.settings_file import SettingsFile
+
     return SettingsWithAutostart(SettingsFile(home.settings_file), autostart(home))
 
 
 def autostart(home: Home) -> Autostart:
     """What starts skep in this home at login."""
+    from skep.adapters.autostart import autostart as start_of
+
     usual = default_home({name: value for name, value in os.environ.items() if name != "SKEP_HOME"})
     return start_of(home.root, usual, os.environ)
 
 
 def set_settings_aside(home: Home) -> Path | None:
     """Begin with the defaults; where the old file is now, None where there was none. Raises StorageError."""
+    from skep.adapters.settings_file import SettingsFile
+
     return SettingsFile(home.settings_file).set_aside()
 
 
 def identity(home: Home) -> Identity:
+    from skep.adapters.identity import FileIdentity
+
     home.create()
     return FileIdentity(home.identity_file)
 
@@ -121,6 +124,9 @@ def catalogue(home: Home) -> Catalogue:
 
 
 def _catalogue(home: Home) -> FileCatalogue:
+    from skep.adapters.catalogue import FileCatalogue
+    from skep.adapters.manifest_fetch import fetch_over_web
+
     home.create()
     return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=_proxy(settings(home).load())))
 
@@ -151,6 +157,10 @@ def check_fit(home: Home, project: Project) -> Sequence[str]:
 
 def fit(home: Home, plan: Manifest) -> Fit:
     """What the fit check says about this computer as it is now."""
+    import psutil
+
+    from skep.adapters.shard_cache import free_bytes
+
     home.create()
     disk = free_bytes(home.root)
     return fit_check.check(plan, devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
@@ -158,11 +168,15 @@ def fit(home: Home, plan: Manifest) -> Fit:
 
 def estimate(plan: Manifest) -> Estimate:
     """What the project would take of this computer and give to the swarm."""
+    import psutil
+
     return estimates.estimate(plan, devices().list(), cores=psutil.cpu_count(logical=False) or 1)
 
 
 def read_manifest(path: str) -> Manifest:
     """The manifest in a file, its signature checked; nothing of it is kept. Raises ManifestError, BadInput."""
+    from skep.adapters import signing
+
     if "://" in path:
         raise BadInput("Only a file can be looked at without keeping it.", f"skep project add {path} fetches it.")
     return signing.load_verified(signing.given_path(path))[2]
@@ -180,11 +194,15 @@ def check_expiry(plan: Manifest) -> None:
 
 def secrets(home: Home) -> HomeSecrets:
     """The home's secrets; the keyring is not asked yet."""
+    from skep.adapters.secrets import FileSecrets, HomeSecrets, KeyringSecrets
+
     home.create()
     return HomeSecrets(KeyringSecrets(str(home.root)), FileSecrets(home.secrets_folder))
 
 
 def publisher_keys(home: Home) -> PublisherKeys:
+    from skep.adapters.publisher_keys import PublisherKeys
+
     return PublisherKeys(home.keys_folder, secrets(home))
 
 
@@ -193,6 +211,9 @@ def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519Private
 
     Raises BadInput, SecretsError.
     """
+    from skep.adapters import signing
+    from skep.adapters.publisher_keys import DEFAULT_NAME
+
     keys = publisher_keys(home)
     known = {key.name: key for key in keys.all()}
     if chosen is not None:
@@ -205,6 +226,8 @@ def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519Private
 
 
 def kept_invitations(home: Home) -> KeptInvitations:
+    from skep.adapters.invitations import KeptInvitations
+
     return KeptInvitations(secrets(home), lambda: identity(home).peer_id)
 
 
@@ -215,6 +238,8 @@ def check_invitation(home: Home, project: Project) -> None:
 
 def accept_invitation(home: Home, path: Path, *, in_file: bool) -> Project:
     """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
+    from skep.adapters import invitations
+
     raw = invitations.read_file(path)
     wanted = invitation.read(raw, invitations.verify).project
     try:
@@ -229,18 +254,25 @@ def accept_invitation(home: Home, path: Path, *, in_file: bool) -> Project:
 
 def make_key(path: Path) -> tuple[bytes, str]:
     """A new publisher's key at `path`: the public key, raw and as a manifest names it. Raises BadInput."""
+    from skep.adapters import signing
+
     public = signing.make_key(path)
     return public, signing.key_text(public)
 
 
 def sign(home: Home, path: Path, chosen: str | None) -> Path:
     """Sign a manifest with the key called `chosen`, or in that file; the signature file. Raises BadInput, SecretsError."""
+    from skep.adapters import signing
+
     private = private_key(home, chosen, signing.publisher_of(path))
     return signing.sign_with(path, private, chosen or "the key kept here")
 
 
 def look(home: Home) -> Snapshot:
     """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
+    from skep import senses, sensing
+    from skep.adapters.pause_file import PauseFile
+
     home.create()
     values, (paused, until) = settings(home).load(), PauseFile(home.pause_file).load()
     conditions = Conditions(graphical=senses.is_graphical()).with_seen(sensing.look(all_sensors(home), clock()))
@@ -254,6 +286,8 @@ def look(home: Home) -> Snapshot:
 @contextmanager
 def ledger(home: Home) -> Iterator[Ledger]:
     """The ledger for one look from the calling thread. Raises StorageError."""
+    from skep.adapters.ledger_sqlite import SqliteLedger
+
     home.create()
     opened = SqliteLedger(home.ledger_file)
     try:
@@ -265,6 +299,10 @@ def ledger(home: Home) -> Iterator[Ledger]:
 @contextmanager
 def hold(home: Home) -> Iterator[None]:
     """Make the home ours alone meanwhile, and collect its log. Raises AlreadyRunning, StorageError."""
+    from skep.adapters.logs import collect_logs
+    from skep.adapters.process_tree import sweep_leftovers
+    from skep.adapters.single_instance import InstanceLock
+
     home.create()
     with InstanceLock(home.lock_file), collect_logs(home.logs_folder, "skep"):
         sweep_leftovers(_registry(home))
@@ -285,6 +323,13 @@ def build(
     is looked at then. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port that
     the settings name is taken.
     """
+    from skep import senses
+    from skep.adapters.ledger_sqlite import SqliteLedger
+    from skep.adapters.pause_file import PauseFile
+    from skep.adapters.shards_http import HttpShards
+    from skep.adapters.tcp_port import check_free
+    from skep.engine import Engine
+
     values = settings(home).load()
     if join is not None:
         check_free(listen_host(addresses(join.project, join.seeds)), int(values["network.port"]))
@@ -296,6 +341,9 @@ def build(
     )
 
     def make_worker(post: Post) -> WorkerProcess:
+        from skep.adapters.logs import open_log
+        from skep.adapters.worker_process import WorkerProcess
+
         return WorkerProcess(
             post,
             registry_file=_registry(home),
@@ -336,6 +384,8 @@ def addresses(project: Project, seeds: Sequence[str]) -> Sequence[str]:
 
 def _listen_host_of(wanted: m.StartWorker) -> str:
     """Raises BadInput when the port that the settings name is taken."""
+    from skep.adapters.tcp_port import check_free
+
     host = listen_host(addresses(wanted.project, wanted.seeds))
     check_free(host, wanted.port)
     return host

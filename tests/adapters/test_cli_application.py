@@ -1,5 +1,6 @@
 """One command in this process: the last resort, and what a closed standard output does."""
 
+import argparse
 import os
 import subprocess
 import sys
@@ -7,7 +8,8 @@ import sys
 import pytest
 
 from skep import bootstrap
-from skep.cli.application import main
+from skep.cli import application
+from skep.cli.application import main, parser
 
 
 @pytest.fixture
@@ -47,6 +49,25 @@ def test_ctrl_c_in_a_short_verb_is_130(environ, monkeypatch, capsys):
     monkeypatch.setattr(bootstrap, "devices", interrupted)
     assert main(["devices"], environ) == 130
     assert capsys.readouterr().err == ""
+
+
+def verbs_of(made):
+    return next(list(each.choices) for each in made._actions if isinstance(each, argparse._SubParsersAction))
+
+
+def test_every_verb_stands_with_its_module():
+    added = [verbs_of(parser([verbs[0]])) for verbs in application._MODULES.values()]
+    assert added == [list(verbs) for verbs in application._MODULES.values()]
+    assert verbs_of(parser()) == verbs_of(parser(["dance"])) == [verb for verbs in added for verb in verbs]
+
+
+@pytest.mark.parametrize("verb", ["status", "pause", "share 30", "leave", "settings"])
+def test_a_verb_waits_for_nothing_that_only_others_need(home, verb):
+    arguments = ["--home", str(home.root), *verb.split()]
+    heavy = {"skep.engine", "skep.senses", "skep.host", "requests", "cryptography", "tuf", "pynvml", "torch"}
+    look = f"import sys; from skep.cli.application import main; main({arguments}, {{}}); print(sys.modules.keys() & {heavy})"
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_usage_errors_are_sentences_of_our_own(environ, capsys):

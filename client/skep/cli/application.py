@@ -8,56 +8,42 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
 import skep
 from skep.adapters.logs import open_log
 from skep.adapters.paths import Home, default_home
-from skep.cli import (
-    demo,
-    diagnostics,
-    host,
-    join,
-    keys,
-    machine,
-    practice,
-    projects,
-    reasons,
-    remote,
-    self_test,
-    sensors,
-    settings,
-    stats,
-    update,
-)
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
 from skep.cli.terminal import Terminal
 from skep.core.errors import BadInput, SkepError
 from skep.core.model import Problem
 
-_GROUPS: Final[tuple[Callable[[Verbs], None], ...]] = (
-    join.add,
-    remote.add,
-    reasons.add,
-    stats.add,
-    settings.add,
-    projects.add,
-    keys.add,
-    machine.add,
-    sensors.add,
-    diagnostics.add,
-    practice.add,
-    host.add,
-    demo.add,
-    self_test.add,
-    update.add,
-)
+_MODULES: Final[Mapping[str, Sequence[str]]] = {
+    "join": ("join",),
+    "remote": ("status", "pause", "resume", "share", "leave"),
+    "reasons": ("explain", "timeline"),
+    "stats": ("stats",),
+    "settings": ("settings",),
+    "projects": ("projects", "project"),
+    "keys": ("key",),
+    "machine": ("devices", "identity"),
+    "sensors": ("sensors",),
+    "diagnostics": ("diagnostics",),
+    "practice": ("practice",),
+    "host": ("host",),
+    "demo": ("demo",),
+    "self_test": ("self-test",),
+    "update": ("update",),
+}
+"""The modules of this package whose `add` adds verbs, and which, in the order of the help."""
 
 
-def parser() -> Parser:
+def parser(arguments: Sequence[str] = ()) -> Parser:
+    """Of every verb; or, where `arguments` name some, of those alone: whoever pauses need not wait for what joins."""
     made = Parser(
         prog="skep",
         description="Lend this computer's idle GPU to open, peer-to-peer model training.",
@@ -65,8 +51,9 @@ def parser() -> Parser:
     )
     made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help="print the version")
     verbs = Verbs(made)
-    for add in _GROUPS:
-        add(verbs)
+    named = [module for module, added in _MODULES.items() if not set(added).isdisjoint(arguments)]
+    for module in named or _MODULES:
+        import_module(f"skep.cli.{module}").add(verbs)
     return made
 
 
@@ -78,7 +65,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         if "--version" in arguments and terminal.json:
             terminal.object({"version": skep.__version__})
             return 0
-        parsed = parser().parse_args(arguments)
+        parsed = parser(arguments).parse_args(arguments)
         home = _home(parsed, environ)
         home.check()
         return int(parsed.act(Context(terminal, home, environ), parsed))
