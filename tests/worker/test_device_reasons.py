@@ -80,7 +80,7 @@ def test_a_wanted_device_is_refused_with_the_reason(wanted, facts, words):
     with pytest.raises(DoesNotFit) as caught:
         device.pick(wanted, "auto", facts)
     assert caught.value.title == f"Training cannot use {wanted}: {words}."
-    assert "skep devices" in caught.value.hint
+    assert "compute.device" in caught.value.hint
 
 
 def test_a_wanted_gpu_that_does_not_compute_is_refused_not_replaced(on_trial):
@@ -131,7 +131,7 @@ def test_a_precision_that_a_device_lacks_is_refused_in_one_sentence(on, facts, n
     with pytest.raises(DoesNotFit) as caught:
         device.choose_precision("bf16", on, facts)
     assert caught.value.title == f"This project computes in bf16, which {name} cannot."
-    assert "compute.device cpu" in caught.value.hint
+    assert "compute.device" in caught.value.hint
 
 
 def test_a_newer_mac_computes_in_bf16():
