@@ -201,7 +201,8 @@ def test_a_reader_sees_what_is_written_meanwhile(ledger, path):
     reader.close()
 
 
-def test_several_may_open_a_new_ledger_at_once(path):
+@pytest.mark.parametrize("_again", range(20))  # they seldom meet at the bad moment
+def test_several_may_open_a_new_ledger_at_once(path, _again):
     problems = []
 
     def open_and_record(name):

@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -32,6 +33,7 @@ from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
 """How long a call waits for another process that is writing just now."""
+BUSY_LOOK_SECONDS: Final = 0.01
 
 MIGRATIONS: Final = (
     """
@@ -301,13 +303,27 @@ def _open(path: Path) -> sqlite3.Connection:
     # without isolation_level every statement is a transaction of its own, and durable when it returns
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        _log_ahead(connection)
         connection.execute("PRAGMA synchronous = FULL")
         _migrate(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. Where several do so with a new file SQLite refuses all but one at once, without waiting."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(BUSY_LOOK_SECONDS)
+        else:
+            return
 
 
 def _make_private(path: Path) -> None:
