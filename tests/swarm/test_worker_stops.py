@@ -135,15 +135,17 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         assert lost.samples >= progress.samples
 
 
+LONG = 16384
+"""Samples of an epoch that lasts seconds on a quick computer too. One that is shorter than a round that fails (3 s until
+a groupmate counts as gone) keeps two peers apart that were half an epoch apart: each comes when the other has gone."""
 STEP_AND_STATE_DELAYED: dict = {}  # as the example manifest has it
 ALL_DELAYED = {"sync__delay_grad_averaging": True}
 
 
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds, delays):
-    # epochs that are long beside the time to find a group, and a run of their own
-    run = f"two-workers-{len(delays)}"
-    first, other = (worker().start(seeds, id=run, sync__target_batch_size=4096, **delays) for _ in range(2))
+    run = f"two-workers-{len(delays)}"  # one of their own
+    first, other = (worker().start(seeds, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     seen = len(first.all(ContributionPending))
@@ -164,7 +166,7 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
 
 
 def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds):
-    first, other = (worker().start(seeds, id="finishes", sync__target_batch_size=4096) for _ in range(2))
+    first, other = (worker().start(seeds, id="finishes", sync__target_batch_size=LONG) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     growing = first.wait_for(
