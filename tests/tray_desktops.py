@@ -18,8 +18,6 @@ from Xlib.display import Display
 
 NEEDED = ("Xvfb", "dbus-daemon", "openbox", "trayer", "xdotool", "xprop")
 PATIENCE = 60.0
-KEPT = ["-noreset"]
-"""Else the server begins anew when its last client leaves, as a program that only looks may be, and others just come."""
 TRAYER = ["trayer", "--edge", "bottom", "--align", "left", "--widthtype", "request", "--height", "32"]
 
 
@@ -97,7 +95,8 @@ def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
     """Without `tray` there is none of the old kind, XEmbed; `size` is the screen's, in pixels."""
     with contextlib.ExitStack() as stack:
         reading, writing = os.pipe()
-        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", *KEPT]
+        # without -noreset the server begins anew when its last client leaves, as one that only looks may be
+        command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset"]
         _running(stack, command, dict(os.environ), pass_fds=(writing,))
         os.close(writing)
         with os.fdopen(reading) as pipe:

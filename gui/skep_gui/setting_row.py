@@ -92,17 +92,17 @@ class SettingRow(QWidget):
 
     def _make_control(self, shown: Row) -> tuple[QWidget, QLabel]:
         value = label("", wrap=False)
-        if shown.choices:
-            return self._combo(), value
         match shown.setting.kind:
             case Kind.YES_NO:
                 return self._check(), value
+            case Kind.CHOICE:
+                return self._combo(), value
             case Kind.PERCENT:
                 return self._slider(shown, value), value
             case Kind.WHOLE | Kind.NUMBER:
                 return self._number(shown), value
-            case Kind.TEXT | Kind.CHOICE:
-                return self._text(shown), value
+            case Kind.TEXT:
+                return self._combo() if shown.choices else self._text(shown), value
 
     def _check(self) -> QCheckBox:
         made = QCheckBox(self.tr("On"))

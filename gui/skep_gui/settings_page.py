@@ -80,9 +80,11 @@ class SettingsPage(Page):
         if values == self._values:
             return
         self._values = values
-        for name, each in self.rows.items():
-            each.show_row(self._words.row(each.row.setting, values))
-            assert name == each.row.setting.key
+        self._show_rows()
+
+    def _show_rows(self) -> None:
+        for each in self.rows.values():
+            each.show_row(self._words.row(each.row.setting, self._values))
 
     def show_lacking(self, lacking: Mapping[str, str]) -> None:
         """By key, why a setting cannot be obeyed on this computer."""
@@ -94,8 +96,7 @@ class SettingsPage(Page):
     def show_offered(self, offered: Mapping[str, Choices]) -> None:
         """By key, what this computer has to choose from."""
         self._words.offered = offered
-        for key in offered.keys() & self.rows.keys():
-            self.rows[key].show_row(self._words.row(self.rows[key].row.setting, self._values))
+        self._show_rows()
 
     def show_updates(self, lacking: str, older: str) -> None:
         """Why nothing newer can be looked for, "" where it can; the words for going back, "" where there is nothing."""

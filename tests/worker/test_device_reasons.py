@@ -80,7 +80,8 @@ def test_a_wanted_device_is_refused_with_the_reason(wanted, facts, words):
     with pytest.raises(DoesNotFit) as caught:
         device.pick(wanted, "auto", facts)
     assert caught.value.title == f"Training cannot use {wanted}: {words}."
-    assert "compute.device" in caught.value.hint
+    assert caught.value.hint == "Choose another in the setting compute.device, or leave it empty."
+    assert caught.value.remedy == "setting:compute.device"
 
 
 def test_a_wanted_gpu_that_does_not_compute_is_refused_not_replaced(on_trial):
@@ -131,7 +132,9 @@ def test_a_precision_that_a_device_lacks_is_refused_in_one_sentence(on, facts, n
     with pytest.raises(DoesNotFit) as caught:
         device.choose_precision("bf16", on, facts)
     assert caught.value.title == f"This project computes in bf16, which {name} cannot."
-    assert "compute.device" in caught.value.hint
+    choice = "The setting compute.device can choose the processor, which is slow; or choose another project."
+    assert caught.value.hint == choice
+    assert caught.value.remedy == "setting:compute.device"
 
 
 def test_a_newer_mac_computes_in_bf16():
