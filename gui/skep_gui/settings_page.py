@@ -34,6 +34,8 @@ class SettingsPage(Page):
     diagnostics_wanted = Signal()
     update_wanted = Signal()
     older_wanted = Signal()
+    seen = Signal()
+    """Somebody looks at it now."""
 
     def __init__(self, words: SettingsForm, tester: RuleWords) -> None:
         super().__init__(self.tr("Settings"))
@@ -75,6 +77,7 @@ class SettingsPage(Page):
         super().showEvent(event)
         if not self.rows:
             self._build()
+        self.seen.emit()
 
     def show_settings(self, values: Mapping[str, Value]) -> None:
         if values == self._values:

@@ -79,11 +79,11 @@ def _connect(app: App, window: MainWindow) -> None:
     _connect_updates(app, window)
     settings.first_run_wanted.connect(app.first_run)
     settings.show_lacking(app.lacking)
-    _offer_devices(app)
+    settings.seen.connect(lambda: _offer_devices(app))
 
 
 def _offer_devices(app: App) -> None:
-    """What there is to choose from in settings."""
+    """What there is to choose from in settings, looked for when somebody looks at them."""
 
     def found(devices: Sequence[Device]) -> None:
         if app.window is not None:

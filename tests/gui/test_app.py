@@ -81,6 +81,13 @@ def test_a_changed_setting_holds_at_once_and_is_saved(app, qtbot, home):
     wait(qtbot, lambda: app.window.settings._values.get("compute.share_away") == 0.35)
 
 
+def test_devices_are_looked_for_when_somebody_looks_at_the_settings(app, qtbot, monkeypatch):
+    monkeypatch.setattr(app.desk, "devices", lambda: shots.DEVICES)
+    app.window.go_to(app.window.settings)
+    chooser = app.window.settings.rows["compute.device"].control
+    wait(qtbot, lambda: chooser.findText("NVIDIA GeForce RTX 4070") > 0)
+
+
 def test_a_second_start_raises_the_first_ones_window(app, qtbot, home):
     app.window.close()
     assert not app.window.isVisible()
