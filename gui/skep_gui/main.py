@@ -6,6 +6,9 @@ import argparse
 import signal
 import sys
 
+import skep_gui.plain_imports  # noqa: F401 - before anything of Qt's
+
+# isort: split
 from PySide6.QtWidgets import QApplication
 
 from skep_gui import theme
