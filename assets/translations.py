@@ -124,7 +124,7 @@ _WORDS_NAMED: Final = frozenset({"zero", "empty", "form", "label", "help", "over
 _LANGUAGE_CHOICES: Final = "'en'"
 """Languages are called by their own names."""
 _SILENT_CALLS: Final = re.compile(
-    r"log\.\w+|re\.\w+|.*\.(execute|startswith|endswith|split|partition|rpartition|strftime|removeprefix|removesuffix)"
+    r"log\.\w+|re\.\w+|warnings\.\w+|.*\.(execute|startswith|endswith|split|partition|rpartition|strftime|removeprefix|removesuffix)"
     r"|(Value|Type|Runtime|Assertion|Key|NotImplemented|Protocol|OS|Wire|Authorization)Error|WireError|getattr|Thread"
 )
 _WORD: Final = re.compile(r"[A-Za-z]{2,}")

@@ -33,7 +33,7 @@ from skep.sensing import Sensing, unread
 
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
-TICK_SECONDS: Final = 0.5
+TICK_SECONDS: Final = 1.0
 IDLE_TICK_SECONDS: Final = 2.0
 """While nothing is joined: then only the end of a pause, and a sensor that hangs, wait for the clock."""
 ENDED_BEFORE: Final = "skep ended before the round"

@@ -226,6 +226,7 @@ class App(QObject):
         snapshot, self._raw = heard(raw, self.tongue), raw
         before, self.snapshot, self.projects.snapshot = self.snapshot, snapshot, snapshot
         self.history.see(snapshot, time.time())
+        self._beat.start()  # what is shown now need not be shown again before a second has gone by
         if snapshot.settings.get("app.theme", "system") != self._theme:
             self._dress(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:

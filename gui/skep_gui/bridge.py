@@ -42,7 +42,7 @@ class Bridge(QObject):
         assert isinstance(snapshot, Snapshot)
         news = isinstance(message, m.ContributionPending | m.ContributionConfirmed | m.ContributionLost)
         with self._lock:
-            changed = snapshot is not self._latest or news
+            changed = news or snapshot != self._latest  # not by identity: every tick of the engine moves its meter
             self._latest, self._news = snapshot, self._news or news
             wake, self._pending = changed and not self._pending, self._pending or changed
         if wake:

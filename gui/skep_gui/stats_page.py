@@ -35,19 +35,28 @@ class StatsPage(Page):
 
     def __init__(self, words: Stats, day: Day) -> None:
         super().__init__(self.tr("Stats"))
-        self._words = words
+        self._words, self._day_words = words, day
         self.asked = Asked()
-        self.record: Record | None = None
+        self.record = Record()
         self._titles: Mapping[str, str] = {}
         self.export = button(self.tr("Export …"))
         self.export.clicked.connect(self._export)
+        self.export.setEnabled(False)
         self.top.addWidget(self.export)
         self.said = label("", "soft")
         self.said.hide()
+        self.body.addWidget(self.said)
+        self._again = QTimer(self, interval=AGAIN)
+        self._again.timeout.connect(self.wanted)
+        self._built = False
+
+    def _build(self) -> None:
+        """What it consists of; made when it is first seen."""
+        self._built = True
         self.empty = self._empty_state()
         self.figures = FigureRow()
         self.bars_card = self._bars_card()
-        self.day = DayCard(day)
+        self.day = DayCard(self._day_words)
         self.day.setting_wanted.connect(self.setting_wanted)
         self.day.back_wanted.connect(lambda back: self._ask(replace(self.asked, back=back)))
         self.table, self.reasons = Card(self.tr("Projects")), Card(self.tr("Why samples were lost"))
@@ -56,12 +65,9 @@ class StatsPage(Page):
         self._grid.setVerticalSpacing(8)
         self.table.body.addLayout(self._grid)
         self.reasons.body.addLayout(self._reasons)
-        for each in (self.said, self.empty, self.figures, self.bars_card, self.day, self.table, self.reasons):
+        for each in (self.empty, self.figures, self.bars_card, self.day, self.table, self.reasons):
             self.body.addWidget(each)
         self.body.addStretch(1)
-        self._again = QTimer(self, interval=AGAIN)
-        self._again.timeout.connect(self.wanted)
-        self.show_record(Record(), {})
 
     def _empty_state(self) -> Card:
         card = Card(self.tr("Nothing contributed yet"))
@@ -99,6 +105,9 @@ class StatsPage(Page):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        if not self._built:
+            self._build()
+            self._show()
         self._again.start()
         self.wanted.emit()
 
@@ -115,11 +124,16 @@ class StatsPage(Page):
         if record == self.record and titles == self._titles:
             return
         self.record, self._titles = record, titles
+        self.export.setEnabled(not self._words.is_empty(record))
+        if self._built:
+            self._show()
+
+    def _show(self) -> None:
+        record, titles = self.record, self._titles
         empty = self._words.is_empty(record)
         self.empty.setVisible(empty)
         for widget in (self.figures, self.bars_card, self.day, self.table):
             widget.setVisible(not empty)
-        self.export.setEnabled(not empty)
         self.figures.show_figures(self._words.figures(record))
         self._show_bars()
         self.day.show_record(record)
@@ -127,10 +141,9 @@ class StatsPage(Page):
         self._show_reasons(record)
 
     def _show_bars(self) -> None:
-        if self.record is not None:
-            measure = list(Measure)[self.measure.currentIndex()]
-            self.bars.show_chart(self._words.bars(self.record, measure))
-            self._point("")
+        measure = list(Measure)[self.measure.currentIndex()]
+        self.bars.show_chart(self._words.bars(self.record, measure))
+        self._point("")
 
     def _point(self, name: str) -> None:
         text = self.tr(
@@ -140,8 +153,6 @@ class StatsPage(Page):
 
     def _open_day(self, place: int) -> None:
         """The timeline of the day in which that bar begins."""
-        if self.record is None:
-            return
         begin, today = (local(at, self.record.zone).date() for at in (self.record.past[place].begin, self.record.now))
         self._ask(replace(self.asked, back=min(LONGEST_BACK, max(0, (today - begin).days))))
         self.ensureWidgetVisible(self.day, 0, 24)

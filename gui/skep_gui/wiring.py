@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skep.core import messages as m
 from skep.core.model import Device
 from skep_gui.errands import OUR_OWN
-from skep_gui.first_run import FirstRun
 from skep_gui.main_window import MainWindow, Parts
 from skep_gui.now_page import NowPage
 from skep_gui.present.projects import PRACTICE
@@ -20,6 +19,7 @@ from skep_gui.update_strip import UpdateStrip
 
 if TYPE_CHECKING:
     from skep_gui.app import App
+    from skep_gui.first_run import FirstRun
     from skep_gui.voice import Voice
 
 
@@ -110,6 +110,8 @@ def _connect_updates(app: App, window: MainWindow) -> None:
 
 def first_steps(app: App) -> FirstRun:
     """The first steps, over the window where it is open."""
+    from skep_gui.first_run import FirstRun  # noqa: PLC0415 - seen once
+
     steps = FirstRun(app.voice.devices, app.window)
     steps.limits_chosen.connect(lambda values: app.post(m.ChangeSettings(values)))
     steps.practice_wanted.connect(lambda: app.projects.join(PRACTICE))

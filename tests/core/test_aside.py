@@ -73,7 +73,7 @@ def test_on_a_metered_connection_what_was_accumulated_still_goes_into_its_round(
     training.see(growing()).metered()
     assert training.effects == [FINISH]
     training.see(m.ContributionPending("c1", 3, 16), m.ContributionConfirmed("c1", 3, 16, 2), m.WorkerExited(0))
-    assert training.effects == [m.LosePending("tiny", "left before the round")]
+    assert training.effects == [m.LosePending("tiny", "left before the round"), m.SavePosition("tiny", 16)]
     assert training.snapshot.totals.confirmed == Tally(1, 16)
 
 

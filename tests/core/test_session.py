@@ -333,7 +333,7 @@ def test_a_share_changed_in_a_pause_waits_for_its_end(training: Course):
 # --- progress and contributions
 
 
-def test_progress_saves_the_position_and_the_growing_contribution(training: Course):
+def test_progress_saves_the_growing_contribution_and_once_an_epoch_the_position(training: Course):
     training.see(growing(samples=16, position=40))
     pending = Contribution("c1", 3, 16, ContributionState.PENDING)
     assert training.effects == (m.SavePosition("tiny", 40), m.Record("tiny", pending))
@@ -341,11 +341,25 @@ def test_progress_saves_the_position_and_the_growing_contribution(training: Cour
     assert training.see(growing(samples=16, position=40)).effects == ()
     training.see(growing(samples=24, position=48))
     assert training.snapshot.totals.pending == Tally(1, 24)
+    assert m.SavePosition("tiny", 48) not in training.effects
+    training.see(growing("c2", epoch=4, samples=8, position=56))
+    assert m.SavePosition("tiny", 56) in training.effects
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_last_position_is_saved_when_the_worker_is_gone(training: Course, code: int):
+    training.see(growing(position=40), growing(position=48), m.WorkerExited(code))
+    assert m.SavePosition("tiny", 48) in training.effects
+
+
+def test_a_worker_gone_before_its_first_word_saves_no_position(joining: Course):
+    joining.see(m.WorkerExited(1))
+    assert not any(isinstance(effect, m.SavePosition) for effect in joining.effects)
 
 
 def test_progress_without_a_contribution_records_none(training: Course):
     training.see(m.WorkerProgress(make_progress(), position=0))
-    assert training.effects == ()
+    assert not any(isinstance(effect, m.Record) for effect in training.effects)
     assert training.snapshot.progress == make_progress()
 
 

@@ -20,15 +20,17 @@ import fcntl
 import os
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from skep.adapters.atomic import sync_folder
 from skep.adapters.programs import CURRENT, PROGRAM, START, VERSIONS, portable_version
 from skep.core.errors import StorageError, UpdateError
 from skep.core.releases import is_version
+
+if TYPE_CHECKING:
+    import tarfile
 
 APP_DIR: Final = "skep.AppDir"
 PREVIOUS: Final = "previous"
@@ -189,6 +191,8 @@ def _take(lock: int) -> None:
 
 def _unpack(archive: Path, version: str, into: Path, told: Callable[[int], None]) -> None:
     """The folder of the version itself. Raises UpdateError, OSError, and what `told` raises."""
+    import tarfile  # noqa: PLC0415 - the app has this module from its start, and an archive perhaps once a month
+
     top = PurePosixPath(APP_DIR, VERSIONS, version)
     came = 0
     try:

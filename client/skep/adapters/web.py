@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
+import skep.adapters.light_requests  # noqa: F401 - before requests itself
+
+# isort: split
 import requests
 import requests.auth
 import urllib3.exceptions

@@ -37,10 +37,12 @@ from skep.core.errors import SkepError
 from skep.core.model import Problem
 from skep.ports import Post
 
-LOOK_SECONDS: Final = 0.1
-"""How often we look whether the process is still there."""
+LOOK_SECONDS: Final = 1.0
+"""How often we look whether the process is still there, since its end may be hidden behind children that hold its pipes."""
+NEAR_END_SECONDS: Final = 0.05
+"""The same, when it has closed its pipes or should be gone: it ends any moment."""
 FIRST_REMEMBER_SECONDS: Final = 0.25
-LONGEST_REMEMBER_SECONDS: Final = 16.0
+LONGEST_REMEMBER_SECONDS: Final = 60.0
 """How often we look for processes it has started: often while there are new ones, then ever less, since it costs."""
 READ_BYTES: Final = 65536
 LOG_LINE_BYTES: Final = 8192
@@ -123,6 +125,8 @@ class _Life:
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
         self._speaks_nonsense = False
+        self._stirred = threading.Event()
+        """Something happened that the watching thread must look at now."""
         self._gone = threading.Event()
         self._over = threading.Event()
         self._threads = [
@@ -144,7 +148,11 @@ class _Life:
 
     def stop(self, within: float) -> None:
         self.tell(m.StopTraining())
-        self._kill_at = min(self._kill_at, time.monotonic() + within)
+        self._end_by(time.monotonic() + within)
+
+    def _end_by(self, deadline: float) -> None:
+        self._kill_at = min(self._kill_at, deadline)
+        self._stirred.set()
 
     def wait_gone(self) -> None:
         """Wait until nothing of it is left, or the system does not let us end it."""
@@ -167,7 +175,8 @@ class _Life:
             self._listen()
         except Exception:
             log.exception("the worker cannot be listened to, so it is ended")
-            self._kill_at = 0.0
+            self._end_by(0.0)
+        self._stirred.set()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -204,7 +213,7 @@ class _Life:
             self._speaks_nonsense = True
             self._log.error("the worker's message is none of ours: %r", what[:200])
             self._post(m.WorkerFailed(NONSENSE, retry=True))
-            self._kill_at = 0.0
+            self._end_by(0.0)
 
     def _note(self, line: bytes) -> None:
         self._log.info("%s", line.decode("utf-8", "backslashreplace").rstrip())
@@ -228,8 +237,17 @@ class _Life:
             elif now >= look_at:
                 wait = FIRST_REMEMBER_SECONDS if self._remember() else min(2 * wait, LONGEST_REMEMBER_SECONDS)
                 look_at = now + wait
-            time.sleep(LOOK_SECONDS)
+            self._await_news(min(look_at, self._kill_at))
         self._tree.kill()
+
+    def _await_news(self, until: float) -> None:
+        """Return when something stirs, at the time `until`, or when it is time to look again."""
+        _, reading, _ = self._threads
+        if reading.is_alive():
+            self._stirred.wait(min(LOOK_SECONDS, max(NEAR_END_SECONDS, until - time.monotonic())))
+            self._stirred.clear()
+        else:
+            time.sleep(NEAR_END_SECONDS)
 
     def _remember(self) -> bool:
         """Note which processes there are now. Returns whether they are others than before."""

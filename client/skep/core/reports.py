@@ -121,14 +121,19 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, 
     moved = replace(snapshot, progress=message.progress, position=message.position, heavy=message.heavy)
     if _is_steady(worker, message.progress.epoch, now):
         moved = replace(moved, failures=0)
-    saving: tuple[m.Effect, ...] = ()
-    if message.position != snapshot.position:
-        saving = (m.SavePosition(snapshot.project.id, message.position),)
+    turned = snapshot.progress is None or snapshot.progress.epoch != message.progress.epoch
+    # not at every word: what of an epoch skep's own death takes away was never averaged, and may be drawn again
+    saving = _saved(moved) if turned else ()
     if not message.contribution or message.samples <= 0:
         return moved, saving
     growing = Contribution(message.contribution, message.progress.epoch, message.samples, ContributionState.PENDING)
     noted, recording = _noted(moved, growing)
     return noted, (*saving, *recording)
+
+
+def _saved(snapshot: Snapshot) -> tuple[m.Effect, ...]:
+    assert snapshot.project is not None
+    return (m.SavePosition(snapshot.project.id, snapshot.position),)
 
 
 def _is_steady(worker: WorkerRun, epoch: int, now: float) -> bool:
@@ -227,15 +232,16 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Ste
     assert snapshot.project is not None
     asked = snapshot.phase is Phase.LEAVING and not worker.failed
     losing = m.LosePending(snapshot.project.id, LEFT if asked else STOPPED)
+    saving = _saved(snapshot) if snapshot.progress is not None else ()
     gone = replace(snapshot, worker=None)
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
-        return after, (losing, *effects)
+        return after, (losing, *saving, *effects)
     if worker.departing:
-        return aside.gone(snapshot), (replace(losing, reason=LEFT),)
+        return aside.gone(snapshot), (replace(losing, reason=LEFT), *saving)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
     after, effects = _recovering(told, now) if told.joined else become_idle(told)
-    return after, (losing, *notifying, *effects)
+    return after, (losing, *saving, *notifying, *effects)
 
 
 def _recovering(snapshot: Snapshot, now: float) -> Step:

@@ -8,7 +8,6 @@ and in the settings file alike.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from typing import Final
@@ -54,6 +53,8 @@ def declared(key: str) -> Setting:
 
 def nearest(key: str) -> str | None:
     """The known key that `key` most likely means; None when nothing is close."""
+    import difflib  # noqa: PLC0415 - only what is mistyped needs it
+
     names = {known.rpartition(".")[2]: known for known in SETTINGS} | {known: known for known in SETTINGS}
     close = difflib.get_close_matches(key.lower(), names, n=1, cutoff=0.6)
     return names[close[0]] if close else None

@@ -5,7 +5,6 @@ Pure: entries are data, whoever holds the ledger writes them.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -126,7 +125,8 @@ def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
 
 def median(reactions: Sequence[Reaction]) -> float | None:
     """Seconds that giving back usually takes; None before it happened."""
-    return statistics.median(each.seconds for each in reactions) if reactions else None
+    ordered = sorted(each.seconds for each in reactions)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if ordered else None
 
 
 def sentence(reactions: Sequence[Reaction]) -> str:

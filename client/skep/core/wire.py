@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import json
 import math
 import types
@@ -121,17 +122,23 @@ def build(kind: Any, value: Any, where: str) -> Any:
 def _build_dataclass(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise WireError(f"{where} is not an object")
-    hints = typing.get_type_hints(kind)
-    required = {
-        f.name
-        for f in dataclasses.fields(kind)
-        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-    }
+    hints, required = _fields(kind)
     if missing := required - value.keys():
         raise WireError(f"{where} lacks {', '.join(sorted(missing))}")
     if extra := value.keys() - hints.keys():
         raise WireError(f"{where} has unknown {', '.join(sorted(extra))}")
     return kind(**{name: build(hints[name], item, f"{where}.{name}") for name, item in value.items()})
+
+
+@functools.cache
+def _fields(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
+    """The types of a dataclass's fields by name, and those it must be given. Kept: finding them out takes most of the time."""
+    required = (
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    )
+    return typing.get_type_hints(kind), frozenset(required)
 
 
 def _build_union(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
