@@ -14,8 +14,7 @@ from typing import Final
 from PySide6.QtCore import QCoreApplication, QDate, QLibraryInfo, QLocale, QTime, QTranslator
 
 from skep_gui.present.numbers import Numbers
-from skep_gui.present.settings_form import LANGUAGES
-from skep_gui.present.speaker import Tongue, english
+from skep_gui.present.speaker import LANGUAGES, Tongue, english
 
 FOLDER: Final = Path(__file__).parent / "translations"
 ENGLISH: Final = "en"

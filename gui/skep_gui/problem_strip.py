@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import Signal
 
-from skep.core.manifest_fields import plain
 from skep.core.model import Problem
+from skep.core.plain_text import plain
 from skep_gui.parts import toned
 from skep_gui.present.problems import Problems
 from skep_gui.strip import Strip

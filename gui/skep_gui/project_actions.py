@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from skep.core import messages as m
-from skep.core.manifest_fields import plain
 from skep.core.model import Phase, Problem, Project
+from skep.core.plain_text import plain
 from skep.core.snapshot import Snapshot
 from skep_gui.errands import Errands
 from skep_gui.present.projects import PRACTICE, Known

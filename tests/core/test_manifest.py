@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from manifests import EXAMPLE, PEER, REMOVED, example, images, lora, masked, raw
 from skep.core.errors import ManifestError
 from skep.core.manifest import Manifest, check_expiry, fingerprint, parse
-from skep.core.manifest_fields import plain
 from skep.core.model import FileRef, ImageLayout, TextLayout
+from skep.core.plain_text import plain
 
 
 def refusal(data):

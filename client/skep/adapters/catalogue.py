@@ -20,8 +20,8 @@ from skep.adapters.manifest_fetch import Fetch, Verified, fetch_over_web, verifi
 from skep.core import links
 from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
 from skep.core.manifest import ID, check_expiry
-from skep.core.manifest_fields import plain
 from skep.core.model import Problem, Project
+from skep.core.plain_text import plain
 from skep.core.revisions import check_revision
 from skep.core.strict_json import read_object
 

@@ -37,7 +37,7 @@ from skep.core.errors import SkepError
 from skep.core.model import Problem
 from skep.ports import Post
 
-LOOK_SECONDS: Final = 1.0
+LOOK_SECONDS: Final = 0.5
 """How often we look whether the process is still there, since its end may be hidden behind children that hold its pipes."""
 NEAR_END_SECONDS: Final = 0.05
 """The same, when it has closed its pipes or should be gone: it ends any moment."""
@@ -258,9 +258,12 @@ class _Life:
 
     def _is_running(self) -> bool:
         """False once it exited; the process is not waited for here, so that its number stays its own."""
+        pid = self._process.pid
         try:
-            return bool(psutil.Process(self._process.pid).status() != psutil.STATUS_ZOMBIE)
-        except psutil.Error:
+            if hasattr(os, "waitid"):  # on macOS only from Python 3.13 on
+                return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        except (psutil.Error, ChildProcessError):
             return False
 
     def _bury(self) -> None:

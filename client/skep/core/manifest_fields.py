@@ -11,23 +11,19 @@ import contextlib
 import functools
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from skep.core.addresses import is_peer_address, is_web_address
+from skep.core.plain_text import plain
 from skep.core.strict_json import shown
 
 KEY_BYTES: Final = 32
 KEY_PREFIX: Final = "ed25519:"
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories without a glyph: control, bidi and zero-width characters, surrogates, separators of lines."""
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and symbols that show nothing, in categories that otherwise do."""
 
 
 class FieldError(ValueError):
@@ -100,17 +96,6 @@ class Text:
         if not self.least <= len(clean) <= self.most:
             raise FieldError(path, f"must be text of {self.least} to {self.most} characters")
         return clean
-
-
-def plain(text: str) -> str:
-    """The text as people will see it: one line, nothing hidden in it."""
-    spaced = (" " if character.isspace() else character for character in text)
-    kept = "".join(character for character in spaced if not _is_hidden(character))
-    return unicodedata.normalize("NFC", kept).strip()
-
-
-def _is_hidden(character: str) -> bool:
-    return character in _BLANK or unicodedata.category(character) in _HIDDEN
 
 
 @dataclass(frozen=True)

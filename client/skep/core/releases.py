@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from skep.core.errors import UpdateError
-from skep.core.manifest_fields import plain
+from skep.core.plain_text import plain
 from skep.core.strict_json import read_object
 
 NOTICE_LIMIT: Final = 16 * 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skep.core.manifest_fields import plain
 from skep.core.model import Device, DeviceKind
+from skep.core.plain_text import plain
 from skep.core.settings import Value
 from skep_gui.present.settings_form import Choices
 from skep_gui.present.speaker import Speaker

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
-from skep.core.manifest_fields import plain
 from skep.core.model import Phase, Stage
+from skep.core.plain_text import plain
 from skep.core.snapshot import Snapshot
 from skep_gui.present.speaker import Speaker
 

@@ -8,8 +8,8 @@ from typing import Final
 from skep.cli import words
 from skep.core import rules
 from skep.core.conditions import Reading
-from skep.core.manifest_fields import plain
 from skep.core.model import Phase, SwarmProgress
+from skep.core.plain_text import plain
 from skep.core.policy import Holding
 from skep.core.snapshot import Snapshot
 from skep_gui.present.speaker import Speaker

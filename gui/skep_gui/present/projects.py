@@ -10,9 +10,9 @@ from skep.cli import words
 from skep.core.estimate import PEERS, Estimate
 from skep.core.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch
 from skep.core.manifest import Manifest, parse
-from skep.core.manifest_fields import plain
 from skep.core.manifest_warnings import warnings
 from skep.core.model import Phase, Problem, Project
+from skep.core.plain_text import plain
 from skep.core.snapshot import Snapshot
 from skep_gui.present.numbers import roughly
 from skep_gui.present.speaker import Speaker, Tongue

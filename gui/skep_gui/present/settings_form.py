@@ -10,15 +10,11 @@ from typing import Final
 from skep.core import settings as declared
 from skep.core.errors import SkepError
 from skep.core.settings import GROUPS, SETTINGS, Kind, Setting, Value
-from skep_gui.present.speaker import Speaker
+from skep_gui.present.speaker import LANGUAGES, Speaker
 
 PAIR: Final = ("compute.share_using", "compute.share_away")
 """The two limits that belong side by side: while the computer is used, and while it is not."""
 LANGUAGE: Final = "app.language"
-LANGUAGES: Final = {"en": "English", "de": "Deutsch"}
-"""Each language by its own name, which whoever looks for it can read."""
-
-
 Choices = tuple[tuple[str, str], ...]
 """What may be chosen: the value and its word."""
 

@@ -18,6 +18,9 @@ from skep.core.model import Problem
 from skep.core.settings import SETTINGS
 from skep_gui.present.numbers import Numbers
 
+LANGUAGES: Final = {"en": "English", "de": "Deutsch"}
+"""Each language by its own name, which whoever looks for it can read."""
+
 Translate = Callable[[str, str], str]
 """Context and English text to the text in the language that is set."""
 
