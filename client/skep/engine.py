@@ -27,15 +27,16 @@ from skep.core import launch, session, timeline
 from skep.core import messages as m
 from skep.core.conditions import Conditions
 from skep.core.errors import SkepError
-from skep.core.model import Contribution, ContributionState, PauseState, Problem, Project, Remedy
+from skep.core.model import Contribution, ContributionState, PauseState, Phase, Problem, Project, Remedy
 from skep.core.snapshot import Snapshot
 from skep.sensing import Sensing, unread
 
 INBOX: Final = 1000
 """Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
 TICK_SECONDS: Final = 1.0
-IDLE_TICK_SECONDS: Final = 2.0
-"""While nothing is joined: then only the end of a pause, and a sensor that hangs, wait for the clock."""
+CALM_TICK_SECONDS: Final = 2.0
+"""While nothing is joined or all goes well: then only the end of a pause, and a sensor that hangs, wait for the clock."""
+_CALM: Final = (Phase.IDLE, Phase.TRAINING)
 ENDED_BEFORE: Final = "skep ended before the round"
 OUR_OWN: Final = Problem("skep met an error of its own and goes on.", "The log has the details.", Remedy.REPORT.value)
 
@@ -180,7 +181,7 @@ class Engine:
 
     @property
     def _tick_seconds(self) -> float:
-        return IDLE_TICK_SECONDS if self._snapshot.project is None else TICK_SECONDS
+        return CALM_TICK_SECONDS if self._snapshot.phase in _CALM else TICK_SECONDS
 
     def _next(self) -> m.Message | None:
         try:

@@ -37,7 +37,7 @@ from skep.core.errors import SkepError
 from skep.core.model import Problem
 from skep.ports import Post
 
-LOOK_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 1.0
 """How often we look whether the process is still there, since its end may be hidden behind children that hold its pipes."""
 NEAR_END_SECONDS: Final = 0.05
 """The same, when it has closed its pipes or should be gone: it ends any moment."""
