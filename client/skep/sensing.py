@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from skep.core import messages as m
-from skep.core.conditions import Condition, Reading, Seen, silent
+from skep.core.conditions import Condition, Reading, Seen, Source, silent
 from skep.core.sensible import unreadable
 from skep.core.worth import Told, news
 from skep.ports import Clock, Post, Sensor, TellsItself
@@ -24,6 +24,8 @@ CLOSING: Final = 0.5
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 30.0
 """Seconds before a sensor that failed is read again: doubled with each failure in a row."""
+ABSENT_SECONDS: Final = 5.0
+"""Seconds between two looks for sources that this computer does not have: most never come."""
 
 PERIODS: Final = {
     Condition.INPUT: 0.1,
@@ -101,13 +103,15 @@ class _Watch:
         self._lock = threading.Lock()
         self._reading_since: float | None = None
         self._hangs = False
+        self._absent = False
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"sensor {sensor.name}", daemon=True)
         self._closer = threading.Thread(target=self._let_go, name=f"closing {sensor.name}", daemon=True)
 
     @property
     def _period(self) -> float:
-        return self._told_of if self._teller is not None and self._teller.tells else self._asked
+        period = self._told_of if self._teller is not None and self._teller.tells else self._asked
+        return max(period, ABSENT_SECONDS) if self._absent else period
 
     def start(self) -> None:
         self._thread.start()
@@ -158,6 +162,7 @@ class _Watch:
         except Exception as error:  # noqa: BLE001 - whatever it raises, the source does not answer
             log.warning("%s cannot be read: %s: %s", self._sensor.name, type(error).__name__, error)
             seen = None
+        self._absent = seen is not None and all(each.source is Source.MISSING for each in seen.values())
         with self._lock:
             self._reading_since, self._hangs = None, False
             message = self._news(self._silence() if seen is None else seen)

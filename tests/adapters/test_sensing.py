@@ -107,6 +107,15 @@ def test_each_sensor_is_read_at_the_pace_of_its_quickest_condition(room: Room):
     assert (slow.waits[0], quick.waits[0]) == (2.0, 0.1)
 
 
+def test_what_this_computer_does_not_have_is_looked_for_seldom_until_it_is_there(room: Room):
+    sensor = FakeSensor({Condition.METERED: missing("No such service."), Condition.INPUT: missing("No screen.")})
+    room.watch(sensor).wait(lambda: sensor.waits)
+    assert sensor.waits[-1] == 5.0
+    sensor.seen = {Condition.METERED: missing("No such service."), Condition.INPUT: answered(1.0)}
+    sensor.happen()
+    room.wait(lambda: sensor.waits[-1] == 0.1)
+
+
 class Teller(FakeSensor):
     tells = True
 
