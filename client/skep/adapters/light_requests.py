@@ -17,6 +17,6 @@ if "requests" not in sys.modules and _GUESSER not in sys.modules:
     warnings.filterwarnings("ignore", message="Unable to find acceptable character detection dependency")
     sys.modules[_GUESSER] = None  # type: ignore[assignment] # Python's way to say that it cannot be imported
     try:
-        import requests  # noqa: F401
+        import requests  # noqa: F401 - loaded here, for whoever imports it next
     finally:
         del sys.modules[_GUESSER]

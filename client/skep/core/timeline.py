@@ -125,8 +125,9 @@ def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
 
 def median(reactions: Sequence[Reaction]) -> float | None:
     """Seconds that giving back usually takes; None before it happened."""
-    ordered = sorted(each.seconds for each in reactions)
-    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2 if ordered else None
+    import statistics  # noqa: PLC0415 - it brings decimal and fractions, and the tray waits for this module
+
+    return statistics.median(each.seconds for each in reactions) if reactions else None
 
 
 def sentence(reactions: Sequence[Reaction]) -> str:

@@ -15,6 +15,7 @@ from skep_gui.present.speaker import LANGUAGES, Speaker
 PAIR: Final = ("compute.share_using", "compute.share_away")
 """The two limits that belong side by side: while the computer is used, and while it is not."""
 LANGUAGE: Final = "app.language"
+
 Choices = tuple[tuple[str, str], ...]
 """What may be chosen: the value and its word."""
 
