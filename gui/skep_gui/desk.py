@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from skep import bootstrap, updating
+from skep import bootstrap, diagnosis, updating
 from skep.core import messages as m
 from skep.core import timeline
 from skep.core.day import segments
@@ -247,20 +247,14 @@ class Desk:
 
     def diagnose(self) -> str:
         """What somebody who helps needs to know, redacted; takes some seconds."""
-        from skep import diagnosis  # noqa: PLC0415 - loaded when something is wrong
-
         return diagnosis.diagnose(self._home, self.snapshot)
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors of skep's own as a text, redacted."""
-        from skep import diagnosis  # noqa: PLC0415 - as above
-
         names = diagnosis.names(self._home)
         return words.report(traces, diagnosis.versions(), str(Path.home()), names)
 
     def keep(self, path: str, text: str) -> str:
         """Raises StorageError."""
-        from skep import diagnosis  # noqa: PLC0415 - as above
-
         diagnosis.keep(Path(path), text)
         return path
