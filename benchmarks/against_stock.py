@@ -163,16 +163,15 @@ def measure_join(repeats: int) -> list[Row]:
     """Process start to first counted sample beside one training peer; and what a newcomer of ours downloads."""
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     downloaded = []
-    for kind, make in KINDS.items():
-        with fresh_swarm("22 M", target_batch_size=64) as shared, running(shared, make) as (peer,):
-            peer.wait_for(at_epoch(1))
-            for _ in range(repeats):
+    for _ in range(repeats):
+        for kind, make in KINDS.items():
+            with fresh_swarm("22 M", target_batch_size=64) as shared, running(shared, make) as (peer,):
+                peer.wait_for(at_epoch(1))
                 with running(shared, make) as (newcomer,):
                     seconds[kind].append(time.monotonic() - newcomer.begun)
                     if kind == "skep":
                         progress = newcomer.wait_for(is_progress)
                         downloaded.append(progress["received"] / (STATE_BYTES * PARAMETERS["22 M"]))
-                    newcomer.stop()
     return [
         Row("process start to first counted sample, 22 M parameters", "s", **beside(seconds), at_most=0.7),
         Row("bytes received until then, in states", "states", downloaded, at_most=1.1),
@@ -181,17 +180,21 @@ def measure_join(repeats: int) -> list[Row]:
 
 def measure_newcomers(repeats: int) -> list[Row]:
     """Joins that averaged with the others within 60 s, of `repeats`, at epochs of about 5, 10 and 30 s."""
+    with (
+        fresh_swarm("3.3 M", target_batch_size=512, matchmaking_seconds=3.5) as shared,
+        running(shared, make_skep, make_skep) as peers,
+    ):
+        rate = sum(peer.rate(10.0) for peer in peers)
     rows = []
     for length in (5, 10, 30):
-        with fresh_swarm("3.3 M", target_batch_size=512, matchmaking_seconds=3.5) as shared:
-            with running(shared, make_skep, make_skep) as peers:
-                rate = sum(peer.rate(10.0) for peer in peers)
-            target = max(STEP_BATCH, int(rate * length))
         with (
-            fresh_swarm("3.3 M", target_batch_size=target, matchmaking_seconds=3.5) as shared,
-            running(shared, make_skep, make_skep),
+            fresh_swarm("3.3 M", target_batch_size=int(rate * length), matchmaking_seconds=3.5) as shared,
+            running(shared, make_skep, make_skep) as (first, _),
         ):
+            begun = first.wait_for(is_progress)
             took = [seconds_to_average(shared) for _ in range(repeats)]
+            ended = first.latest(is_progress)
+        epochs = (ended["seconds"] - begun["seconds"]) / max(1, ended["epoch"] - begun["epoch"])
         in_time = sum(seconds <= NEWCOMER_SECONDS for seconds in took)
         rows.append(
             Row(
@@ -199,7 +202,7 @@ def measure_newcomers(repeats: int) -> list[Row]:
                 "joins",
                 [float(in_time)],
                 at_least=float(repeats),
-                note="after " + ", ".join(f"{seconds:.0f}" for seconds in took) + " s",
+                note=f"after {', '.join(f'{seconds:.0f}' for seconds in took)} s; epochs took {epochs:.0f} s meanwhile",
             )
         )
     return rows
@@ -208,7 +211,7 @@ def measure_newcomers(repeats: int) -> list[Row]:
 def seconds_to_average(shared: Swarm) -> float:
     newcomer = SkepPeer(shared)
     try:
-        newcomer.wait_for(lambda event: is_progress(event) and event["peers"] >= 1, within=120)
+        newcomer.wait_for(lambda event: event["event"] == "confirmed", within=120)
     except TimeoutError:
         return float("inf")
     else:
@@ -293,9 +296,10 @@ def measure_stop(repeats: int) -> list[Row]:
 
 
 def measure_wire(_repeats: int) -> list[Row]:
-    """Bytes each way and epoch of one of two peers, and the loss after eight common epochs, for each compression.
+    """Bytes each way and epoch of one of two peers, and the loss, for each compression.
 
-    The relative error beside them is that of a real gradient, as `rounding.py` finds it.
+    The loss is that of one peer's latest micro-batches, nine epochs of 512 samples after both trained. The relative error is
+    that of a real gradient, as `rounding.py` finds it.
     """
     rows, errors = [], rounding_errors()
     for name in ("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"):
@@ -306,7 +310,9 @@ def measure_wire(_repeats: int) -> list[Row]:
             last = peers[1].wait_for(at_epoch(first["epoch"] + 8))
             count = last["epoch"] - first["epoch"]
             sent = (last["sent"] - first["sent"]) / count / 1e6
-            note = f"relative error {errors[name]:.2g}, loss {last['loss']:.2f}"
+            note = (
+                f"relative error {errors[name]:.2g}, loss {last['loss']:.2f} after {512 * (count + 1)} common samples"
+            )
             rows.append(Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=note))
     return rows
 

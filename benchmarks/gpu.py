@@ -56,12 +56,15 @@ def memory_rows() -> list[Row]:
 
 
 def device_bytes(peer: Peer) -> int:
-    """What NVML counts for the processes of a peer."""
+    """What NVML counts for the processes of a peer. Raises RuntimeError where it does not know them, as in a container."""
     ours = {process.pid for process in peer.family()}
     card = pynvml.nvmlDeviceGetHandleByIndex(0)
-    return sum(
+    used = sum(
         each.usedGpuMemory or 0 for each in pynvml.nvmlDeviceGetComputeRunningProcesses(card) if each.pid in ours
     )
+    if not used:
+        raise RuntimeError("the driver does not tell how much memory of the card these processes hold.")
+    return used
 
 
 def step_rows(device: str, seconds: float, repeats: int) -> list[Row]:
@@ -134,11 +137,11 @@ def main() -> int:
         return finish("gpu", [Row("CUDA devices on this machine", 0.0, "")], options.to)
     name = "the processor"
     rows = []
-    if on_gpu:
-        pynvml.nvmlInit()
-        name = torch.cuda.get_device_name(0)
-        rows += memory_rows()
     try:
+        if on_gpu:
+            pynvml.nvmlInit()
+            name = torch.cuda.get_device_name(0)
+            rows += memory_rows()
         rows += step_rows(options.device, min(15.0, options.seconds), options.repeats)
         rows += share_rows(options.device, options.seconds)
     except (TimeoutError, RuntimeError) as error:

@@ -27,6 +27,7 @@ from skep.adapters.worker_launch import COMMAND, spawn
 from skep.core import wire
 from skep.core.manifest import parse
 from skep.core.messages import (
+    ContributionConfirmed,
     ContributionLost,
     ContributionPending,
     SetShare,
@@ -136,6 +137,16 @@ class Peer:
                 raise RuntimeError(f"{type(self).__name__} ended")
             if condition(event):
                 return event
+
+    def latest(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Of all that was said meanwhile, the last event that meets the condition, or the next one."""
+        found = self.wait_for(condition)
+        while not self._events.empty():
+            event = self._events.get()
+            if event is None:
+                raise RuntimeError(f"{type(self).__name__} ended")
+            found = event if condition(event) else found
+        return found
 
     def rate(self, seconds: float) -> float:
         """Samples trained per second over at least so many seconds, from now on."""
@@ -262,6 +273,8 @@ class SkepPeer(Peer):
             self.joined = vars(message)
         elif isinstance(message, ContributionLost):
             return [{"event": "lost"} | vars(message)]
+        elif isinstance(message, ContributionConfirmed):
+            return [{"event": "confirmed"} | vars(message)]
         elif isinstance(message, ContributionPending):
             return [{"event": "contribution", "epoch": message.epoch, "samples": message.samples}]
         elif isinstance(message, WorkerProgress):

@@ -8,11 +8,9 @@ from manifests import raw
 from skep.core.manifest import MANIFEST, parse
 from skep.core.manifest_fields import Choice, Nullable, Number, Object, Several, Text, Variant, Whole
 
-TEXT = (Path(__file__).parents[2] / "docs" / "manifest.md").read_text()
-ROWS = dict(re.findall(r"^\| `([a-z_.0-9]+)` \| (.*) \|", TEXT, flags=re.MULTILINE))
-
-
 AUTHORS = (Path(__file__).parents[2] / "docs" / "for-project-authors.md").read_text()
+TABLE = AUTHORS.partition("\n## Every field of the manifest\n")[2].partition("\n## ")[0]
+ROWS = dict(re.findall(r"^\| `([a-z_.0-9]+)` \| (.*) \|", TABLE, flags=re.MULTILINE))
 EXAMPLES = re.findall(r'^    ("recipe": \{.*?\})$\n\n', AUTHORS, flags=re.MULTILINE | re.DOTALL)
 
 

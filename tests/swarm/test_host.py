@@ -5,6 +5,7 @@ import http.client
 import socket
 import time
 from contextlib import closing
+from itertools import pairwise
 from types import SimpleNamespace
 
 import hivemind
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.long
 
 EPOCH_SECONDS = 120
 STOP_SECONDS = 3.0
+EVERY = 2
+"""Epochs from one checkpoint to the next."""
 
 
 def free_port():
@@ -64,7 +67,7 @@ class Project:
         self.checkpoints = self.home / "host" / "checkpoints" / self.run_id
 
     def host(self, *arguments):
-        data = ["--data", str(self.data), "--web", str(self.web_port), "--every", "2", "--keep", "2"]
+        data = ["--data", str(self.data), "--web", str(self.web_port), "--every", str(EVERY), "--keep", "2"]
         return Running(self.home, "host", str(self.manifest), *data, *arguments)
 
     def newest(self):
@@ -128,7 +131,10 @@ def test_a_host_serves_its_data_and_tells_of_peers_epochs_and_checkpoints(projec
     assert signing.check(hosted.served[0], hosted.served[1])
     assert hosted.served[2] == (project.data / INDEX_NAME).read_bytes()
     checkpoints = [event for event in hosted.events if event["event"] == "checkpoint"]
-    assert [event["epoch"] for event in checkpoints] == sorted({event["epoch"] for event in checkpoints})
+    epochs = [event["epoch"] for event in checkpoints]
+    *regular, _ = epochs  # the last is written at the end
+    assert all(later - earlier >= EVERY for earlier, later in pairwise(regular)), epochs
+    assert epochs == sorted(set(epochs))
     assert not [event for event in hosted.events if event["event"] == "problem"]
 
 

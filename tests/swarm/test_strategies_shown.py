@@ -1,5 +1,7 @@
 """What each strategy of a manifest does, seen from outside: counts, bytes and errors, never what a constructor was given."""
 
+import time
+
 import pytest
 import torch
 from hivemind.averaging.averager import DecentralizedAverager
@@ -120,7 +122,7 @@ def traffic():
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, kept)
 
 
-LARGE, SMALL = (500, 400), (60, 50)
+LARGE, SMALL, SQUARE = (500, 400), (60, 50), (6, 6)
 ERRORS = {
     "none": (0, 1e-6),
     "float16": (1e-5, 2e-3),
@@ -220,6 +222,16 @@ def test_both_averagers_tell_their_groups_how_much_can_be_uploaded(swarm, monkey
     assert {bandwidth for bandwidth, *_ in told} == {7.0}
 
 
+@pytest.mark.parametrize("seconds", [2, 8])
+def test_a_round_gathers_peers_for_as_long_as_the_manifest_says(swarm, seconds):
+    manifest = manifest_of(f"gathers-{seconds}", TARGET, sync__matchmaking_seconds=seconds)
+    with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as peers:
+        contribute_all(peers, [ONE, THREE])
+        begun = time.monotonic()
+        confirmed(peers, 0)
+        assert seconds - 1 < time.monotonic() - begun < seconds + 4
+
+
 def recording(step, told):
     def wrapped(*args, **kwargs):
         control = step(*args, **kwargs)
@@ -242,20 +254,23 @@ def test_alone_and_not_offloaded_the_step_is_on_the_mean(swarm, reuse):
 
 
 def test_powersgd_of_a_manifest_moves_parameters_by_the_mean_with_few_bytes(traffic, swarm):
+    """A matrix of which its two columns would save a third only is sent whole, whatever its rank."""
     power = {"rank": 2, "min_compression_ratio": 0.5}
     manifest = manifest_of("power", TARGET, sync__powersgd=power, optimizer__learning_rate=1)
     generator = torch.Generator().manual_seed(0)
     columns, rows = (torch.randn(length, 2, generator=generator) for length in LARGE)
     steps = [
-        [columns[:, :1] @ rows[:, :1].t(), torch.ones(SMALL)],
-        [columns[:, 1:] @ rows[:, 1:].t(), torch.ones(SMALL)],
+        [columns[:, :1] @ rows[:, :1].t(), torch.ones(SMALL), torch.randn(SQUARE, generator=generator)],
+        [columns[:, 1:] @ rows[:, 1:].t(), torch.ones(SMALL), torch.randn(SQUARE, generator=generator)],
     ]
-    with swarm.peers(manifest, [[torch.zeros(LARGE), torch.zeros(SMALL)]] * 2) as peers:
+    shapes = (LARGE, SMALL, SQUARE)
+    with swarm.peers(manifest, [[torch.zeros(shape) for shape in shapes]] * 2) as peers:
         contribute_all(peers, steps)
         before = traffic.sent.value
         confirmed(peers, 0)
         sent = traffic.sent.value - before
         exact = [-(a + b) / 2 for a, b in zip(*steps, strict=True)]
         assert max(relative_error(peer.values(), exact) for peer in peers) < 1e-3
-    promised = 2 * gradient_bytes(manifest.sync, [(LARGE, 1), (SMALL, 1)])
+        assert max(relative_error(peer.values()[2:], exact[2:]) for peer in peers) < 1e-5
+    promised = 2 * gradient_bytes(manifest.sync, [(shape, 1) for shape in shapes])
     assert promised <= sent <= promised * 1.05 + 20_000
