@@ -88,6 +88,13 @@ note("pids", json.dumps([child.pid]))
 say("ShardWanted", sha256="ready")
 END
 """
+LEAVES_A_STRAY = f"""
+daemon = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SLEEPER!r}], stdout=2).pid)"
+child = subprocess.run([sys.executable, "-c", daemon], stdout=subprocess.PIPE, start_new_session=True)
+note("pids", json.dumps([int(child.stdout)]))
+say("ShardWanted", sha256="ready")
+END
+"""
 WAITS = "hear(); hear()"
 
 
@@ -332,6 +339,18 @@ def test_a_child_that_went_to_a_session_of_its_own_is_ended_too(house: House, ru
     assert not lives(pid)
 
 
+@pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(600)"])
+def test_a_child_in_another_session_whose_parent_is_gone_is_ended_though_nobody_saw_it(
+    house: House, run: Run, end: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Tree, "look", lambda self: False)
+    worker = run(LEAVES_A_STRAY.replace("END", end))
+    (pid,) = house.note("pids")
+    worker.stop(within=1.0)
+    house.wait_exit()
+    assert not lives(pid)
+
+
 def test_another_worker_may_start_after_the_exit_but_not_before(house: House, run: Run):
     worker = run(SPEAKS)
     house.wait_message()
@@ -402,6 +421,24 @@ def test_a_start_after_everything_was_killed_ends_what_was_left(house: House):
     assert not house.registry.exists()
 
 
+def test_what_nobody_had_seen_is_ended_too_by_the_next_start(house: House):
+    pids = kill_all_of_an_engine(house, LEAVES_A_STRAY.replace("END", "time.sleep(600)"))
+    noted = json.loads(house.registry.read_text())
+    house.registry.write_text(json.dumps(noted | {"seen": [noted["root"]]}))
+    assert all(lives(pid) for pid in pids)
+    sweep_leftovers(house.registry)
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_what_ran_before_the_worker_is_left_alone_whatever_folder_it_uses(house: House):
+    folder = house.make_run_folder()
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], env=os.environ | {"TMPDIR": str(folder)}) as earlier:
+        later = Mark(2**22 + 1, time.time() + 60)
+        assert Tree(later, held=False, folder=folder).kill()
+        assert lives(earlier.pid)
+        earlier.kill()
+
+
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen([sys.executable, "-c", SLEEPER], start_new_session=True) as process:
@@ -428,6 +465,16 @@ def test_a_damaged_note_is_forgotten(house: House, text: str):
 
 def test_without_a_note_there_is_nothing_to_sweep(house: House):
     sweep_leftovers(house.registry)
+
+
+def test_a_note_of_a_folder_that_is_no_run_folder_ends_nobody_who_uses_it(house: House):
+    environment = os.environ | {"TMPDIR": str(house.folder)}
+    nobody = {"pid": 2**22 + 1, "started": 1.0}
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], env=environment) as user:
+        house.registry.write_text(json.dumps({"root": nobody, "seen": [], "run_folder": str(house.folder)}))
+        sweep_leftovers(house.registry)
+        assert lives(user.pid)
+        user.kill()
 
 
 @pytest.mark.parametrize("name", ["important", "skep-x/../important"])

@@ -119,6 +119,7 @@ def test_a_status_tells_conditions_rules_and_reactions(snapshot: Snapshot):
     [
         ({"compute.share_using": 0.6, "compute.share_away": 0.3}, "the lower one counts, 30 %"),
         ({"when.gentle_using": 0.5, "when.schedule": "gentle mon"}, "the lower one counts, 20 %"),
+        ({"when.gentle_away": 0.8, "compute.share_away": 0.4, "when.schedule": "gentle mon"}, "lower one counts, 40 %"),
         ({"when.schedule": "off daily"}, "skep never computes"),
         ({"memory.free_gpu_seconds": 3600, "memory.leave_swarm_minutes": 10.0}, "leaving frees it too"),
     ],
@@ -132,3 +133,4 @@ def test_settings_that_do_not_go_together_are_told(settings: Any, sentence: str)
 def test_settings_that_go_together_are_not_remarked_on():
     assert contradictions({}) == ()
     assert contradictions({"when.gentle_using": 0.5}) == ()
+    assert contradictions({"when.gentle_away": 0.8, "compute.share_away": 0.4}) == ()

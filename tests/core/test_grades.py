@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skep.core import grades as g
 from skep.core.conditions import Condition, Conditions, answered, missing, silent
-from skep.core.model import GpuMemory, PauseState
+from skep.core.model import GpuMemory, PauseState, PowerCap
 from skep.core.rules import RULES, Facts
 from skep.core.sensible import sensible
 
@@ -307,7 +307,16 @@ CONDITIONS = st.one_of(
     st.tuples(st.just("temperature"), st.sampled_from([answered(50.0), answered(80.0), answered(95.0), answered(1e9)])),
     st.tuples(st.just("gpu_memory"), st.sampled_from([answered(0), answered(5 * 10**9), answered(-1)])),
 )  # fmt: skip
+FACTS = st.one_of(
+    st.tuples(st.sampled_from(["heavy", "on_processor"]), st.booleans()),
+    st.tuples(st.just("pause"), st.sampled_from([None, PauseState(), PauseState(NOW + 600.0)])),
+    st.tuples(st.just("power_cap"), st.sampled_from([None, PowerCap(150.0)])),
+)
 SETTINGS = st.one_of(
+    st.tuples(st.just("when.schedule"), st.sampled_from(["full", "off daily", "gentle daily", "off daily 9-17"])),
+    st.tuples(st.just("when.gentle_away"), st.sampled_from([0.1, 1.0])),
+    st.tuples(st.just("when.gentle_using"), st.sampled_from([0.05, 0.5])),
+    st.tuples(st.just("heat.cap_celsius"), st.sampled_from([60.0, 80.0])),
     st.tuples(st.just("compute.share_away"), st.sampled_from([0.05, 0.5, 1.0])),
     st.tuples(st.just("compute.share_using"), st.sampled_from([0.0, 0.2, 1.0])),
     st.tuples(st.just("compute.ramp_seconds"), st.sampled_from([0.0, 10.0])),
@@ -315,7 +324,7 @@ SETTINGS = st.one_of(
     st.tuples(st.just("when.calm_seconds"), st.sampled_from([1.0, 15.0])),
 )
 TIMES = st.sampled_from([0.0, 0.25, 1.0, 6.0, -3600.0, 3600.0])
-EVENTS = st.lists(st.one_of(CONDITIONS, SETTINGS, TIMES), max_size=40)
+EVENTS = st.lists(st.one_of(CONDITIONS, SETTINGS, FACTS, TIMES), max_size=40)
 
 
 @settings(max_examples=60, deadline=None)
@@ -330,6 +339,9 @@ def test_no_share_is_above_an_active_limit_and_rises_are_rare(events: list[Any])
             passed += min(2.0, max(0.0, event))
         elif event[0] in {condition.value for condition in Condition}:
             computer.see(**{event[0]: event[1]})
+        elif hasattr(computer.facts, event[0]):
+            computer.facts = replace(computer.facts, **{event[0]: event[1]})
+            computer.jump(0.0)
         else:
             computer.facts = replace(computer.facts, settings=computer.facts.settings | {event[0]: event[1]})
             computer.jump(0.0)
@@ -339,7 +351,23 @@ def test_no_share_is_above_an_active_limit_and_rises_are_rare(events: list[Any])
         rising = now_rising or (rising and computer.share == last)
         last = computer.share
         _is_within_every_limit(computer)
+        assert computer.share <= _plain_limit(computer.facts) + 1e-9
     assert rises <= 1 + passed / g.CALM_BETWEEN_RISES
+
+
+def _plain_limit(facts: Facts) -> float:
+    """What the settings alone promise, worked out without the rules; those that need time to begin are left out."""
+    settings, seen = facts.settings, facts.conditions
+    limits = [settings.get("compute.share_away", 1.0)]
+    if settings.get("when.schedule") == "gentle daily":
+        limits.append(settings.get("when.gentle_away", 1.0))
+    if settings.get("when.schedule") == "off daily" or (facts.pause and facts.now < (facts.pause.until or math.inf)):
+        limits.append(0.0)
+    if seen.full_screen.value or seen.inhibited.value or seen.metered.value:
+        limits.append(0.0)
+    if seen.battery.value and settings.get("when.battery_pause", True):
+        limits.append(0.0)
+    return float(min(limits))
 
 
 def _is_within_every_limit(computer: Computer) -> None:

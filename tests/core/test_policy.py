@@ -148,6 +148,7 @@ def test_the_processor_is_watched_only_while_it_trains_and_the_gpu_only_while_th
     on_processor = policy.decide(both, {}, NOW, on_processor=True)
     assert (on_processor.share, on_processor.rule) == (0.2, "busy_processor")
     assert on_processor.reason == "Other programs need the processor."
+    assert on_processor.present  # it makes way for them as for a person
     assert policy.decide(both, {}, NOW).rule == "busy_gpu"
     held = policy.holding(Facts(both, on_processor=True, gpu_memory=GpuMemory.RELEASE))
     assert [each.rule for each in held] == ["busy_processor", "away"]

@@ -96,6 +96,12 @@ def test_of_a_command_it_goes_from_the_command(training: Course):
     assert training.reactions[0].seconds == pytest.approx(0.04)
 
 
+@pytest.mark.parametrize("behind", ["round", "state", "joining"])
+def test_what_had_to_end_more_than_a_micro_batch_first_is_no_reaction(training: Course, behind: str):
+    training.see(m.Pause()).see(m.WorkerPaused(0.0, 3.0, behind), after=3.0)
+    assert (training.reactions, training.snapshot.falling) == ([], None)
+
+
 def test_of_another_condition_it_goes_from_its_reading(training: Course):
     seen = {Condition.INPUT: answered(0.5), Condition.BATTERY: answered(value=True)}
     training.see(m.ConditionsSeen(seen)).see(m.WorkerPaused(0.0, 0.03), after=0.04)

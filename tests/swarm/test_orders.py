@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from skep.core.messages import SetShare, StopTraining, WorkerJoined, WorkerMemory, WorkerPaused, WorkerProgress
 from skep.core.model import GpuMemory
 from skep.host.practice import PracticeFolder, seed
+from skep.worker.priority import SESSION_NICE
 from worker_pipes import PATIENCE, PipedWorker, cut_shards
 
 REACTION_SECONDS = 0.1
@@ -46,6 +48,18 @@ def test_training_has_the_lowest_priority_and_the_network_a_normal_one(worker):
     assert len(children) >= 4  # with the DHT's and two averagers'
     for child in children:
         assert {os.getpriority(os.PRIO_PROCESS, thread.id) for thread in child.threads()} == {own}, child
+
+
+@pytest.mark.skipif(not Path("/proc/self/autogroup").exists(), reason="this kernel weighs no sessions")
+def test_training_stands_back_behind_other_sessions_while_somebody_is_there_and_the_network_does_not(worker):
+    def session_nice(pid):
+        return int(Path(f"/proc/{pid}/autogroup").read_text().split()[-1])
+
+    children = psutil.Process(worker.process.pid).children(recursive=True)
+    for present, nice in ((True, SESSION_NICE), (False, 0)):
+        worker.tell(SetShare(1.0, present=present))
+        worker.wait_for(lambda _message, nice=nice: session_nice(worker.process.pid) == nice)
+        assert [session_nice(child.pid) for child in children] == [0] * len(children)
 
 
 def test_a_pause_is_obeyed_after_the_micro_batch_in_hand(worker):

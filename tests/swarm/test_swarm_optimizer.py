@@ -24,17 +24,25 @@ from skep.worker.rounds import Rounds
 TARGET = 64
 STEP_BATCH = 8
 RATE = 0.01
-MANIFEST = parse(
+PLAIN = {
+    "sync__target_batch_size": TARGET,
+    "sync__matchmaking_seconds": 2,
+    "sync__averaging_timeout_seconds": 5,
+    "sync__delay_optimizer_step": False,
+    "sync__delay_state_averaging": False,
+    "sync__average_state_every": 1000,
+    "optimizer__learning_rate": RATE,
+    "optimizer__weight_decay": 0.0,
+    "schedule": {"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
+}
+MANIFEST = parse(raw(**PLAIN))
+FALLING = parse(raw(**PLAIN | {"schedule": {"kind": "linear", "warmup_epochs": 0, "total_epochs": 20}}))
+ALL_DELAYED = parse(
     raw(
-        sync__target_batch_size=TARGET,
-        sync__matchmaking_seconds=2,
-        sync__averaging_timeout_seconds=5,
-        sync__delay_optimizer_step=False,
-        sync__delay_state_averaging=False,
-        sync__average_state_every=1000,
-        optimizer__learning_rate=RATE,
-        optimizer__weight_decay=0.0,
-        schedule={"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
+        **PLAIN
+        | dict.fromkeys(
+            ("sync__delay_optimizer_step", "sync__delay_grad_averaging", "sync__delay_state_averaging"), True
+        )
     )
 )
 
@@ -171,10 +179,10 @@ def open_books(dht):
 # --- failed rounds
 
 
-def fail_a_round(kind, make_dhts, peers, ghost):
+def fail_a_round(kind, make_dhts, peers, ghost, **options):
     """An epoch alone, which gives Adam its momentum, then one with nobody to average with; the second's largest step."""
     home, grave = make_dhts(2)
-    peer = peers(kind, home)
+    peer = peers(kind, home, **options)
     while peer.optimizer.local_epoch < 1:
         peer.epoch()
     ghost(grave, epoch=1)
@@ -198,6 +206,22 @@ def test_after_a_failed_round_ours_stays_where_it_is_and_says_lost(make_dhts, pe
     assert (failed.epoch, failed.samples) == (1, TARGET)
     assert failed.reason in {"no group was found for the round", "the round took too long"}
     assert not [message for message in peer.told if isinstance(message, ContributionConfirmed)]
+
+
+@pytest.mark.parametrize("seconds", [5, 10])
+def test_a_round_that_nobody_comes_to_is_given_up_when_the_manifest_says(make_dhts, peers, ghost, monkeypatch, seconds):
+    took = []
+    inner = SwarmOptimizer._update_global_epoch
+
+    def timed(self, scaler):
+        begun = time.monotonic()
+        inner(self, scaler)
+        took.append(time.monotonic() - begun)
+
+    monkeypatch.setattr(SwarmOptimizer, "_update_global_epoch", timed)
+    manifest = parse(raw(**PLAIN | {"sync__averaging_timeout_seconds": seconds}))
+    fail_a_round(Peer, make_dhts, peers, ghost, manifest=manifest)
+    assert seconds - 1 < took[-1] < seconds + 3
 
 
 # --- rest and withdrawal
@@ -252,6 +276,21 @@ def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dht
     wait_until(lambda: record_of(ours))
 
 
+def test_a_peer_that_takes_up_again_in_the_same_epoch_is_counted_on_for_what_it_had(make_dhts, peers):
+    dhts = make_dhts(2)
+    record_of = open_books(dhts[1])
+    peer = peers(Peer, dhts[0])
+    tracker = peer.optimizer.tracker
+    peer.contribute()
+    wait_until(lambda: record_of(tracker))
+    peer.optimizer.rest()
+    peer.optimizer.withdraw()
+    wait_until(lambda: record_of(tracker) is None)
+    peer.optimizer.wake()
+    wait_until(lambda: record_of(tracker))
+    assert (record_of(tracker)["samples_accumulated"], peer.optimizer.accumulated) == (STEP_BATCH, STEP_BATCH)
+
+
 def test_a_departing_peer_is_off_the_books_when_withdraw_returns(make_dhts, peers):
     dhts = make_dhts(2)
     record_of = open_books(dhts[1])
@@ -281,10 +320,10 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
 # --- one epoch behind
 
 
-def swarm_moves_on(kind, make_dhts, peers, ghost):
+def swarm_moves_on(kind, make_dhts, peers, ghost, **options):
     """A peer at epoch 0, in a swarm that has gone on to epoch 1 meanwhile, with one that hands over its state."""
     dhts = make_dhts(3)
-    donor, peer = peers(Peer, dhts[0]), peers(kind, dhts[1])
+    donor, peer = peers(Peer, dhts[0]), peers(kind, dhts[1], **options)
     if kind is Peer:
         peer.contribute()
         peer.optimizer.rest()
@@ -320,8 +359,9 @@ def test_one_epoch_behind_stock_waits_for_a_round_that_nobody_is_in(make_dhts, p
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
-def test_one_epoch_behind_ours_is_in_step_when_it_wakes(make_dhts, peers, ghost, rounds_begun):
-    peer = swarm_moves_on(Peer, make_dhts, peers, ghost)
+@pytest.mark.parametrize("manifest", [MANIFEST, ALL_DELAYED], ids=["nothing delayed", "all delayed"])
+def test_one_epoch_behind_ours_is_in_step_when_it_wakes(make_dhts, peers, ghost, rounds_begun, manifest):
+    peer = swarm_moves_on(Peer, make_dhts, peers, ghost, manifest=manifest)
     peer.optimizer.wake()
     assert (peer.optimizer.local_epoch, peer.parameter.tolist()) == (1, [7.0] * 4)
     assert [(lost.samples, lost.reason) for lost in peer.told if isinstance(lost, ContributionLost)] == [
@@ -331,6 +371,27 @@ def test_one_epoch_behind_ours_is_in_step_when_it_wakes(make_dhts, peers, ghost,
     assert not peer.optimizer.tend(lambda: None)
     assert (peer.optimizer.accumulated, peer.optimizer.local_epoch) == (STEP_BATCH, 1)
     assert rounds_begun == []
+
+
+def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_through_the_next(make_dhts, peers, ghost):
+    dhts = make_dhts(3)
+    donor, peer = peers(Peer, dhts[0]), peers(Peer, dhts[1], manifest=ALL_DELAYED)
+    absent = ghost(dhts[2], epoch=0)
+    peer.contribute()
+    wait_until(lambda: peer.optimizer.tracker.global_progress.num_peers > 1)
+    peer.epoch()  # the round waits in the background for one who never comes
+    assert peer.optimizer.state_averager.pending_updates
+    peer.contribute()
+    peer.optimizer.rest()
+    donate(donor, epoch=2, value=7.0)
+    absent.report_local_progress(2, 1)
+    wait_until(lambda: peer.optimizer.tracker.global_epoch == 2)
+    begun = time.monotonic()
+    peer.optimizer.wake()
+    assert time.monotonic() - begun < 2 * ALL_DELAYED.sync.averaging_timeout_seconds
+    assert (peer.optimizer.local_epoch, peer.parameter.tolist()) == (2, [7.0] * 4)
+    lost = [message for message in peer.told if isinstance(message, ContributionLost)]
+    assert [(each.epoch, each.samples) for each in lost] == [(0, STEP_BATCH + TARGET), (1, STEP_BATCH)]
 
 
 # --- lost peers
@@ -391,7 +452,7 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
 def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(make_dhts, peers, ghost):
     dhts = make_dhts(4)
-    donor, stock, ours = peers(Peer, dhts[0]), peers(StockPeer, dhts[1]), peers(Peer, dhts[2])
+    donor, stock, ours = peers(Peer, dhts[0]), peers(StockPeer, dhts[1]), peers(Peer, dhts[2], manifest=FALLING)
     donate(donor, epoch=5, value=7.0)
     ghost(dhts[3], epoch=5)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
@@ -401,7 +462,7 @@ def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(m
     assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (5, [7.0] * 4)
     assert tuple(stock.optimizer.opt.param_groups[0]["betas"]) == (0.1, 0.2)
     assert ours.optimizer.opt.param_groups[0]["betas"] == (0.9, 0.95)
-    assert ours.optimizer.opt.param_groups[0]["lr"] == RATE
+    assert ours.optimizer.opt.param_groups[0]["lr"] == pytest.approx(0.75 * RATE)  # as the schedule has it in epoch 5
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")

@@ -165,8 +165,10 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
     assert_accounted(other)
 
 
-def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds):
-    first, other = (worker().start(seeds, id="finishes", sync__target_batch_size=LONG) for _ in range(2))
+@pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
+def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds, delays):
+    run = f"finishes-{len(delays)}"
+    first, other = (worker().start(seeds, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     growing = first.wait_for(

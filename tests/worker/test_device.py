@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from skep.core.errors import DoesNotFit
+from skep.worker import device as device_module
 from skep.worker.device import CPU, Threads, choose_precision, pick, why_not
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a computer without CUDA is told")
@@ -44,10 +45,12 @@ def test_on_the_processor_only_our_own_time_counts():
     assert device.stopwatch() - begun < 0.1
 
 
-def test_threads_are_what_was_asked_or_half_the_cores():
+@pytest.mark.parametrize(("wanted", "present", "count"), [(0, True, 2), (0, False, 8), (3, True, 3), (3, False, 3)])
+def test_threads_are_what_was_asked_or_half_the_cores_and_few_while_somebody_is_there(
+    monkeypatch, wanted, present, count
+):
     before = torch.get_num_threads()
-    Threads(1).use(present=False)
-    assert torch.get_num_threads() == 1
-    Threads(0).use(present=False)
-    assert torch.get_num_threads() >= 1
+    monkeypatch.setattr(device_module, "_cores", lambda: 16)
+    Threads(wanted).use(present=present)
+    assert torch.get_num_threads() == count
     torch.set_num_threads(before)

@@ -22,6 +22,7 @@ from skep.core.messages import (
     WorkerProgress,
 )
 from skep.core.model import Evaluation, GpuMemory, Problem
+from skep.core.stay import LEFT
 from skep.worker import examiner as examiner_module
 from skep.worker import loop as loop_module
 from skep.worker import reporter as reporter_module
@@ -319,14 +320,35 @@ def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
     assert bench.trainer.done == []
 
 
-def test_a_round_that_does_not_come_loses_what_a_paused_peer_had(monkeypatch):
+def paused_too_long(monkeypatch):
+    """A peer with two micro-batches accumulated, paused until nobody counts on it any more."""
     monkeypatch.setattr(loop_module, "LAST_ROUND_SECONDS", 0.1)
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
-    assert bench.optimizer.calls[-2:] == [("discard", "paused until after the round"), ("withdraw",)]
-    assert [lost.samples for lost in bench.link.all(ContributionLost)] == [8]
+    return bench
+
+
+def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had(monkeypatch):
+    bench = paused_too_long(monkeypatch)
+    assert bench.optimizer.calls[-2:] == [("apply",), ("withdraw",)]
+    bench.optimizer.round_due = True  # not for one that nobody counts on
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)
+    assert not bench.optimizer.named("round")
+    bench.pace.set_share(1.0)
+    bench.run_until(lambda: bench.optimizer.named("round"))
+    assert bench.optimizer.named("wake")
+    assert not bench.link.all(ContributionLost)
+    ((_, samples),) = bench.optimizer.named("round")
+    assert samples > 8  # what it had, and more
+
+
+def test_a_paused_peer_that_leaves_gives_up_what_no_round_takes(monkeypatch):
+    bench = paused_too_long(monkeypatch)
+    bench.finish.set()
+    bench.run_until(lambda: False)  # it ends by itself
+    assert [(lost.samples, lost.reason) for lost in bench.link.all(ContributionLost)] == [(8, LEFT)]
 
 
 def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
@@ -340,7 +362,9 @@ def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
     assert looks == [10, 10, 10]  # the unfinished step batch was handed over
     assert len(bench.trainer.done) == 5
     bench.optimizer.round_due = bench.optimizer.under_way = True
-    bench.run_until(lambda: ("apply",) in bench.optimizer.calls)  # the round goes on in the background: still there
+    bench.optimizer.alone = True  # as it looks to one that has left the swarm's books
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round goes on in the background
+    assert len(bench.optimizer.named("apply")) == 3  # still there
     bench.optimizer.under_way = False
     bench.run_until(lambda: False)  # it ends by itself
     assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]

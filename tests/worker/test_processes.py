@@ -3,6 +3,7 @@ import sys
 import time
 
 import psutil
+import pytest
 
 DEADLINE = 10
 
@@ -100,3 +101,25 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_process_does_not_take_the_workers_sigterm_for_its_own():
     done = subprocess.run([sys.executable, "-c", HANDLER], capture_output=True, text=True, timeout=DEADLINE, check=True)
     assert (done.stdout, done.stderr) == ("-15\n", "")
+
+
+SESSIONS = """
+import os, subprocess
+from skep.worker import processes
+processes.fork_into_sessions()
+child = os.fork()
+if child == 0:
+    subprocess.run(["sh", "-c", "ps -o sid= -p $$"])
+    os._exit(0)
+os.waitpid(child, 0)
+print(child, os.getsid(0), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sessions are weighed against each other on Linux only")
+def test_a_forked_process_leads_a_session_which_its_programs_share():
+    done = subprocess.run(
+        [sys.executable, "-c", SESSIONS], capture_output=True, text=True, timeout=DEADLINE, check=True
+    )
+    program, child, own = map(int, done.stdout.split())
+    assert program == child != own

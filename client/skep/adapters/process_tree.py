@@ -65,12 +65,15 @@ class Tree:
     `held` says that the caller is the root's parent and has not waited for it, so that nobody else can have its
     number. Otherwise the session counts as ours only while a process seen in it before still lives there: a session's
     number is not given away before its last process is gone.
+
+    `folder` is the one that the tree's processes, and no others, have for temporary files: by it those are ended that
+    went to other sessions, and lost their parents, before anybody saw them.
     """
 
-    def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool) -> None:
+    def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:
         self.root = root
         self.seen = frozenset(seen) | {root}
-        self._held = held
+        self._held, self._folder = held, folder
 
     def look(self) -> bool:
         """Remember the processes there are now, so that those that move to other sessions are found later.
@@ -93,14 +96,29 @@ class Tree:
     def kill(self, within: float = KILL_SECONDS) -> bool:
         """End all of it at once; what is started meanwhile too. Returns whether nothing is left."""
         deadline = time.monotonic() + within
-        while living := self.living():
-            for process in living:
+        while left := {*self.living(), *self._strays()}:
+            for process in left:
                 _kill(process)
             if time.monotonic() > deadline:
-                log.error("could not end the processes %s", [process.pid for process in living])
+                log.error("could not end the processes %s", [process.pid for process in left])
                 return False
             time.sleep(0.01)
         return True
+
+    def _strays(self) -> list[psutil.Process]:
+        """Those that were given our folder, wherever they went; it costs too much to be asked for often."""
+        if not self._folder:
+            return []
+        since = self.root.started - SAME_START_SECONDS
+        return [each for each in psutil.process_iter() if _lives_in(str(self._folder), since, each) and _lives(each)]
+
+
+def _lives_in(folder: str, since: float, process: psutil.Process) -> bool:
+    """Whether a process that was started since then has `folder` for temporary files, as far as it is ours to read."""
+    try:
+        return bool(process.create_time() >= since and process.environ().get("TMPDIR") == folder)
+    except (psutil.Error, OSError):
+        return False
 
 
 def _session(pid: int) -> int | None:
@@ -176,7 +194,7 @@ def sweep_leftovers(file: Path) -> None:
     except (OSError, ValueError, TypeError, KeyError) as error:
         log.warning("the note about an earlier worker cannot be read: %s", error)
     else:
-        Tree(root, seen, held=False).kill()
+        Tree(root, seen, held=False, folder=run_folder if _is_run_folder(run_folder) else None).kill()
         remove_run_folder(run_folder)
     forget_registry(file)
 
@@ -187,5 +205,9 @@ def _read_mark(body: Any) -> Mark:
 
 def remove_run_folder(folder: Path) -> None:
     """Remove a worker's run folder; anything that does not look like one, or is a link, stays."""
-    if folder.name.startswith(RUN_PREFIX) and folder.is_absolute():
+    if _is_run_folder(folder):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_run_folder(folder: Path) -> bool:
+    return folder.name.startswith(RUN_PREFIX) and folder.is_absolute()

@@ -121,7 +121,7 @@ class _Life:
         self._log, self._post = stderr_log, post
         # some systems tell no start time of a child that has exited already
         root = mark(process.pid) or Mark(process.pid, time.time())
-        self._tree = Tree(root, held=True)
+        self._tree = Tree(root, held=True, folder=run_folder)
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
         self._speaks_nonsense = False

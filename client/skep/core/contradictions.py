@@ -8,7 +8,13 @@ from skep.core.rules import Settings, number_of, percent, share_of, using
 
 def contradictions(settings: Settings) -> tuple[str, ...]:
     """One sentence for each pair of settings of which one makes the other pointless."""
-    found = (_shares(settings), _gentle(settings), _hours(settings), _long_pauses(settings))
+    found = (
+        _shares(settings),
+        _gentle(settings),
+        _gentle_away(settings),
+        _hours(settings),
+        _long_pauses(settings),
+    )
     return tuple(sentence for sentence in found if sentence)
 
 
@@ -29,6 +35,16 @@ def _gentle(settings: Settings) -> str:
     return (
         f"The share in gentle hours while you use this computer ({percent(wanted)}) is above the share at all hours "
         f"({percent(limit)}): the lower one counts, {percent(limit)}."
+    )
+
+
+def _gentle_away(settings: Settings) -> str:
+    wanted, limit = share_of(settings, "when.gentle_away"), share_of(settings, "compute.share_away")
+    if wanted <= limit or hours.Grade.GENTLE not in hours.grid(str(settings.get("when.schedule", ""))):
+        return ""
+    return (
+        f"The share in gentle hours while away ({percent(wanted)}) is above the share at all hours ({percent(limit)}): "
+        f"the lower one counts, {percent(limit)}."
     )
 
 

@@ -195,7 +195,7 @@ def _busy_processor(facts: Facts) -> Allowance | None:
         # nothing is held back for them, so nothing is to be said
         return None
     busy = reading.value is not None and reading.value > BUSY_PROCESSOR
-    return Allowance(share, "Other programs need the processor.") if busy else None
+    return Allowance(share, "Other programs need the processor.", present=True) if busy else None
 
 
 # --- the person

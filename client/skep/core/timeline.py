@@ -111,13 +111,13 @@ def _called_for(message: m.Message, after: Snapshot, now: float) -> float:
 
 
 def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
-    """The worker's word that it obeys a share."""
+    """The worker's word that it obeys a share; a reaction, unless it had to end more than a micro-batch first."""
     falling = snapshot.falling
     if falling is None or message.share > falling.share:
         return snapshot, ()
     done = replace(snapshot, falling=None)
     seconds = now - falling.since
-    if not 0.0 <= seconds <= LONGEST_REACTION:
+    if message.behind or not 0.0 <= seconds <= LONGEST_REACTION:
         return done, ()
     reaction = Reaction(now, falling.rule, message.share, seconds)
     return replace(done, reactions=(*done.reactions, reaction)[-KEPT:]), (m.RecordReaction(reaction),)

@@ -33,7 +33,7 @@ from skep.worker.membership import membership_of
 from skep.worker.optimizer import SwarmOptimizer
 from skep.worker.orders import Orders
 from skep.worker.pace import Pace
-from skep.worker.priority import lower_training
+from skep.worker.priority import Standing, lower_training
 from skep.worker.ram import RamWatch
 from skep.worker.recipes import Files, open_recipe
 from skep.worker.residence import Residence
@@ -56,10 +56,11 @@ class Joining:
         pace: Pace,
         *,
         orders: Orders,
+        standing: Standing,
         introduce: Callable[[Callable[[float], None]], None],
     ) -> None:
         self._start, self._link, self._rounds, self._pace = start, link, rounds, pace
-        self._orders, self._introduce = orders, introduce
+        self._orders, self._standing, self._introduce = orders, standing, introduce
         self._ram = RamWatch(start.leave_ram)
         self._manifest: Manifest = parse(start.manifest.encode())
 
@@ -91,7 +92,9 @@ class Joining:
             )
             self._introduce(optimizer.tracker.withdraw)
             optimizer.ask_for_state()
-            lower_training(self._start.nice)  # after the network's processes were forked: they must stay quick
+            if self._start.nice:
+                lower_training(self._start.nice)  # after the network's processes were forked: they must stay quick
+                self._standing.begin()
             threads.use(present=self._orders.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
             if not self._ram.enough():

@@ -35,10 +35,9 @@ from skep.worker.trainer import Trainer
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 LAST_ROUND_SECONDS: Final = 60.0
-"""How long a paused peer waits for the round that takes what it had accumulated."""
+"""How long a peer that computes nothing is counted on for the round that takes what it had accumulated."""
 FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker starts anew."""
-PAUSED_TOO_LONG: Final = "paused until after the round"
 
 
 def hear_data(link: Link, samples: Samples) -> None:
@@ -102,7 +101,7 @@ class TrainingLoop:
                     if self._is_finished():
                         return
                 elif self._pace.share == 0.0 or self._manners.must_rest:
-                    self._rest(PAUSED_TOO_LONG)
+                    self._rest()
                 else:
                     self._take_turn(stop, finish)
                 self._reporter.tell()
@@ -207,31 +206,30 @@ class TrainingLoop:
 
     # --- resting
 
-    def _rest(self, lost_because: str) -> None:
-        """Compute nothing; `lost_because` is told of what was accumulated when no round comes for it in time."""
+    def _rest(self, *, leaving: bool = False) -> None:
+        """Compute nothing. What was accumulated goes into the round of this epoch, if that comes soon.
+
+        Later we are off the swarm's books, and it waits for us to take up again in the same epoch; who leaves gives it up.
+        """
         if self._resting_since is None:
             self._resting_since = time.monotonic()
             self._hand_over()
             self._optimizer.rest()
-        if self._optimizer.accumulated:
-            self._finish_epoch(self._resting_since, lost_because)
+        soon = time.monotonic() - self._resting_since < LAST_ROUND_SECONDS
+        if self._optimizer.accumulated and soon:
+            self._keep_in_step()
         else:
+            if self._optimizer.accumulated and leaving:
+                self._optimizer.discard(LEFT)
             self._optimizer.apply_arrived()
-        if not self._optimizer.accumulated:
+        if not (self._optimizer.accumulated and soon):
             self._optimizer.withdraw()
         self._pace.wait_for_change(REST_LOOK_SECONDS)
 
-    def _finish_epoch(self, since: float, lost_because: str) -> None:
-        """What was accumulated before the rest goes into the round at the end of this epoch."""
-        if time.monotonic() - since < LAST_ROUND_SECONDS:
-            self._keep_in_step()
-        else:
-            self._optimizer.discard(lost_because)
-
     def _is_finished(self) -> bool:
         """One more look before leaving: whether the round took what was accumulated, or none will come."""
-        self._rest(LEFT)
-        return self._optimizer.settled or self._optimizer.alone
+        self._rest(leaving=True)
+        return self._optimizer.settled or (self._optimizer.accumulated > 0 and self._optimizer.alone)
 
     def _wake(self) -> None:
         self._manners.prepare()

@@ -21,6 +21,7 @@ def main() -> None:
     link = Link.over_stdio()
     link.close_in_children()
     processes.keep_family_together()
+    processes.fork_into_sessions()
     volunteer = Volunteer(first_word(link), link)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=volunteer.stop, daemon=True).start())
     volunteer.listen()

@@ -224,6 +224,8 @@ class SwarmOptimizer(hivemind.Optimizer):
         self.tracker.back(LOOK_SECONDS)
         if self.local_epoch < self.tracker.global_epoch:
             self.catch_up(reason)
+        else:
+            self.tracker.report_local_progress(self.local_epoch, self.accumulated)
 
     def find_back(self, company: int, hand_over: Callable[[], None]) -> bool:
         """After the computer slept: whether we are in step again, and nothing stale is left; False to be asked again.

@@ -30,6 +30,12 @@ def keep_family_together() -> None:
         os.register_at_fork(after_in_child=lambda: libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
 
 
+def fork_into_sessions() -> None:
+    """Forked processes lead sessions of their own, so that they stay quick though ours stands back (`priority`)."""
+    if sys.platform == "linux":
+        os.register_at_fork(after_in_child=os.setsid)
+
+
 def end_family() -> None:
     """Kill every descendant at once (the swarm was told before), and collect what is left of them."""
     deadline = time.monotonic() + REAP_SECONDS

@@ -35,6 +35,7 @@ from skep.worker.link import Link
 from skep.worker.loading import without_collecting
 from skep.worker.orders import Orders
 from skep.worker.pace import Pace
+from skep.worker.priority import Standing
 from skep.worker.rounds import Rounds
 
 GRACE_SECONDS: Final = 0.6
@@ -57,6 +58,7 @@ class Volunteer:
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
         self._pace = Pace(start.share, obeyed=lambda *told: link.send(WorkerPaused(*told)))
         self._orders = Orders(start.present, start.memory, obeyed=lambda *told: link.send(WorkerMemory(*told)))
+        self._standing = Standing(present=start.present)
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -72,7 +74,13 @@ class Volunteer:
             from skep.worker.joining import Joining  # noqa: PLC0415
 
         joining = Joining(
-            self._start, self._link, self._rounds, self._pace, orders=self._orders, introduce=self._introduce
+            self._start,
+            self._link,
+            self._rounds,
+            self._pace,
+            orders=self._orders,
+            standing=self._standing,
+            introduce=self._introduce,
         )
         loop = joining.run()
         self._trains = True
@@ -92,6 +100,7 @@ class Volunteer:
     def stop(self) -> None:
         """End soon, from any thread: the training thread departs, or the calling one does in its place."""
         self._stop.set()
+        self._standing.leave()
         if self._trains:
             time.sleep(GRACE_SECONDS)
         self.depart()
@@ -108,6 +117,7 @@ class Volunteer:
                 cut_short = threading.Timer(LAST_RESORT_SECONDS, self._end, [code])
                 cut_short.daemon = True
                 cut_short.start()
+                self._standing.leave()
                 self._rounds.end(reason)
                 if self._farewell:
                     self._farewell(GOODBYE_SECONDS)
@@ -132,6 +142,7 @@ class Volunteer:
             if self._orders.give(message.memory, present=message.present):
                 self._pace.nudge()
             self._pace.set_share(message.share)
+            self._standing.use(present=message.present)
         elif isinstance(message, FinishTraining) and self._trains:
             self._finish.set()
         elif isinstance(message, FinishTraining | StopTraining):

@@ -3224,6 +3224,10 @@
         <translation>Der Anteil sinkt so, dass das Gerät unter dieser Temperatur bleibt.</translation>
     </message>
     <message>
+        <source>The share in gentle hours while away (%1) is above the share at all hours (%2): the lower one counts, %3.</source>
+        <translation>Der Anteil in sanften Stunden, wenn du weg bist (%1), liegt über dem Anteil zu allen Stunden (%2): Der kleinere zählt, %3.</translation>
+    </message>
+    <message>
         <source>The share in gentle hours while you use this computer (%1) is above the share at all hours (%2): the lower one counts, %3.</source>
         <translation>Der Anteil in sanften Stunden, während du diesen Computer nutzt (%1), liegt über dem Anteil zu allen Stunden (%2): Der kleinere zählt, %3.</translation>
     </message>
@@ -4234,10 +4238,6 @@
     <message>
         <source>paused until %1</source>
         <translation>pausiert bis %1</translation>
-    </message>
-    <message>
-        <source>paused until after the round</source>
-        <translation>pausiert bis nach der Runde</translation>
     </message>
     <message>
         <source>problems</source>
