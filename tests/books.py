@@ -64,9 +64,12 @@ class SimulatedPeer:
         self.counted += RATE * self.share * TICK
         if self.counted - self.accumulated >= STEP_BATCH:
             self.accumulated += STEP_BATCH
-            self.tracker.report_local_progress(self.epoch, self.accumulated)
+            if isinstance(self.tracker, PoliteTracker):
+                self.tracker.grow(self.epoch, self.accumulated)
+            else:
+                self.tracker.report_local_progress(self.epoch, self.accumulated)
         if isinstance(self.tracker, PoliteTracker):
-            self.tracker.tell_rate()
+            self.tracker.tell()
         self._publish()
         if self.table.now >= self.tracker.global_progress.next_fetch_time:
             self.look()

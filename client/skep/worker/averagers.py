@@ -7,6 +7,8 @@ It must not decide what a round was worth; `rounds` does.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, AsyncIterator, Final  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
@@ -15,10 +17,11 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.group_info import GroupInfo
+from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.compression import CompressionInfo
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
-from hivemind.p2p import P2PContext
+from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
 from hivemind.utils.asyncio import achain, as_aiter
@@ -30,6 +33,8 @@ from skep.worker.rounds import RoundFacts
 
 STATE_PART_BYTES: Final = 512 * 1024
 """Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
+LOOK_SECONDS: Final = 0.2
+"""From one look for leaders of a group to the next."""
 ROUNDING: Final = 1e-5
 """Relative change of a result below which it is our own tensor, rounded on its way."""
 
@@ -139,6 +144,33 @@ class StartsBeside(DecentralizedAverager):
         super().run_in_background(await_ready=False)
 
 
+class UnhurriedKeys(GroupKeyManager):
+    """Where the averagers that look for a group are found: not looked up again at once when there are none."""
+
+    _looked = float("-inf")
+
+    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001 - hivemind's
+        await asyncio.sleep(max(0.0, self._looked + LOOK_SECONDS - time.monotonic()))
+        self._looked = time.monotonic()
+        found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
+        return found
+
+
+class LooksUnhurried(DecentralizedAverager):
+    """Mixed into an averager, looks for a group a few times a second.
+
+    hivemind looks as fast as the DHT answers, from the beginning of the search until the group is there: on one computer
+    or in one house hundreds of times a second, in three processes, on the cores that train.
+    """
+
+    async def _step(self, **kwargs: Any) -> None:
+        search = self._matchmaking
+        keys = search.group_key_manager
+        if not isinstance(keys, UnhurriedKeys):
+            search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
+        await super()._step(**kwargs)
+
+
 class HandsOverInLargeParts(DecentralizedAverager):
     """Mixed into an averager, sends a state in fewer and larger frames; any peer puts frames of any size together."""
 
@@ -156,7 +188,7 @@ class HandsOverInLargeParts(DecentralizedAverager):
                 metadata = None
 
 
-class HonestGradientAverager(MembersOnly, HonestRounds, StartsBeside, GradientAverager):
+class HonestGradientAverager(MembersOnly, HonestRounds, LooksUnhurried, StartsBeside, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
@@ -193,7 +225,9 @@ class HonestGradientAverager(MembersOnly, HonestRounds, StartsBeside, GradientAv
             gradient.zero_()
 
 
-class CheckedStateAverager(MembersOnly, HonestRounds, HandsOverInLargeParts, StartsBeside, TrainingStateAverager):
+class CheckedStateAverager(
+    MembersOnly, HonestRounds, LooksUnhurried, HandsOverInLargeParts, StartsBeside, TrainingStateAverager
+):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     _coming: MPFuture | None = None

@@ -154,7 +154,7 @@ class SwarmOptimizer(hivemind.Optimizer):
     def contribute(self, samples: int) -> None:
         """Count `samples` whose scaled gradients were added to `.grad` since the last call."""
         self.grad_averager.accumulate_grads_(samples)
-        self.tracker.report_local_progress(self.local_epoch, self.accumulated)
+        self.tracker.grow(self.local_epoch, self.accumulated)
 
     def discard(self, reason: str) -> None:
         """Throw this epoch's gradients away, and say so."""
@@ -174,7 +174,7 @@ class SwarmOptimizer(hivemind.Optimizer):
         Raises SwarmError when the swarm moved on and nobody hands over its state.
         """
         before = self.local_epoch
-        self.tracker.tell_rate()
+        self.tracker.tell()
         self.apply_arrived()
         if self._should_load_state_from_peers():
             hand_over()

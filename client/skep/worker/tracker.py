@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
@@ -17,6 +18,8 @@ CHANGE: Final = 0.1
 """A rate that differs by more than this part from the one that others know is told at once."""
 LEAST_SECONDS: Final = 0.5
 """Between two records that tell nothing but another rate."""
+GROWTH_SECONDS: Final = 1.0
+"""Between two that tell nothing but more samples, which the others extrapolate: each keeps three processes busy."""
 
 Rate = Callable[[], float | None]
 """Samples a second that this peer trains at present, waiting for the swarm excluded; None while nobody knows."""
@@ -45,7 +48,8 @@ class Absence(LocalTrainingProgress):
 class PoliteTracker(ProgressTracker):
     """Progress tracker that tells the rate of now, and "I am resting": others extrapolate what they were told last.
 
-    hivemind's own is a moving average over dozens of step batches, which after a change of share is wrong for minutes.
+    hivemind's own is a moving average over dozens of step batches, which after a change of share is wrong for minutes; and
+    it tells of every step batch, dozens of times a second for a small model.
     """
 
     local_progress: LocalTrainingProgress
@@ -53,20 +57,46 @@ class PoliteTracker(ProgressTracker):
     rate: Rate = staticmethod(unknown)
     others = 0
     """Peers but for us on the swarm's books, as last seen."""
-    _told_rate_at = -LEAST_SECONDS
+    _told_samples, _told_rate = 0, 0.0
+    """What the others know of us, or are about to."""
+    _told_at = -LEAST_SECONDS
 
-    def tell_rate(self) -> None:
-        """Publish what we really train, if it is no longer what the others know. Cheap; call it often."""
-        rate, now = self.rate(), time.monotonic()
-        told = self.local_progress.samples_per_second
-        if rate is None or self.presence is not Presence.WORKING or abs(rate - told) <= CHANGE * max(rate, told):
-            return
-        if now - self._told_rate_at >= LEAST_SECONDS:
-            self._told_rate_at = now
+    def report_local_progress(self, *args: Any, **kwargs: Any) -> None:
+        """As hivemind's: count, and publish at once."""
+        super().report_local_progress(*args, **kwargs)
+        self._note_told()
+
+    def grow(self, local_epoch: int, samples_accumulated: int) -> None:
+        """Count more samples of this epoch at once; `tell` publishes them soon."""
+        extra = samples_accumulated - self.local_progress.samples_accumulated
+        if local_epoch == self.local_progress.epoch == self.global_progress.epoch:
+            self.global_progress.samples_accumulated += extra
+        self.performance_ema.update(task_size=extra)
+        self.local_progress = self._get_local_progress(local_epoch, samples_accumulated)
+
+    def tell(self) -> None:
+        """Publish what the others do not know yet, unless what they were told will do for now. Cheap; call it often."""
+        now = time.monotonic()
+        if self.presence is Presence.WORKING and now - self._told_at >= self._will_do():
+            self._told_at = now
             self.local_progress = self._get_local_progress(
                 self.local_progress.epoch, self.local_progress.samples_accumulated
             )
+            self._note_told()
             self.should_report_progress.set()
+
+    def _will_do(self) -> float:
+        """For how many seconds what was told last stands for what we really train."""
+        rate, samples = self.rate(), self.local_progress.samples_accumulated
+        if samples and not self._told_samples:
+            return 0.0  # hivemind withdraws the record of a peer of which nothing was told for two epochs
+        if rate is not None and abs(rate - self._told_rate) > CHANGE * max(rate, self._told_rate):
+            return LEAST_SECONDS
+        return GROWTH_SECONDS if samples > self._told_samples else math.inf
+
+    def _note_told(self) -> None:
+        told = self.local_progress
+        self._told_samples, self._told_rate = told.samples_accumulated, told.samples_per_second
 
     def rest(self) -> None:
         """Publish what is accumulated with a rate of zero, and nothing but zero until `back`."""

@@ -1,0 +1,63 @@
+"""How often an averager asks the DHT who else looks for a group, alone for seconds on end: stock's, and ours."""
+
+import multiprocessing
+
+import pytest
+import torch
+from hivemind.averaging.key_manager import GroupKeyManager
+from hivemind.averaging.partition import AllreduceException
+from hivemind.optim.grad_averager import GradientAverager
+
+from skep.worker.averagers import LOOK_SECONDS, HonestGradientAverager
+
+SEARCH_SECONDS = 3.0
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Counts them, in whichever process."""
+    count, look = multiprocessing.Value("i"), GroupKeyManager.get_averagers
+
+    async def counted(self, *args, **kwargs):
+        with count:
+            count.value += 1
+        return await look(self, *args, **kwargs)
+
+    monkeypatch.setattr(GroupKeyManager, "get_averagers", counted)
+    return count
+
+
+@pytest.fixture
+def search(make_dhts):
+    """Has an averager of a kind look for a group in which nobody else is, until it gives up."""
+    made = []
+
+    def run(kind):
+        parameter = torch.nn.Parameter(torch.zeros(4))
+        averager = kind(
+            [parameter],
+            dht=make_dhts(1)[0],
+            prefix="alone",
+            start=True,
+            min_matchmaking_time=SEARCH_SECONDS,
+            request_timeout=1.0,
+        )
+        made.append(averager)
+        averager.wait_until_ready(30)
+        with pytest.raises(AllreduceException, match="could not find a group"):
+            averager.step(timeout=SEARCH_SECONDS, allow_retries=False)
+
+    yield run
+    for averager in made:
+        averager.kill()
+        averager.join(10)
+
+
+def test_stock_asks_without_a_pause(looks, search):
+    search(GradientAverager)
+    assert looks.value > 3 * SEARCH_SECONDS / LOOK_SECONDS
+
+
+def test_ours_asks_a_few_times_a_second(looks, search):
+    search(HonestGradientAverager)
+    assert 3 <= looks.value <= SEARCH_SECONDS / LOOK_SECONDS + 2
