@@ -60,6 +60,7 @@ class Peer:
         self.parameter.grad += samples / STEP_BATCH
         self.rounds.grow(self.optimizer.local_epoch, samples)
         self.optimizer.contribute(samples)
+        self.optimizer.tracker.tell()
 
     def epoch(self):
         """Contribute all that an epoch takes, and end it."""
@@ -232,8 +233,7 @@ def test_a_resting_peer_publishes_what_it_has_with_a_rate_of_zero_whatever_is_re
     record_of = open_books(dhts[1])
     peer = peers(Peer, dhts[0])
     tracker = peer.optimizer.tracker
-    for _ in range(3):
-        peer.contribute()
+    peer.contribute(24)
     wait_until(lambda: (record_of(tracker) or {}).get("samples_accumulated") == 24)
     assert record_of(tracker)["samples_per_second"] > 0
     peer.optimizer.rest()
