@@ -1,4 +1,6 @@
-"""What people run today: a minimal loop around hivemind.Optimizer, with the settings of hivemind's own ALBERT example.
+"""What people run today: a minimal loop around hivemind.Optimizer, as hivemind's own ALBERT example drives it.
+
+Batch, flags, compressions and times are not the example's but the manifest's, so that it does the same work as skep.
 
     python stock_peer.py OPTIONS.json
 

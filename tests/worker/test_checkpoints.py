@@ -5,9 +5,9 @@ import sys
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoModelForImageClassification, AutoModelForMaskedLM
 
-from manifests import raw
+from manifests import example, images, masked, raw
 from recipe_files import lora_recipe
 from skep.core.errors import StorageError
 from skep.core.manifest import parse
@@ -15,12 +15,13 @@ from skep.host.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.worker.recipes import open_recipe
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
-LLAMA = GPT2 | {"type": "llama"}
+CAUSAL = example()["recipe"] | {"model": GPT2, "sequence_length": 32}
+LLAMA = CAUSAL | {"model": GPT2 | {"type": "llama"}}
 
 
-def made(epoch=7, model=GPT2):
+def made(epoch=7, recipe=CAUSAL):
     """A checkpoint of a model whose parameters are no longer those it was made with."""
-    text = raw(recipe__model=model, recipe__sequence_length=32).decode()
+    text = raw(recipe=recipe).decode()
     manifest = parse(text.encode())
     built = open_recipe(manifest.recipe).build()
     with torch.no_grad():
@@ -85,18 +86,27 @@ def export(checkpoint, target, *more):
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("shape", [GPT2, pytest.param(LLAMA, marks=pytest.mark.long)], ids=["gpt2", "llama"])
-def test_an_exported_model_is_loaded_by_transformers_and_says_the_same(folder, tmp_path, shape):
-    model, checkpoint = made(model=shape)
+@pytest.mark.parametrize(
+    ("recipe", "loader"),
+    [
+        pytest.param(CAUSAL, AutoModelForCausalLM, id="gpt2"),
+        pytest.param(LLAMA, AutoModelForCausalLM, id="llama", marks=pytest.mark.long),
+        pytest.param(masked("bert"), AutoModelForMaskedLM, id="bert", marks=pytest.mark.long),
+        pytest.param(masked("albert"), AutoModelForMaskedLM, id="albert", marks=pytest.mark.long),
+        pytest.param(images(), AutoModelForImageClassification, id="vit", marks=pytest.mark.long),
+    ],
+)
+def test_an_exported_model_is_loaded_by_transformers_and_says_the_same(folder, tmp_path, recipe, loader):
+    model, checkpoint = made(recipe=recipe)
     code, said = export(folder.write(checkpoint), tmp_path / "model")
     assert (code, said["epoch"], said["run_id"]) == (0, 7, checkpoint.run_id)
     names = {path.name for path in (tmp_path / "model").iterdir()}
     assert {"config.json", "model.safetensors"} <= names
     assert not any(name.endswith((".bin", ".pt", ".pkl")) for name in names)
-    loaded = AutoModelForCausalLM.from_pretrained(tmp_path / "model").eval()
-    tokens = torch.randint(256, (3, 32))
+    loaded = loader.from_pretrained(tmp_path / "model").eval()
+    given = torch.rand(3, 3, 8, 8) if recipe["name"] == "image-classifier" else torch.randint(256, (3, 32))
     with torch.no_grad():
-        assert torch.equal(loaded(tokens).logits, model.eval()(tokens).logits)
+        assert torch.equal(loaded(given).logits, model.eval()(given).logits)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ def test_where_a_larger_one_gains_nothing_the_smaller_is_taken():
     made = MicroBatches(linear(0.005))
     assert (made.size(present=True), made.size(present=False)) == (1, 1)
     made = MicroBatches(linear(0.005, overhead=0.0004))
-    assert (made.size(present=True), made.size(present=False)) == (4, 4)  # 16 would gain less than 3 %
+    assert (made.size(present=True), made.size(present=False)) == (8, 8)  # 16 would gain less than 1 %
+    assert DryRun({1: 0.04, 2: 0.0705, 4: 0.135}, 64, AWAY_ON_PROCESSOR).useful() == 4  # 4 % are worth it
 
 
 def test_memory_limits_both():

@@ -130,6 +130,13 @@ def test_what_will_surely_take_too_long_is_not_tried(monkeypatch, of_four, tried
     assert (list(found.seconds), found.limit) == (tried, 16)
 
 
+def test_what_took_surprisingly_long_is_tried_again(monkeypatch):
+    made, _ = make()
+    takes = {1: [0.04], 2: [0.09, 0.07], 4: [0.13, 0.01]}
+    monkeypatch.setattr(made, "_try", lambda size, _bound: takes[size].pop(0))
+    assert made.dry_run(4).seconds == {1: 0.04, 2: 0.07, 4: 0.13}
+
+
 def test_the_dry_run_stops_where_other_programs_need_the_memory(monkeypatch):
     made, _ = make()
     scarce = Scarce(made, monkeypatch, fitting=10**6)

@@ -14,8 +14,8 @@ from skep.worker.data import Samples
 from skep.worker.trainer import Trainer
 
 HELD_OUT_SAMPLES: Final = 32
-EVALUATION_COST: Final = 50
-"""A held-out evaluation is repeated only after this many times the computing it took: at most 2 % of the work."""
+EVALUATION_COST: Final = 100
+"""A held-out evaluation is repeated only after this many times the computing it took: at most 1 % of the work."""
 
 
 @dataclass

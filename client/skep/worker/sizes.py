@@ -17,7 +17,7 @@ PRESENT_SECONDS: Final = 0.05
 AWAY_ON_GPU: Final = 0.1
 AWAY_ON_PROCESSOR: Final = 0.2
 """The same while nobody does: whoever comes back waits no longer than this for it, on the processor at lowest priority."""
-GAIN: Final = 1.03
+GAIN: Final = 1.01
 """A larger micro-batch is taken only where a sample then takes less by this factor."""
 RECENT: Final = 5
 ENOUGH: Final = 3

@@ -18,7 +18,7 @@ CHANGE: Final = 0.1
 """A rate that differs by more than this part from the one that others know is told at once."""
 LEAST_SECONDS: Final = 0.5
 """Between two records that tell nothing but another rate."""
-GROWTH_SECONDS: Final = 1.0
+GROWTH_SECONDS: Final = 2.0
 """Between two that tell nothing but more samples, which the others extrapolate: each keeps three processes busy."""
 
 Rate = Callable[[], float | None]

@@ -120,6 +120,9 @@ class Trainer:
             taken = self._try(size, away) if enough() or not seconds else None
             if taken is None:
                 break
+            if taken > 2 * seconds.get(size // 2, math.inf):
+                # twice the samples do not take more than twice as long: something else computed meanwhile
+                taken = min(taken, self._try(size, away) or taken)
             seconds[size] = taken
             if taken > away or expected_of_twice(seconds) > SURELY * away:
                 return DryRun(seconds, step_batch, away)
