@@ -94,12 +94,14 @@ def rms_difference(ours, theirs):
 
 
 def compare(optimizer):
-    """How far our parameters are from those of another peer at the same epoch."""
+    """How far our parameters are from those of another peer at the same epoch; None when the swarm is beyond it already."""
     while True:
         loaded = DecentralizedAverager.load_state_from_peers(optimizer.state_averager, timeout=30)
         if loaded is not None and loaded[0]["epoch"] == optimizer.local_epoch:
             ours = parameters_of(optimizer)
             return rms_difference(ours, loaded[1][: len(ours)])
+        if loaded is not None and loaded[0]["epoch"] > optimizer.local_epoch:
+            return None
         time.sleep(0.2)
 
 
@@ -123,8 +125,10 @@ def main():
         accumulated = optimizer.tracker.local_progress.samples_accumulated
         optimizer.step()  # never zero_grad with reuse_grad_buffers: hivemind does it at the end of an epoch
         if optimizer.local_epoch != epoch:
-            epoch, done = optimizer.local_epoch, done + 1
-            difference = compare(optimizer)
+            epoch, difference = optimizer.local_epoch, compare(optimizer)
+            if difference is None:
+                continue  # while we looked, the others went on without us: the next step loads their state
+            done += 1
             moved = rms_difference(parameters_of(optimizer), start)
             result = {"epoch": epoch, "samples": accumulated, "moved": moved, "difference": difference}
             print(json.dumps(result), flush=True)

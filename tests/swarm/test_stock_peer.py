@@ -74,7 +74,7 @@ class SkepPeer:
 
 
 def small_epochs(addresses, sha256):
-    """The practice manifest with epochs that two peers on busy cores finish in seconds."""
+    """The practice manifest with epochs of some seconds, in which the stock peer can look at our state before we go on."""
     body = practice_manifest(
         revision=1,
         publisher_key="ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
@@ -83,7 +83,7 @@ def small_epochs(addresses, sha256):
         index_sha256=sha256,
         now=datetime.now(UTC),
     )
-    body["sync"]["target_batch_size"] = 512
+    body["sync"]["target_batch_size"] = 1024
     return json.dumps(body)
 
 
