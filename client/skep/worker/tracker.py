@@ -75,9 +75,9 @@ class PoliteTracker(ProgressTracker):
         self.local_progress = self._get_local_progress(local_epoch, samples_accumulated)
 
     def tell(self) -> None:
-        """Publish what the others do not know yet, unless what they were told will do for now. Cheap; call it often."""
+        """Publish what the others do not know yet, unless what they were told still stands. Cheap; call it often."""
         now = time.monotonic()
-        if self.presence is Presence.WORKING and now - self._told_at >= self._will_do():
+        if self.presence is Presence.WORKING and now - self._told_at >= self._stands_for():
             self._told_at = now
             self.local_progress = self._get_local_progress(
                 self.local_progress.epoch, self.local_progress.samples_accumulated
@@ -85,11 +85,11 @@ class PoliteTracker(ProgressTracker):
             self._note_told()
             self.should_report_progress.set()
 
-    def _will_do(self) -> float:
+    def _stands_for(self) -> float:
         """For how many seconds what was told last stands for what we really train."""
         rate, samples = self.rate(), self.local_progress.samples_accumulated
         if samples and not self._told_samples:
-            return 0.0  # hivemind withdraws the record of a peer of which nothing was told for two epochs
+            return 0.0  # hivemind publishes no more of a peer that told of no samples for two epochs
         if rate is not None and abs(rate - self._told_rate) > CHANGE * max(rate, self._told_rate):
             return LEAST_SECONDS
         return GROWTH_SECONDS if samples > self._told_samples else math.inf
