@@ -1,22 +1,19 @@
-"""hivemind's two averagers, made to tell the truth about a round and to load a state only once, bounded and checked.
+"""hivemind's two averagers, made to load a state only once, bounded and checked, and to leave the computer in peace.
 
-Stock behaviour this mends, each shown by a test: a round whose groupmate never sent anything "succeeds" with a group of
-two; loading a state copies whatever arrives, broadcast to our shapes, and takes the donor's hyperparameters with it.
-It must not decide what a round was worth; `rounds` does.
+Stock behaviour this mends, each shown by a test: loading a state copies whatever arrives, broadcast to our shapes, and
+takes the donor's hyperparameters with it; the search for a group asks the DHT without a pause; a process keeps for good
+the memory that its largest round took. It must not judge a round; `honest_rounds` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, AsyncIterator, Final  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import torch
 from hivemind.averaging import DecentralizedAverager
-from hivemind.averaging.allreduce import AllReduceRunner
-from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.compression import CompressionInfo
 from hivemind.optim.grad_averager import GradientAverager
@@ -24,117 +21,17 @@ from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
-from hivemind.utils.asyncio import achain, as_aiter
 from hivemind.utils.streaming import split_for_streaming
 
 from skep.core.errors import SwarmError
+from skep.worker.freed import give_back, return_large_at_once
+from skep.worker.honest_rounds import HonestRounds
 from skep.worker.members import MembersOnly
-from skep.worker.rounds import RoundFacts
 
 STATE_PART_BYTES: Final = 512 * 1024
 """Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
 LOOK_SECONDS: Final = 0.2
 """From one look for leaders of a group to the next."""
-ROUNDING: Final = 1e-5
-"""Relative change of a result below which it is our own tensor, rounded on its way."""
-
-
-class Gathered(dict[Any, Any]):
-    """What hivemind returns for a round (peer id -> gathered data), with the facts of it attached."""
-
-    facts: RoundFacts
-
-
-class HonestRounds(DecentralizedAverager):
-    """Mixed into an averager, attaches RoundFacts to the result of each of its rounds."""
-
-    _incoming_weights: dict[bytes, dict[Any, float]]
-    _seen: list[RoundFacts]
-    """Of each all-reduce of the round under way; a round may have several."""
-
-    async def rpc_aggregate_part(
-        self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        """A groupmate sends its part: note the weight it claims, under its authenticated id."""
-        first = await anext(stream)
-        self._weights_of(first.group_id)[context.remote_id] = first.weight
-        async for message in super().rpc_aggregate_part(achain(as_aiter(first), stream), context):
-            yield message
-
-    async def _aggregate_with_group(self, group_info: GroupInfo, min_vector_size: int, **kwargs: Any) -> Gathered:
-        self._seen = []
-        try:
-            gathered = Gathered(await super()._aggregate_with_group(group_info, min_vector_size, **kwargs))
-            gathered.facts = all_of(self._seen)
-            return gathered
-        finally:
-            self._forget_weights(group_info.group_id)
-
-    async def _run_allreduce_inplace_(
-        self, tensors: Sequence[torch.Tensor], group_info: GroupInfo, group_id: bytes | None = None, **kwargs: Any
-    ) -> None:
-        own_id = group_info.group_id if group_id is None else group_id
-        before = magnitude(tensors)
-        await super()._run_allreduce_inplace_(tensors, group_info, group_id, **kwargs)
-        moved = abs(magnitude(tensors) - before) > ROUNDING * before
-        self._seen.append(examine(self._running_groups[own_id].result(), self._weights_of(own_id), moved=moved))
-
-    def _weights_of(self, group_id: bytes) -> dict[Any, float]:
-        # made on first use, in the averager's own process, because hivemind's constructor is the one that forks
-        if not hasattr(self, "_incoming_weights"):
-            self._incoming_weights = defaultdict(dict)
-        return self._incoming_weights[group_id]
-
-    def _forget_weights(self, group_id: bytes) -> None:
-        self._weights_of(group_id)
-        for each in [key for key in self._incoming_weights if key.startswith(group_id)]:
-            del self._incoming_weights[each]
-
-
-@torch.no_grad()
-def magnitude(tensors: Sequence[torch.Tensor]) -> float:
-    return float(sum(tensor.abs().sum(dtype=torch.float64) for tensor in tensors))
-
-
-def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) -> RoundFacts:
-    """Judge a finished all-reduce by what was received, never by the size of its group.
-
-    `weights` are what each other peer claimed when it sent to us; `moved` says whether the result differs from our own.
-    """
-    others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
-    reducer = runner.tensor_part_reducer
-    if reducer.num_parts:
-        received = dict(zip(runner.sender_peer_ids, reducer.num_parts_received, strict=True))
-        heard = [
-            peer
-            for peer in others
-            if received.get(peer) == reducer.num_parts
-            and peer not in runner.banned_senders
-            and weights.get(peer, 0.0) > 0
-        ]
-        missing = [peer for peer in others if peer in runner.banned_senders]
-    else:
-        # nobody sends to a peer that reduces nothing: believe the reducers that gave back every part, and not our own
-        whole = runner.tensor_part_container.failed_size == 0 and moved
-        reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
-        heard, missing = (reducers, []) if whole else ([], reducers)
-    return RoundFacts(
-        group_size=len(runner.ordered_peer_ids),
-        heard=tuple(str(peer) for peer in heard),
-        missing=tuple(str(peer) for peer in missing),
-        complete=runner.tensor_part_container.failed_size == 0 and not runner.banned_senders,
-    )
-
-
-def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
-    """The facts of a round of several all-reduces: only who was heard in each of them was heard."""
-    first = seen[0]
-    return RoundFacts(
-        group_size=first.group_size,
-        heard=tuple(peer for peer in first.heard if all(peer in each.heard for each in seen)),
-        missing=tuple(sorted({peer for each in seen for peer in each.missing})),
-        complete=all(each.complete for each in seen),
-    )
 
 
 class StartsBeside(DecentralizedAverager):
@@ -171,6 +68,39 @@ class LooksUnhurried(DecentralizedAverager):
         await super()._step(**kwargs)
 
 
+class HoldsNoMore(DecentralizedAverager):
+    """Mixed into an averager, gives memory back to the system when a round is over, or a state went either way.
+
+    Else its process holds for good what the largest of them took once, and a peer has two such processes.
+    """
+
+    def run(self) -> None:
+        """The averager's process, from its beginning to its end."""
+        return_large_at_once()
+        super().run()
+
+    async def _step(self, **kwargs: Any) -> None:
+        try:
+            await super()._step(**kwargs)
+        finally:
+            give_back()
+
+    async def _load_state_from_peers(self, **kwargs: Any) -> None:
+        try:
+            await super()._load_state_from_peers(**kwargs)
+        finally:
+            give_back()
+
+    async def rpc_download_state(
+        self, request: averaging_pb2.DownloadRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        try:
+            async for message in super().rpc_download_state(request, context):
+                yield message
+        finally:
+            give_back()
+
+
 class HandsOverInLargeParts(DecentralizedAverager):
     """Mixed into an averager, sends a state in fewer and larger frames; any peer puts frames of any size together."""
 
@@ -188,7 +118,7 @@ class HandsOverInLargeParts(DecentralizedAverager):
                 metadata = None
 
 
-class HonestGradientAverager(MembersOnly, HonestRounds, LooksUnhurried, StartsBeside, GradientAverager):
+class HonestGradientAverager(MembersOnly, HoldsNoMore, HonestRounds, LooksUnhurried, StartsBeside, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
@@ -226,11 +156,27 @@ class HonestGradientAverager(MembersOnly, HonestRounds, LooksUnhurried, StartsBe
 
 
 class CheckedStateAverager(
-    MembersOnly, HonestRounds, LooksUnhurried, HandsOverInLargeParts, StartsBeside, TrainingStateAverager
+    MembersOnly, HoldsNoMore, HonestRounds, LooksUnhurried, HandsOverInLargeParts, StartsBeside, TrainingStateAverager
 ):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     _coming: MPFuture | None = None
+
+    def _init_components(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler | None]:
+        """The optimizer and its scheduler, right before the averagers' processes are forked.
+
+        What changes later in memory that is not shared would stay in each of them as it was.
+        """
+        optimizer, scheduler = super()._init_components(*args, **kwargs)
+        for kept in optimizer.state.values():
+            for statistic in kept.values():
+                if torch.is_tensor(statistic):
+                    share(statistic)
+        if self.offload_optimizer:
+            optimizer.zero_grad(set_to_none=True)  # replaced by the averager of gradients with its own
+        return optimizer, scheduler
 
     def ask_for_state(self, within: float) -> None:
         """Have the newest state sent, within so many seconds, while something else is done; `load_checked` takes it."""
@@ -276,6 +222,16 @@ class CheckedStateAverager(
             self._load_local_tensors_into_averager_()
         self.local_epoch = epoch
         self._update_scheduler()
+
+
+@torch.no_grad()
+def share(tensor: torch.Tensor) -> None:
+    """Move it into memory shared with processes forked later; one on the processor that is all zeros takes no room yet."""
+    if tensor.device.type == "cpu" and not tensor.any():
+        zeros = torch.UntypedStorage._new_shared(tensor.untyped_storage().nbytes())  # noqa: SLF001 - as torch's own loader
+        tensor.set_(zeros, tensor.storage_offset(), tensor.shape, tensor.stride())
+    else:
+        tensor.share_memory_()
 
 
 def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> None:

@@ -20,6 +20,7 @@ from skep.worker.batches import Batch
 from skep.worker.data import Samples
 from skep.worker.examiner import Examiner
 from skep.worker.faults import said_in_words
+from skep.worker.freed import give_back
 from skep.worker.gaps import GAP_SECONDS, Gaps
 from skep.worker.link import Link
 from skep.worker.manners import Manners
@@ -191,6 +192,7 @@ class TrainingLoop:
             moved_on = self._optimizer.tend(self._hand_over)
             engagement.behind = "round" if moved_on else ""
         if moved_on:
+            give_back()  # what a round took here, and a state that was handed over
             self._examiner.begin(self._optimizer.local_epoch)
             self._reporter.tell(at_once=True)
         return moved_on

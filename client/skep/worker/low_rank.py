@@ -20,7 +20,8 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.compression import NoCompression
 from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 
-from skep.worker.averagers import Gathered, HonestGradientAverager, check_tensors
+from skep.worker.averagers import HonestGradientAverager, check_tensors
+from skep.worker.honest_rounds import Gathered
 
 INDEPENDENT: Final = 1e-3
 """Part of a column that must not lie in the columns before it, or it holds rounding errors rather than gradients."""

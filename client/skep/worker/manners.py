@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from skep.core.model import GpuMemory
 from skep.worker.batches import Batch
 from skep.worker.device import Threads
+from skep.worker.freed import give_back
 from skep.worker.orders import Orders
 from skep.worker.ram import RamWatch
 from skep.worker.residence import Residence
@@ -65,6 +66,7 @@ class Manners:
     def _tidy(self) -> None:
         gc.collect()
         self.trainer.empty_caches()
+        give_back()
 
     def prepare(self) -> None:
         """Before computing: the model on its device, as many threads as are fitting now."""
