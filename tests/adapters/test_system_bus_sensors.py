@@ -5,6 +5,7 @@ import time
 
 import psutil
 import pytest
+from jeepney.io.blocking import DBusConnection
 
 from desktops import PrivateBus, need_dbusmock
 from skep.adapters.machine.logind import LogindSleepWatch
@@ -233,6 +234,23 @@ def test_what_was_heard_while_reading_ends_the_next_wait(network):
     network.say(1)  # lies in the connection before the answer to the next question
     metered(sensor)
     assert woken(sensor)()
+
+
+def test_a_change_that_comes_in_one_piece_with_an_answer_is_not_lost(network, monkeypatch):
+    network.say(2)
+    sensor = network.sensor()
+    metered(sensor)
+    send = DBusConnection.send_message
+
+    def sent_right_before_a_change(connection, *message, **how):
+        send(connection, *message, **how)
+        network.say(1)
+
+    monkeypatch.setattr(DBusConnection, "send_message", sent_right_before_a_change)
+    metered(sensor)
+    monkeypatch.setattr(DBusConnection, "send_message", send)
+    assert woken(sensor)()
+    assert metered(sensor).value is True
 
 
 def test_a_networkmanager_that_hangs_is_silent(network):

@@ -141,8 +141,14 @@ class BusService:
         return self._connection
 
     def _listen(self, connection: DBusConnection, seconds: float) -> None:
+        self._take(connection)  # first: what came in one piece with an answer is in the socket no more
         if not self._heard and not self._closed.is_set():
             select.select([connection.sock], [], [], seconds)
+            self._take(connection)
+
+    @staticmethod
+    def _take(connection: DBusConnection) -> None:
+        """All that has come."""
         with suppress(TimeoutError):
             while True:
                 connection.recv_messages(timeout=0)
