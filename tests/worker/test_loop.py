@@ -539,6 +539,18 @@ def test_a_round_is_reported_at_once_and_progress_otherwise_once_a_second():
     assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 4]
 
 
+def test_what_was_freed_is_given_back_once_an_epoch(monkeypatch):
+    times = []
+    monkeypatch.setattr(loop_module, "give_back", lambda: times.append(None))
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    assert times == []
+    for epoch in (4, 5):
+        bench.optimizer.round_due = True
+        bench.run_until(lambda epoch=epoch: bench.optimizer.local_epoch == epoch)
+    assert len(times) == 2
+
+
 def test_held_out_loss_is_measured_after_the_first_batch_and_between_micro_batches():
     bench = Bench()
     bench.samples.held_out_count = 6

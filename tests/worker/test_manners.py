@@ -7,6 +7,7 @@ import torch
 
 from skep.core.errors import DeviceError
 from skep.core.model import GpuMemory
+from skep.worker import manners
 from skep.worker.batches import text_batch
 from skep.worker.device import Threads
 from skep.worker.manners import Manners
@@ -103,11 +104,14 @@ def test_presence_changes_the_size_of_the_very_next_micro_batch(bench):
     assert bench.size == 32
 
 
-def test_shrinking_empties_the_caches_and_takes_one_sample_at_a_time(bench, told):
+def test_shrinking_empties_the_caches_and_takes_one_sample_at_a_time(bench, told, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(manners, "give_back", lambda: given_back.append(bench.trainer.emptied))
     assert bench.orders.give(GpuMemory.SHRINK, present=True)
     bench.clock.now += 0.03
     bench.obey(("", 0.0))
     assert (bench.size, bench.trainer.emptied, bench.must_rest) == (1, 1, False)
+    assert given_back == [1]  # RAM too, after the device's
     assert not bench.residence.away
     assert told == [(GpuMemory.SHRINK, pytest.approx(0.03), "")]
     bench.orders.give(GpuMemory.KEEP, present=True)
