@@ -296,10 +296,10 @@ def measure_stop(repeats: int) -> list[Row]:
 
 
 def measure_wire(_repeats: int) -> list[Row]:
-    """Bytes each way and epoch of one of two peers, and the loss, for each compression.
+    """Bytes each way and epoch of one of two peers, and the loss, for each compression; each once.
 
-    The loss is that of one peer's latest micro-batches, nine epochs of 512 samples after both trained. The relative error is
-    that of a real gradient, as `rounding.py` finds it.
+    The loss is the mean of what one peer told in the last four of nine epochs of 512 samples. The relative error is that of
+    a real gradient, as `rounding.py` finds it.
     """
     rows, errors = [], rounding_errors()
     for name in ("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"):
@@ -307,14 +307,23 @@ def measure_wire(_repeats: int) -> list[Row]:
         with fresh_swarm("0.45 M", **sync) as shared, running(shared, make_skep, make_skep) as peers:
             epoch = peers[1].wait_for(is_progress)["epoch"]
             first = peers[1].wait_for(at_epoch(epoch + 1))
-            last = peers[1].wait_for(at_epoch(first["epoch"] + 8))
+            peers[1].wait_for(at_epoch(first["epoch"] + 4))
+            losses, last = losses_until(peers[1], first["epoch"] + 8)
             count = last["epoch"] - first["epoch"]
             sent = (last["sent"] - first["sent"]) / count / 1e6
-            note = (
-                f"relative error {errors[name]:.2g}, loss {last['loss']:.2f} after {512 * (count + 1)} common samples"
-            )
+            note = f"relative error {errors[name]:.2g}, loss {statistics.mean(losses):.2f} after {512 * (count + 1)} common samples"
             rows.append(Row(f"sent per epoch, {name}, 0.45 M parameters", "MB", [sent], note=note))
     return rows
+
+
+def losses_until(peer: Peer, epoch: int) -> tuple[list[float], dict[str, Any]]:
+    """What a peer tells of its loss from now on, and its first word of that epoch."""
+    losses: list[float] = []
+    while True:
+        event = peer.wait_for(is_progress)
+        losses += [event["loss"]] if event["loss"] is not None else []
+        if event["epoch"] >= epoch:
+            return losses, event
 
 
 def rounding_errors() -> dict[str, float]:

@@ -119,30 +119,26 @@ def test_what_changes_in_each_epoch_is_not_left_in_the_averagers_as_it_was(make_
     options = {"optimizer": torch.optim.Adam, "offload_optimizer": True, "custom_gradients": True}
     averagers.append(kind(dht=dht, prefix="states", start=True, params=parameters(1), **options))
     optimizer = averagers[-1].optimizer
-    statistics = [value for kept in optimizer.state.values() for value in kept.values()]
-    assert len(statistics) == 3 * TENSORS
+    statistics = [value for kept in optimizer.state.values() for value in kept.values() if value.dim()]
+    assert len(statistics) == 2 * TENSORS
     assert {tensor.is_shared() for tensor in statistics} == {shared}
     gradients = [parameter.grad for group in optimizer.param_groups for parameter in group["params"]]
     assert all(gradient is None for gradient in gradients) is shared
 
 
 def test_a_tensor_that_is_shared_keeps_values_and_shape():
-    kept = torch.arange(6.0).reshape(2, 3).t()
+    kept = torch.arange(2.0 * VALUES).reshape(2, VALUES).t()
     also = kept
     share(kept)
     assert kept.is_shared()
     assert also.is_shared()  # the same object: an optimizer holds it
-    assert torch.equal(kept, torch.arange(6.0).reshape(2, 3).t())
+    assert torch.equal(kept, torch.arange(2.0 * VALUES).reshape(2, VALUES).t())
 
 
-def test_a_part_of_a_storage_keeps_its_place():
-    whole = torch.zeros(8)
-    part = whole[2:6].reshape(2, 2)
-    share(part)
-    part.fill_(1.0)
-    assert part.is_shared()
-    assert (part.shape, part.storage_offset()) == ((2, 2), 2)
-    assert not whole.any()
+def test_a_small_tensor_is_not_worth_a_descriptor():
+    steps = torch.zeros(())
+    share(steps)
+    assert not steps.is_shared()
 
 
 def test_zeros_take_no_room_until_they_are_written_to():

@@ -123,3 +123,25 @@ def test_a_forked_process_leads_a_session_which_its_programs_share():
     )
     program, child, own = map(int, done.stdout.split())
     assert program == child != own
+
+
+SHARES = """
+import os, resource, torch
+torch.multiprocessing.set_sharing_strategy("file_descriptor")
+_, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+{allowed}
+shared = [torch.zeros(4).share_memory_() for _ in range(200)]
+print(len(os.listdir("/proc/self/fd")) >= 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1] == most)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_more_tensors_are_shared_than_a_desktop_lets_files_be_opened():
+    def run(allowed):
+        command = [sys.executable, "-c", SHARES.format(allowed=allowed)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+    assert "Too many open files" in run("").stderr
+    done = run("from skep.worker import processes; processes.allow_many_files()")
+    assert (done.stdout, done.returncode) == ("True True\n", 0), done.stderr

@@ -30,6 +30,7 @@ def live(serving: Callable[[], None]) -> None:
     """A peer process from here to its end. Whatever happens, no child of it is left behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; we see our stdin close
     processes.keep_family_together()
+    processes.allow_many_files()
     multiprocessing.set_start_method("fork", force=True)  # hivemind's processes cannot be pickled
     code = 1
     try:

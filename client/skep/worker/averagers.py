@@ -30,6 +30,8 @@ from skep.worker.members import MembersOnly
 
 STATE_PART_BYTES: Final = 512 * 1024
 """Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
+SHARED_BYTES: Final = 64 * 1024
+"""Of a tensor that is worth a file descriptor, which each shared one costs."""
 LOOK_SECONDS: Final = 0.2
 """From one look for leaders of a group to the next."""
 
@@ -226,12 +228,14 @@ class CheckedStateAverager(
 
 @torch.no_grad()
 def share(tensor: torch.Tensor) -> None:
-    """Move it into memory shared with processes forked later; one on the processor that is all zeros takes no room yet."""
-    if tensor.device.type == "cpu" and not tensor.any():
+    """Move what lies in RAM into memory shared with processes forked later; zeros take no room before they change."""
+    if tensor.device.type != "cpu" or tensor.nbytes < SHARED_BYTES:
+        return
+    if tensor.any():
+        tensor.share_memory_()
+    else:
         zeros = torch.UntypedStorage._new_shared(tensor.untyped_storage().nbytes())  # noqa: SLF001 - as torch's own loader
         tensor.set_(zeros, tensor.storage_offset(), tensor.shape, tensor.stride())
-    else:
-        tensor.share_memory_()
 
 
 def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> None:

@@ -22,6 +22,7 @@ def main() -> None:
     link.close_in_children()
     processes.keep_family_together()
     processes.fork_into_sessions()
+    processes.allow_many_files()
     volunteer = Volunteer(first_word(link), link)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=volunteer.stop, daemon=True).start())
     volunteer.listen()

@@ -16,6 +16,8 @@ PR_SET_PDEATHSIG: Final = 1
 PR_SET_CHILD_SUBREAPER: Final = 36
 """Both from Linux's prctl(2)."""
 REAP_SECONDS: Final = 0.5
+MANY_FILES: Final = 65_536
+"""Enough for a model of some thousand tensors: parameters, gradients and two statistics each, in three processes."""
 
 
 def keep_family_together() -> None:
@@ -34,6 +36,19 @@ def fork_into_sessions() -> None:
     """Forked processes lead sessions of their own, so that they stay quick though ours stands back (`priority`)."""
     if sys.platform == "linux":
         os.register_at_fork(after_in_child=os.setsid)
+
+
+def allow_many_files() -> None:
+    """Open as many files as the system lets us: each tensor that processes share takes one, and desktops begin with 1024."""
+    try:
+        import resource  # noqa: PLC0415 - Windows has none, and no such limit
+    except ImportError:
+        return
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MANY_FILES if most == resource.RLIM_INFINITY else min(most, MANY_FILES)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with contextlib.suppress(ValueError, OSError):  # some systems bear less than they promise
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def end_family() -> None:
