@@ -8,7 +8,7 @@ while [ "$1" != -- ]; do command+=("$1"); shift; done
 shift
 
 said=$(mktemp -d)
-trap 'rm -rf "$said"' EXIT
+trap 'cat "$said"/*.failed 2>/dev/null; rm -rf "$said"' EXIT
 export said
 
 one() {
@@ -25,6 +25,3 @@ one() {
 }
 export -f one
 printf '%s\0' "$@" | xargs -0 -P "${AT_ONCE:-1}" -I '{}' bash -c 'one "$@"' one "${command[@]}" '{}'
-status=$?
-cat "$said"/*.failed 2>/dev/null
-exit "$status"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Any, AsyncIterator, Final  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import torch
@@ -30,8 +31,6 @@ from skep.worker.members import MembersOnly
 
 STATE_PART_BYTES: Final = 512 * 1024
 """Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
-SHARED_BYTES: Final = 64 * 1024
-"""Of a tensor that is worth a file descriptor, which each shared one costs."""
 LOOK_SECONDS: Final = 0.2
 """From one look for leaders of a group to the next."""
 
@@ -71,7 +70,7 @@ class LooksUnhurried(DecentralizedAverager):
 
 
 class HoldsNoMore(DecentralizedAverager):
-    """Mixed into an averager, gives memory back to the system when a round is over, or a state went either way.
+    """Mixed into an averager, gives memory back to the system when a round is over, or a state was sent or loaded.
 
     Else its process holds for good what the largest of them took once, and a peer has two such processes.
     """
@@ -97,8 +96,9 @@ class HoldsNoMore(DecentralizedAverager):
         self, request: averaging_pb2.DownloadRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
         try:
-            async for message in super().rpc_download_state(request, context):
-                yield message
+            async with aclosing(super().rpc_download_state(request, context)) as messages:
+                async for message in messages:
+                    yield message
         finally:
             give_back()
 
@@ -164,21 +164,13 @@ class CheckedStateAverager(
 
     _coming: MPFuture | None = None
 
-    def _init_components(
-        self, *args: Any, **kwargs: Any
-    ) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler | None]:
-        """The optimizer and its scheduler, right before the averagers' processes are forked.
-
-        What changes later in memory that is not shared would stay in each of them as it was.
-        """
-        optimizer, scheduler = super()._init_components(*args, **kwargs)
-        for kept in optimizer.state.values():
-            for statistic in kept.values():
-                if torch.is_tensor(statistic):
-                    share(statistic)
-        if self.offload_optimizer:
-            optimizer.zero_grad(set_to_none=True)  # replaced by the averager of gradients with its own
-        return optimizer, scheduler
+    def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[CompressionInfo]]:
+        """What is handed over to a newcomer, in memory that is shared with the averager's process."""
+        metadata, tensors, infos = super().get_current_state()
+        for tensor in tensors:
+            tensor.share_memory_()  # sending them would do it, and leave the places where they were to the C library
+        give_back()
+        return metadata, tensors, infos
 
     def ask_for_state(self, within: float) -> None:
         """Have the newest state sent, within so many seconds, while something else is done; `load_checked` takes it."""
@@ -224,18 +216,6 @@ class CheckedStateAverager(
             self._load_local_tensors_into_averager_()
         self.local_epoch = epoch
         self._update_scheduler()
-
-
-@torch.no_grad()
-def share(tensor: torch.Tensor) -> None:
-    """Move what lies in RAM into memory shared with processes forked later; zeros take no room before they change."""
-    if tensor.device.type != "cpu" or tensor.nbytes < SHARED_BYTES:
-        return
-    if tensor.any():
-        tensor.share_memory_()
-    else:
-        zeros = torch.UntypedStorage._new_shared(tensor.untyped_storage().nbytes())  # noqa: SLF001 - as torch's own loader
-        tensor.set_(zeros, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as FutureTimeout
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,7 @@ from skep.core.manifest import Manifest, PowerSGD
 from skep.core.schedule import factor
 from skep.worker import compression
 from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
+from skep.worker.freed import give_back, keep_from_forks
 from skep.worker.guarded import optimizer_factory
 from skep.worker.low_rank import LowRankGradientAverager
 from skep.worker.membership import Membership
@@ -70,13 +72,15 @@ class SwarmOptimizer(hivemind.Optimizer):
             "bandwidth": manifest.needs.upload_mbit or None,
         }
         threshold = sync.size_adaptive_threshold
+        self._trained, self._stepping = parameters, list[torch.optim.Optimizer]()
+        keep_from_forks(self._not_averaged)
         super().__init__(
             dht=dht,
             run_id=manifest.run_id,
             target_batch_size=sync.target_batch_size,
             batch_size_per_step=step_batch,
             params=parameters,
-            optimizer=optimizer_factory(manifest.optimizer, rounds),
+            optimizer=partial(self._make_stepping, optimizer_factory(manifest.optimizer, rounds)),
             scheduler=partial(scheduler, schedule=manifest.schedule),
             matchmaking_time=sync.matchmaking_seconds,
             averaging_timeout=sync.averaging_timeout_seconds,
@@ -96,6 +100,18 @@ class SwarmOptimizer(hivemind.Optimizer):
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
         self.grad_averager.step_batch = step_batch
+
+    def _make_stepping(self, make: Callable[[Any], torch.optim.Optimizer], groups: Any) -> torch.optim.Optimizer:
+        self._stepping.append(make(groups))
+        return self._stepping[-1]
+
+    def _not_averaged(self) -> Iterator[torch.Tensor]:
+        """What the averagers' processes have no use for: they average copies of it, which they share with us."""
+        parameters = [p for optimizer in self._stepping for group in optimizer.param_groups for p in group["params"]]
+        yield from self._trained
+        yield from (p.grad for p in chain(self._trained, parameters) if p.grad is not None)
+        for optimizer in self._stepping:
+            yield from tensors_of(optimizer)
 
     def wait_until_ready(self, within: float) -> None:
         """The averagers' processes start while others things are done. Raises SwarmError when one does not."""
@@ -210,6 +226,7 @@ class SwarmOptimizer(hivemind.Optimizer):
             self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
         if not self.client_mode:
             self.state_averager.state_sharing_priority = self.local_epoch
+        give_back()
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:
         """Stock entry point, which loops for ever on failure; ours is bounded."""
@@ -251,8 +268,7 @@ class SwarmOptimizer(hivemind.Optimizer):
     def tensors(self) -> Iterator[torch.Tensor]:
         """What lives on the training device beside the model: gradient accumulators, the optimizer's statistics."""
         yield from self.grad_averager.local_accumulators
-        for kept in self.state_averager.optimizer.state.values():
-            yield from (value for value in kept.values() if torch.is_tensor(value))
+        yield from tensors_of(self.state_averager.optimizer)
 
     def withdraw(self) -> None:
         """Nothing of ours is left for a round: leave the swarm's books until `wake`. Harmless when repeated."""
@@ -323,6 +339,12 @@ class SwarmOptimizer(hivemind.Optimizer):
         except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises whatever its processes raised
             opened.fail(failure_words(error))
         self._load_averaged_gradients_into_optimizer_()
+
+
+def tensors_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    """Its statistics."""
+    for kept in optimizer.state.values():
+        yield from (value for value in kept.values() if torch.is_tensor(value))
 
 
 def failure_words(error: BaseException) -> str:

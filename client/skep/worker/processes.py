@@ -17,7 +17,7 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 """Both from Linux's prctl(2)."""
 REAP_SECONDS: Final = 0.5
 MANY_FILES: Final = 65_536
-"""Enough for a model of some thousand tensors: parameters, gradients and two statistics each, in three processes."""
+"""In each process; enough for a model of ten thousand tensors: parameters, gradients and two statistics each."""
 
 
 def keep_family_together() -> None:
