@@ -55,7 +55,7 @@ class Held:
         deadline, least = time.monotonic() + WATCH_SECONDS, float("inf")
         while time.monotonic() < deadline:
             least = min(least, (self._private() - self._before) / MEBI)
-            time.sleep(0.05)
+            time.sleep(0.05)  # between looks, each of which costs the process that is looked at
         return least
 
 
