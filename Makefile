@@ -16,6 +16,8 @@ ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
 # in the order of their names: xdist would begin with the files of the most tests, and end with one long one
 IN_ORDER := --no-loadscope-reorder
+# the pages' own strings; what the core says is in client/skep/language/locale
+GERMAN := gui/skep_gui/translations/skep_de
 # the core must be covered whole, branches too
 CORE := $(TWO) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
@@ -26,11 +28,12 @@ help: ## list the targets
 .PHONY: setup
 setup: $(READY) ## virtual environment with the pinned packages
 
-# On Linux pip takes PyTorch's CUDA build from its usual index, several GB; where a CPU build of the same version is
-# offered to pip (an extra index or a folder of wheels in its configuration), it is taken instead.
-$(READY): pyproject.toml constraints.txt packaging/find-python.sh
+# On Linux pip takes PyTorch's CUDA build from its usual index; where a CPU build of the same version is offered to pip (an
+# extra index or a folder of wheels in its configuration), it is taken instead. Large files' sizes are said before they come.
+$(READY): pyproject.toml constraints.txt packaging/find-python.sh $(wildcard client/skep/language/locale/*/*.po)
 	python=$$(packaging/find-python.sh "$(PYTHON)"); test -x $(BIN)/python || "$$python" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gui,dev]'
+	$(BIN)/python packaging/install.py -c constraints.txt -e '.[train,gui,dev]'
+	$(BIN)/python assets/catalogues.py
 	touch $(READY)
 
 .PHONY: app
@@ -46,13 +49,13 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
-	$(PYTEST) $(TWO) $(BESIDE) tests/adapters
-	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker
+	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
+	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/gui
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
 	$(PYTEST) $(TWO) tests/packaged
 	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
-	$(PYTEST) $(ALONE) tests/adapters
+	$(PYTEST) $(ALONE) tests/engine tests/adapters tests/cli tests/host
 	$(PYTEST) $(ALONE) tests/end_to_end
 	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- $$(grep --files-with-matches mark.alone tests/swarm/test_*.py)
 
@@ -108,11 +111,22 @@ icons: $(READY) ## draw the mark's icons into assets/icons
 	$(BIN)/python assets/draw_icons.py
 
 .PHONY: translations
-translations: $(READY) ## collect what the app says, and name what has no German yet
-	$(BIN)/python assets/translations.py update
+translations: $(READY) ## collect what the pages say, and name what has no German yet
+	$(BIN)/pyside6-lupdate -silent -locations none -no-obsolete -extensions py gui/skep_gui -ts $(GERMAN).ts
+	$(BIN)/pyside6-lrelease -silent $(GERMAN).ts -qm $(GERMAN).qm
+	! grep -B1 'type="unfinished"' $(GERMAN).ts
+	$(BIN)/python assets/catalogues.py missing
+
+.PHONY: docs
+docs: $(READY) ## write the tables of docs/manifest.md from the manifest's declaration
+	$(BIN)/python assets/manifest_reference.py
+
+.PHONY: recording
+recording: $(READY) system-packages ## record a practice run for the pictures, into assets/recording (a quarter of an hour)
+	$(BIN)/python assets/record_practice.py
 
 .PHONY: screenshots
-screenshots: $(READY) ## take the pictures of every page, light, dark and at 200 %
+screenshots: $(READY) ## take the documents' pictures from the recorded practice run: light, dark, at 200 %, German
 	$(BIN)/python assets/screenshots.py
 	QT_SCALE_FACTOR=2 $(BIN)/python assets/screenshots.py
 
@@ -133,6 +147,12 @@ bench-giveback: $(READY) system-packages ## measure how the computer is given ba
 bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	status=0; for each in run against_stock; do \
 	  $(BIN)/python benchmarks/$$each.py || status=1; done; exit $$status
+
+# ROWS="debian-12 python-3.14" for those alone, ROWS=--again for all anew
+.PHONY: newcomer-test
+newcomer-test: $(READY) ## the first command in bare Debians, three suites on every Python, into benchmarks/newcomer.md (an hour)
+	packaging/install-packages.sh "Bare Debians need a program that is not installed." debootstrap
+	$(BIN)/python benchmarks/newcomer.py $(ROWS)
 
 .PHONY: lock
 lock: $(READY) ## compile constraints.txt anew

@@ -2,16 +2,16 @@
 
     python assets/draw_icons.py
 
-The app draws the same ones from `skep_gui.mark` while it runs; these are for desktop files, packages and the README.
+The app draws the same ones from `skep_gui.words.mark` while it runs; these are for desktop files, packages and the README.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from skep_gui import mark
-from skep_gui.present.state import BANDS, Look, State
-from skep_gui.theme import LIGHT
+from skep_gui.widgets.theme import LIGHT
+from skep_gui.words import mark
+from skep_gui.words.state import BANDS, Look, State
 
 FOLDER = Path(__file__).resolve().parent / "icons"
 

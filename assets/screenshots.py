@@ -1,41 +1,170 @@
-"""Takes the pictures of every page, light and dark, in one process without a screen.
+"""Takes the documents' pictures from a recorded practice run, in one process without a screen.
 
     python assets/screenshots.py [FOLDER]
 
-Each is the real page with a made-up snapshot, so that the pictures are the same everywhere.
+The pages show what the engine told at chosen moments of the run, and Stats the ledger that the run left. Light and dark in
+English, and one page in German; at twice the size with QT_SCALE_FACTOR=2.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-sys.path.insert(0, str(ROOT / "tests"))
+os.environ["TZ"] = "UTC"  # the run's own
+time.tzset()
 
-from PySide6.QtCore import QCoreApplication  # noqa: E402 - after the platform was chosen
-from PySide6.QtGui import QPixmap  # noqa: E402
+from practice_run import Moment, Run, load, restore_ledger  # noqa: E402
+from PySide6.QtCore import QCoreApplication  # noqa: E402 - after the platform and the zone were chosen
+from PySide6.QtGui import QCursor  # noqa: E402
 from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
 
-import snapshots as shots  # noqa: E402 - found by the path above
-from skep.core.model import Problem  # noqa: E402
-from skep.core.snapshot import Snapshot  # noqa: E402
-from skep_gui import theme  # noqa: E402
-from skep_gui.first_run import FirstRun  # noqa: E402
-from skep_gui.history import History  # noqa: E402
-from skep_gui.kept_singletons import keep_singletons  # noqa: E402
-from skep_gui.keyring_consent import KeyringConsent  # noqa: E402
-from skep_gui.language import Language  # noqa: E402
-from skep_gui.main_window import MainWindow  # noqa: E402
-from skep_gui.present.hearing import heard  # noqa: E402
-from skep_gui.present.speaker import Tongue, english  # noqa: E402
-from skep_gui.present.stats import Record  # noqa: E402
-from skep_gui.text_dialog import TextDialog  # noqa: E402
-from skep_gui.voice import Voice  # noqa: E402
-from skep_gui.wiring import pages  # noqa: E402
+from skep.adapters.storage.ledger_sqlite import SqliteLedger  # noqa: E402
+from skep.core.project.fit import check, estimate  # noqa: E402
+from skep.core.session.phases import Phase, Stage  # noqa: E402
+from skep_gui.app.controller import read_record  # noqa: E402
+from skep_gui.app.interpreter import prepare  # noqa: E402
+from skep_gui.app.language import Language  # noqa: E402
+from skep_gui.app.main_window import MainWindow  # noqa: E402
+from skep_gui.app.wiring import pages  # noqa: E402
+from skep_gui.pages.first_run import FirstRun  # noqa: E402
+from skep_gui.widgets import theme  # noqa: E402
+from skep_gui.widgets.history import History  # noqa: E402
+from skep_gui.words.projects import Known, titled  # noqa: E402
+from skep_gui.words.speaker import Tongue, english  # noqa: E402
+from skep_gui.words.stats import Asked, Record  # noqa: E402
+from skep_gui.words.voice import Voice  # noqa: E402
+
+SIZE = (960, 640)
+
+
+def known(run: Run) -> list[Known]:
+    """The projects as the recorded computer knew them."""
+    here = run.computer
+    return [
+        Known(
+            each,
+            check(each.manifest, here.devices, memory=here.memory, disk_free=here.disk_free),
+            estimate=estimate(each.manifest, here.devices, cores=here.cores),
+        )
+        for each in here.projects
+    ]
+
+
+def history(run: Run, until: Moment) -> History:
+    """The plots as they were at that moment."""
+    seen = History()
+    for each in run.moments[: run.moments.index(until) + 1]:
+        seen.see(each.snapshot, each.at)
+    return seen
+
+
+def record(run: Run, asked: Asked | None = None) -> Record:
+    """What Stats reads when the run is over."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "ledger.sqlite"
+        restore_ledger(file)
+        ledger = SqliteLedger(file)
+        try:
+            return read_record(ledger, asked or Asked(), run.moments[-1].at, UTC)
+        finally:
+            ledger.close()
+
+
+def chosen(run: Run) -> Mapping[str, Moment]:
+    """The moments that pictures show, by the picture's name, in their order."""
+
+    def during(phase: Phase) -> list[Moment]:
+        return [each for each in run.moments if each.snapshot.phase is phase]
+
+    training = during(Phase.TRAINING)
+    joining = [each for each in during(Phase.JOINING) if each.at < training[0].at and _stage(each) is Stage.WARM_UP]
+    return {
+        "joining": joining[0],
+        "problem": next(each for each in during(Phase.RECOVERING) if each.snapshot.problem),
+        "now-paused": during(Phase.PAUSED)[-1],
+        "now": [each for each in training if each.snapshot.allowance.rule == "away"][-1],
+        # in the midst of an epoch, not between two
+        "now-slowed": [each for each in training if each.snapshot.allowance.share < 1 and _computes(each)][-1],
+        "now-idle": run.moments[-1],
+    }
+
+
+def _computes(moment: Moment) -> bool:
+    progress = moment.snapshot.progress
+    return progress is not None and progress.samples_per_second > 1 and progress.samples_accumulated > 0
+
+
+def _stage(moment: Moment) -> Stage | None:
+    return moment.snapshot.stage.stage if moment.snapshot.stage else None
+
+
+class Studio:
+    def __init__(self, folder: Path, suffix: str, tongue: Tongue, run: Run) -> None:
+        self.folder, self.suffix, self.tongue, self.run = folder, suffix, tongue, run
+        self.voice = Voice.of(tongue)
+        self.moments, self.record, self.known = chosen(run), record(run), known(run)
+
+    def window(self, name: str) -> MainWindow:
+        """All pages, at the moment of that name."""
+        moment = self.moments[name]
+        window, snapshot = pages(self.voice), titled(moment.snapshot, self.tongue)
+        window.resize(*SIZE)
+        window.show()
+        window.projects.show_projects(self.known, snapshot)
+        window.settings.show_offered({"compute.device": self.voice.devices.offered(self.run.computer.devices)})
+        window.stats.show_record(self.record, window.projects.titles())
+        window.show_snapshot(snapshot, history(self.run, moment), moment.at)
+        settle()
+        return window
+
+    def keep(self, widget: QWidget, name: str) -> None:
+        settle()
+        if focused := QApplication.focusWidget():
+            focused.clearFocus()
+        settle()
+        widget.grab().save(str(self.folder / f"{name}{self.suffix}.png"))
+        widget.close()
+        widget.deleteLater()
+        settle()
+
+    def now(self) -> None:
+        for name in ("joining", "problem", "now-paused", "now", "now-slowed"):
+            self.keep(self.window(name), name)
+
+    def stats(self) -> None:
+        window = self.window("now-idle")
+        window.go_to(window.stats)
+        self.keep(window, "stats")
+
+    def projects(self) -> None:
+        window = self.window("now-idle")
+        window.go_to(window.projects)
+        self.keep(window, "projects")
+        window = self.window("now-idle")
+        window.go_to(window.projects)
+        window.projects.open(self.known[-1].project.id)
+        self.keep(window, "permissions")
+
+    def settings(self) -> None:
+        window = self.window("now-idle")
+        window.go_to(window.settings)
+        self.keep(window, "settings")
+
+    def first_run(self) -> None:
+        for step in range(3):
+            steps = FirstRun(self.voice.devices)
+            steps.show_devices(self.run.computer.devices)
+            steps.show()
+            for _ in range(step):
+                steps.next.click()
+            self.keep(steps, f"first-run-{step + 1}")
 
 
 def settle() -> None:
@@ -43,138 +172,30 @@ def settle() -> None:
         QCoreApplication.processEvents()
 
 
-class Studio:
-    def __init__(self, folder: Path, suffix: str, tongue: Tongue, size: tuple[int, int] = (960, 640)) -> None:
-        self.folder, self.suffix, self.size = folder, suffix, size
-        self.tongue = tongue
-        self.voice = Voice.of(tongue)
-
-    def window(self, snapshot: Snapshot, history: History | None = None) -> MainWindow:
-        window, snapshot = pages(self.voice), heard(snapshot, self.tongue)
-        window.resize(*self.size)
-        window.show()
-        window.projects.show_projects(shots.KNOWN, snapshot)
-        window.settings.show_offered({"compute.device": self.voice.devices.offered(shots.DEVICES)})
-        window.stats.show_record(shots.record(), window.projects.titles() | {"practice": "Practice swarm"})
-        window.show_snapshot(snapshot, history or History(), shots.NOW)
-        settle()
-        return window
-
-    def keep(self, widget: QWidget, name: str) -> None:
-        settle()
-        picture: QPixmap = widget.grab()
-        picture.save(str(self.folder / f"{name}{self.suffix}.png"))
-        widget.close()
-        widget.deleteLater()
-        settle()
-
-    def take(self, name: str, snapshot: Snapshot, prepare: Callable[[MainWindow], None] | None = None) -> None:
-        window = self.window(snapshot, shots.history() if snapshot.progress else None)
-        if prepare is not None:
-            prepare(window)
-        self.keep(window, name)
-
-    def all(self) -> None:
-        for name, snapshot in (
-            ("now", shots.TRAINING),
-            ("now-slowed", shots.SLOWED),
-            ("now-paused", shots.PAUSED),
-            ("now-idle", shots.IDLE),
-            ("joining", shots.JOINING),
-            ("problem", shots.RECOVERING),
-            ("leaving", shots.LEAVING),
-        ):
-            self.take(name, snapshot)
-        self.take("now-whole", shots.SLOWED, lambda window: window.resize(960, 1080))
-        self.take("projects", shots.IDLE, lambda window: window.go_to(window.projects))
-        self.take("projects-training", shots.TRAINING, lambda window: window.go_to(window.projects))
-        self.take("permissions", shots.IDLE, _permissions)
-        self.take("stats", shots.TRAINING, lambda window: window.go_to(window.stats))
-        self.take("stats-whole", shots.TRAINING, _whole_stats)
-        self.take("stats-empty", shots.IDLE, _empty_stats)
-        self.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
-        self.take("settings-search", shots.IDLE, _search)
-        self.take("rule-tester", shots.TRAINING, _imagine)
-        self.take(
-            "update", shots.TRAINING, lambda window: window.news.show_update(self.voice.updates.view(shots.UPDATE))
-        )
-        self.consent()
-        for step in range(3):
-            self.first_run(step)
-        self.diagnostics()
-
-    def diagnostics(self) -> None:
-        dialog = TextDialog("Diagnostics", shots.DIAGNOSTICS_EXPLAINED, "skep-diagnostics.txt")
-        dialog.show_text(shots.DIAGNOSTICS)
-        dialog.show()
-        self.keep(dialog, "diagnostics")
-
-    def consent(self) -> None:
-        problem = Problem("There is no keyring on this computer that skep can use.")
-        asked = KeyringConsent(self.tongue.problem(problem), "/home/you/.local/share/skep/secrets")
-        asked.show()
-        self.keep(asked, "keyring-consent")
-
-    def first_run(self, step: int) -> None:
-        steps = FirstRun(self.voice.devices)
-        steps.show_devices(shots.DEVICES)
-        steps.show()
-        for _ in range(step):
-            steps.next.click()
-        self.keep(steps, f"first-run-{step + 1}")
-
-
-def _permissions(window: MainWindow) -> None:
-    window.go_to(window.projects)
-    window.projects.open("tiny-code-lm")
-
-
-def _whole_stats(window: MainWindow) -> None:
-    window.go_to(window.stats)
-    window.resize(960, 1250)
-
-
-def _empty_stats(window: MainWindow) -> None:
-    window.stats.show_record(Record(), {})
-    window.go_to(window.stats)
-
-
-def _imagine(window: MainWindow) -> None:
-    window.go_to(window.settings)
-    window.resize(960, 760)
-    settle()
-    window.settings.tester.choose(("input", "metered"))
-    settle()
-    window.settings.what_if.click()
-
-
-def _search(window: MainWindow) -> None:
-    window.go_to(window.settings)
-    window.settings.search.setText("share")
-
-
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "assets" / "screenshots"
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent / "screenshots"
     folder.mkdir(parents=True, exist_ok=True)
-    keep_singletons()
-    app = QApplication(sys.argv[:1])
+    prepare()
+    app, run = QApplication(sys.argv[:1]), load()
+    QCursor.setPos(SIZE[0] - 1, SIZE[1] - 1)  # where nothing is highlighted for it
     double = os.environ.get("QT_SCALE_FACTOR") == "2"
+    end = "-200" if double else ""
     for colours, suffix in ((theme.LIGHT, ""), (theme.DARK, "-dark")):
         theme.apply(app, colours)
-        studio = Studio(folder, suffix + ("-200" if double else ""), english)
+        studio = Studio(folder, suffix + end, english, run)
         if double:
-            studio.take("now", shots.TRAINING)
-            studio.take("stats", shots.TRAINING, lambda window: window.go_to(window.stats))
-        else:
-            studio.all()
+            studio.keep(studio.window("now"), "now")
+            studio.stats()
+            continue
+        studio.now()
+        studio.stats()
+        studio.projects()
+        studio.settings()
+        studio.first_run()
     language = Language(app)
     for colours, suffix in ((theme.LIGHT, "-de"), (theme.DARK, "-de-dark")):
         theme.apply(app, colours)
-        studio = Studio(folder, suffix + ("-200" if double else ""), language.speak("de"))
-        if double:
-            studio.take("settings", shots.IDLE, lambda window: window.go_to(window.settings))
-        else:
-            studio.all()
+        Studio(folder, suffix + end, language.speak("de"), run).settings()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Turns what a terminal showed, with its colours, into an SVG: python terminal_picture.py TITLE < screen > picture.svg
 
-The README's picture is made from a real run:
+The picture in the guide to the terminal is made from a real run:
 
     tmux new-session -d -s demo -x 96 -y 30 'make demo; sleep 60'
     tmux capture-pane -e -p -t demo | python assets/terminal_picture.py 'skep demo' > assets/screenshots/demo.svg

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from skep import bootstrap
-from skep.adapters.paths import Home
-from skep.core import messages as m
+from skep.adapters.storage.paths import Home
+from skep.core.session import messages as m
 
 SETTLED_SECONDS = 5.0
 

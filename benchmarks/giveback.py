@@ -35,8 +35,8 @@ from Xlib.ext import xtest
 
 from desktops import Mutter, PrivateBus, Screen
 from skep import bootstrap
-from skep.adapters.paths import Home
-from skep.cli.demo import DEVOTED
+from skep.adapters.storage.paths import Home
+from skep.cli.verbs.demo import DEVOTED
 
 SHARES: Final = (10, 25, 50, 75)
 IMPATIENT: Final = [sys.executable, str(HERE / "impatient.py")]

@@ -54,6 +54,12 @@ ICON = 8
 """Pixels: a tray without an icon is narrower."""
 
 
+START = 0.6
+"""Seconds to the icon in the tray."""
+MEMORY = 150
+"""MB that the app may hold."""
+
+
 @dataclass
 class Row:
     """One figure and the bound it must not go beyond, None where it is only told."""
@@ -102,9 +108,9 @@ def start(screen: Desktop, folder: Path) -> list[Row]:
     cold, warm = ([_seconds_to_tray(screen, folder, bar, drop=drop) for _ in range(STARTS)] for drop in (True, False))
     display.close()
     return [
-        Row("process start to the icon in the tray, files not in the cache, median of 9", _median(cold), "s", 0.5),
+        Row("process start to the icon in the tray, files not in the cache, median of 9", _median(cold), "s", START),
         Row("the same, slowest of 9", round(max(cold), 3), "s"),
-        Row("process start to the icon in the tray, files in the cache, median of 9", _median(warm), "s", 0.5),
+        Row("process start to the icon in the tray, files in the cache, median of 9", _median(warm), "s", START),
         Row("the same, slowest of 9", round(max(warm), 3), "s"),
     ]
 
@@ -169,10 +175,10 @@ def rest(screen: Desktop, folder: Path) -> list[Row]:
         idle, with_window, _ = _watched(process)
     return [
         Row("hidden, nothing joined: of one core over 60 s", used, "%", 0.5),
-        Row("hidden, nothing joined: resident memory", memory, "MB", 120),
-        Row("hidden, nothing joined: proportional memory", private, "MB", 120),
+        Row("hidden, nothing joined: resident memory", memory, "MB", MEMORY),
+        Row("hidden, nothing joined: proportional memory", private, "MB", MEMORY),
         Row("window open, nothing joined: of one core over 60 s", idle, "%", 5),
-        Row("window open, nothing joined: resident memory", with_window, "MB", 120),
+        Row("window open, nothing joined: resident memory", with_window, "MB", MEMORY),
     ]
 
 
@@ -188,8 +194,8 @@ def training(screen: Desktop, folder: Path) -> list[Row]:
                 raise SystemExit("It did not train all the time; nothing was written.")
         rows += [
             Row(f"{name}, training: of one core over 60 s", used, "%", bound),
-            Row(f"{name}, training: resident memory", memory, "MB", 120),
-            Row(f"{name}, training: proportional memory", private, "MB", 120),
+            Row(f"{name}, training: resident memory", memory, "MB", MEMORY),
+            Row(f"{name}, training: proportional memory", private, "MB", MEMORY),
         ]
     return rows
 

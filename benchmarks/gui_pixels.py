@@ -21,13 +21,15 @@ from Xlib import X
 from Xlib.display import Display
 
 import snapshots as shots
-from skep.core import messages as m
-from skep_gui import theme
-from skep_gui.app import App, Options
-from skep_gui.kept_singletons import keep_singletons
-from skep_gui.present.now import Now
-from skep_gui.present.pauses import Pauses
-from skep_gui.tray import Tray
+from skep.core.session import messages as m
+from skep_gui.app import wiring
+from skep_gui.app.app import App
+from skep_gui.app.interpreter import prepare
+from skep_gui.app.launch import Options
+from skep_gui.app.tray import Tray
+from skep_gui.widgets import theme
+from skep_gui.words.now import Now
+from skep_gui.words.pauses import Pauses
 
 TIMES = 40
 STILL = 0.6
@@ -70,9 +72,9 @@ class Watch:
 
 
 def main() -> None:
-    keep_singletons()
+    prepare()
     qt = QApplication(sys.argv[:1])
-    app = App(qt, Options(), Tray(Now(), Pauses(), theme.LIGHT.panel))
+    app = App(qt, Options(), Tray(Now(), Pauses(), theme.LIGHT.panel), lambda: wiring)
     late = time.time() - shots.NOW
     app.history.points.extend(replace(each, at=each.at + late) for each in shots.history().points)
     app.open()

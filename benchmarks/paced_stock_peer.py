@@ -9,6 +9,7 @@ a pause, which to hivemind is a peer that no longer steps. Prints {"event": "con
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -61,6 +62,7 @@ def say(**event: Any) -> None:
 
 
 def main() -> None:
+    multiprocessing.set_start_method("fork", force=True)  # hivemind's averagers cannot be pickled, as others require
     P2P._UNIX_SOCKET_PREFIX = f"/unix{tempfile.mkdtemp(prefix='s-')}/h-"  # noqa: SLF001 - stock leaves them in /tmp
     options = json.loads(Path(sys.argv[1]).read_text())
     optimizer, parameter = build(options)

@@ -21,27 +21,28 @@ from typing import Any
 
 import psutil
 
-from skep.adapters.identity import FileIdentity
-from skep.adapters.paths import make_run_folder
-from skep.adapters.worker_launch import COMMAND, spawn
-from skep.core import wire
-from skep.core.manifest import parse
-from skep.core.messages import (
+from skep.adapters.process.worker import COMMAND, spawn
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.project.data import ShardIndex
+from skep.core.session import wire
+from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
     ContributionPending,
     SetShare,
     ShardArrived,
     ShardWanted,
-    StartTraining,
     StopTraining,
+    ToWorker,
     WorkerJoined,
+    WorkerOptions,
     WorkerProgress,
 )
-from skep.core.model import ShardIndex
-from skep.host.practice import PracticeFolder, seed
-from skep.host.practice_manifest import practice_manifest
-from skep.host.shard_builder import build_shards, library_sources
+from skep.host.practice.manifest import practice_manifest
+from skep.host.practice.swarm import PracticeFolder, seed
+from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.recipes.registry import parse_manifest
 
 HERE = Path(__file__).parent
 PATIENCE = 180.0
@@ -71,7 +72,7 @@ class Swarm:
             "model": recipe["model"] | {"sequence_length": recipe["sequence_length"]},
             "shard": str(self.folder / "shards" / f"{self.index.shards[0].sha256}.safetensors"),
             "peers": self.seeds,
-            "run_id": parse(json.dumps(self.manifest).encode()).run_id,
+            "run_id": parse_manifest(json.dumps(self.manifest).encode()).run_id,
             "sync": self.manifest["sync"],
             "optimizer": self.manifest["optimizer"],
         }
@@ -232,13 +233,11 @@ class SkepPeer(Peer):
         self.joined: dict[str, Any] = {}
         super().__init__(process)
         self._tell(
-            StartTraining(
+            WorkerOptions(
                 manifest=json.dumps(shared.manifest),
                 index=shared.index,
                 identity_path=str(self._identity()),
                 run_folder=str(self._run_folder),
-                seeds=(),
-                listen=("/ip4/127.0.0.1/tcp/0",),
                 share=share,
                 device=device,
                 threads=threads,
@@ -259,7 +258,7 @@ class SkepPeer(Peer):
         identity.peer_id  # noqa: B018 - makes the key
         return identity.path
 
-    def _tell(self, message: wire.ToWorker) -> None:
+    def _tell(self, message: ToWorker) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(wire.encode(message))
 

@@ -15,7 +15,7 @@ import torch
 from bare_loop import build_model, samples_of
 from hivemind.compression import CompressionInfo
 
-from skep.worker.compression import PLAIN, of_round
+from skep.worker.swarm.compression import PLAIN, of_round
 
 SAMPLES = 64
 

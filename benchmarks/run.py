@@ -31,8 +31,8 @@ from machine import machine
 from report import Row
 
 from skep import bootstrap
-from skep.adapters.paths import Home
-from skep.cli.demo import DEVOTED
+from skep.adapters.storage.paths import Home
+from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 HERE = Path(__file__).parent

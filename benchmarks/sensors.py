@@ -35,11 +35,11 @@ from Xlib.display import Display
 from Xlib.ext import xtest
 
 from desktops import Mutter, PrivateBus, Screen, Sway
-from skep.adapters.activity import swayidle
-from skep.adapters.activity.mutter import MutterInput
-from skep.adapters.activity.swayidle import SwayidleInput
-from skep.adapters.activity.x11_input import X11Input
-from skep.core.conditions import Condition
+from skep.adapters.linux import swayidle
+from skep.adapters.linux.mutter import MutterInput
+from skep.adapters.linux.swayidle import SwayidleInput
+from skep.adapters.linux.x11_idle import X11Input
+from skep.core.policy.conditions import Condition
 from skep.ports import Sensor
 
 GIVE_UP_SECONDS: Final = 30.0

@@ -12,6 +12,7 @@ twice a second. On SIGTERM it shuts hivemind down as its documentation says, the
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -79,6 +80,7 @@ def say(**event: Any) -> None:
 
 
 def main() -> None:
+    multiprocessing.set_start_method("fork", force=True)  # hivemind's averagers cannot be pickled, as others require
     options = json.loads(Path(sys.argv[1]).read_text())
     torch.set_num_threads(1)
     samples = samples_of(options["shard"])

@@ -12,6 +12,7 @@ gradient is nearly zero may differ by more than the compression's rounding.)
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import time
 
@@ -106,6 +107,7 @@ def compare(optimizer):
 
 
 def main():
+    multiprocessing.set_start_method("fork", force=True)  # hivemind's averagers cannot be pickled, as others require
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("manifest")
     parser.add_argument("run_id")

@@ -28,7 +28,7 @@ import licences
 import sizes
 import slim
 
-from skep.adapters.programs import ROOT_FILE
+from skep.adapters.process.programs import ROOT_FILE
 
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent

@@ -58,10 +58,9 @@ Section: science
 Priority: optional
 Homepage: {homepage}
 Description: lend this computer's idle GPU to open training projects
- People all over the world train one model together, each with the computer
- they have. skep is the part that runs on yours: it joins a named training
- project, computes in the gaps, gives the GPU back when you want it, and keeps
- an honest record of what your computer contributed.
+ People train one model together, each on their own computer. skep is the
+ program on yours: it joins a project by name, trains while you do not need
+ the device, stops when you do, and records what your computer contributed.
  .
  The package brings its own Python, Qt and PyTorch.
 """

@@ -1,9 +1,16 @@
 #!/usr/bin/env bash
-# Prints a Python 3.11 or 3.12 that can make virtual environments: the one named as argument, else the first found.
+# Prints a CPython 3.11 to 3.14 that can make virtual environments: the one named as argument, else the first found.
 # Installs what is missing with apt when root, else says which line to run.
 set -eu
 
-fits() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; }
+WANTED="CPython 3.11, 3.12, 3.13 or 3.14, not its free-threaded build"
+
+# PySide6-Essentials has wheels for the stable ABI only, which the free-threaded build does not have
+fits() {
+  "$1" -c 'import sys, sysconfig
+free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+sys.exit(sys.implementation.name != "cpython" or free_threaded or not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
+}
 
 need() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -17,13 +24,13 @@ need() {
 
 find_python() {
   # a name on the path may be a shim that does not run, so each is tried
-  for candidate in "$@" python3.12 python3.11 python3; do
+  for candidate in "$@" python3 python3.13 python3.12 python3.14 python3.11; do
     if [ -n "$candidate" ] && fits "$candidate"; then echo "$candidate"; return; fi
   done
 }
 
 if [ -n "${1:-}" ] && ! fits "$1"; then
-  echo "skep needs Python 3.11 or 3.12, which $1 is not." >&2
+  echo "skep needs $WANTED, which $1 is not. Name another:  make setup PYTHON=/path/to/python3.13" >&2
   exit 1
 fi
 python=$(find_python "${1:-}")
@@ -32,7 +39,7 @@ if [ -z "$python" ]; then
   python=$(find_python)
 fi
 if [ -z "$python" ]; then
-  echo "skep needs Python 3.11 or 3.12, and this system offers neither. Name one:  make setup PYTHON=/path/to/python3.11" >&2
+  echo "skep needs $WANTED, and this system offers none. Name one:  make setup PYTHON=/path/to/python3.13" >&2
   exit 1
 fi
 "$python" -c 'import venv, ensurepip' 2>/dev/null \

@@ -11,7 +11,7 @@ from typing import Final
 
 from PIL import Image
 
-from skep_gui.icons import image
+from skep_gui.widgets.icons import image
 
 HERE: Final = Path(__file__).resolve().parent
 DRAWING: Final = (HERE.parent / "assets" / "icons" / "skep.svg").read_text(encoding="utf-8")

@@ -13,7 +13,15 @@ test ${#missing[@]} -gt 0 || exit 0
 
 if test "$(id -u)" -eq 0 && command -v apt-get >/dev/null; then
   export DEBIAN_FRONTEND=noninteractive
-  if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; then exit 0; fi
+  apt-get update -qq
+  offered=() unknown=()
+  for package in "${missing[@]}"; do
+    if LC_ALL=C apt-cache policy "$package" | grep -q 'Candidate: [^(]'; then offered+=("$package"); else unknown+=("$package"); fi
+  done
+  if apt-get install -y -qq --no-install-recommends "${offered[@]}"; then
+    test ${#unknown[@]} -eq 0 || echo "This system's repositories do not offer: ${unknown[*]}. What needs them is skipped."
+    exit 0
+  fi
 fi
 echo "$sentence On Debian or Ubuntu:"
 echo "  sudo apt-get install --no-install-recommends ${missing[*]}"

@@ -26,8 +26,8 @@ PROGRAMS: Final = {"skep": "run_skep.py", "skep-gui": "run_skep_gui.py"}
 """Each program and its entry. None may be called as a package of ours, which it would hide."""
 
 SHARED: Final = (
-    "_cffi_backend", "backports", "certifi", "cffi", "charset_normalizer", "cryptography", "idna", "platformdirs", "psutil", "pynvml",
-    "requests", "six", "urllib3",
+    "_cffi_backend", "backports", "certifi", "cffi", "charset_normalizer", "cryptography", "filelock", "idna", "msgspec", "platformdirs", "psutil",
+    "pynvml", "requests", "six", "urllib3",
 )  # fmt: skip
 """Light packages that the training stack imports too: it is not looked into, so all of each goes in."""
 

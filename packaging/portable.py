@@ -1,7 +1,7 @@
 """Makes the portable archive of dist/skep: dist/skep-VERSION-linux-MACHINE.tar.xz, with an AppDir inside.
 
 It runs from wherever it is unpacked, without rights, and leaves nothing in the system but a person's own data. The version
-lies in a folder of its own, so that an update can be laid beside it (see skep.adapters.portable_folder).
+lies in a folder of its own, so that an update can be laid beside it (see skep.adapters.process.portable_folder).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Final
 from build import ROOT, WORK, say
 from stage import APP_ID, LINUX, VERSION, lay_out, moment
 
-from skep.adapters.portable_folder import APP_DIR
-from skep.adapters.programs import CURRENT, START, VERSIONS
+from skep.adapters.process.portable_folder import APP_DIR
+from skep.adapters.process.programs import CURRENT, START, VERSIONS
 from skep.core.releases import archive_name
 
 XZ: Final = "xz -6 -T0"

@@ -76,7 +76,7 @@ def _icons(hicolor: Path) -> None:
     for source, below in (("skep.svg", "scalable"), ("skep-idle-symbolic.svg", "symbolic")):
         ending = "-symbolic.svg" if "symbolic" in source else ".svg"
         write(hicolor / below / "apps" / f"{APP_ID}{ending}", (ICONS / source).read_text(encoding="utf-8"))
-    from skep_gui.icons import image  # noqa: PLC0415 - Qt, which nothing else here needs
+    from skep_gui.widgets.icons import image  # noqa: PLC0415 - Qt, which nothing else here needs
 
     drawing = (ICONS / "skep.svg").read_text(encoding="utf-8")
     for size in ICON_SIZES:

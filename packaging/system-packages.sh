@@ -4,6 +4,8 @@
 set -eu
 
 PACKAGES=(
+  gcc           # builds the stand-in for NVIDIA's library,
+  libc6-dev     # with the C library's headers
   dbus          # a private session bus
   gnome-keyring # the Secret Service
   python3-dbusmock # stand-ins for what listens on the buses of a desktop
@@ -14,6 +16,7 @@ PACKAGES=(
   trayer        # a tray,
   xdotool       # a hand that moves and clicks,
   x11-utils     # and xprop, which asks what is there
+  desktop-file-utils # checks the entry that starts skep at login
   at-spi2-core  # the accessibility bus,
   python3-pyatspi # and what reads it, with the system's own Python
   mutter        # GNOME's compositor, with its idle monitor

@@ -11,8 +11,8 @@ import hivemind.optim.progress_tracker as tracker_module
 import hivemind.utils.performance_ema as ema_module
 from hivemind.utils import ValueWithExpiration
 
-from skep.worker import tracker as ours_module
-from skep.worker.tracker import PoliteTracker
+from skep.worker.swarm import tracker as ours_module
+from skep.worker.swarm.tracker import LiveProgressTracker
 
 TARGET = 240
 STEP_BATCH = 2
@@ -53,7 +53,7 @@ class SimulatedPeer:
         self.table, self.share, self.done = table, 1.0, 0.0
         self.tracker = kind(table, "run", TARGET, start=False, metadata_expiration=kind_expiration(kind))
         self.tracker._local_public_key = number
-        if kind is PoliteTracker:
+        if kind is LiveProgressTracker:
             self.tracker.rate = lambda: RATE * self.share
         self.epoch, self.accumulated, self.counted = 0, 0, 0.0
         self.resting = self.away = False
@@ -64,11 +64,11 @@ class SimulatedPeer:
         self.counted += RATE * self.share * TICK
         if self.counted - self.accumulated >= STEP_BATCH:
             self.accumulated += STEP_BATCH
-            if isinstance(self.tracker, PoliteTracker):
+            if isinstance(self.tracker, LiveProgressTracker):
                 self.tracker.grow(self.epoch, self.accumulated)
             else:
                 self.tracker.report_local_progress(self.epoch, self.accumulated)
-        if isinstance(self.tracker, PoliteTracker):
+        if isinstance(self.tracker, LiveProgressTracker):
             self.tracker.tell()
         self._publish()
         if self.table.now >= self.tracker.global_progress.next_fetch_time:
@@ -89,7 +89,7 @@ class SimulatedPeer:
     def pause(self):
         """As the loop does: hivemind's own peers just stop."""
         self.share, self.resting = 0.0, True
-        if isinstance(self.tracker, PoliteTracker):
+        if isinstance(self.tracker, LiveProgressTracker):
             self.accumulated = int(self.counted)
             self.tracker.report_local_progress(self.epoch, self.accumulated)
             self.tracker.rest()
@@ -97,7 +97,7 @@ class SimulatedPeer:
     def end_epoch(self, epoch):
         """The round takes what everybody has; returns it."""
         taken, self.epoch, self.accumulated, self.counted = int(self.counted), epoch, 0, 0.0
-        if self.resting and isinstance(self.tracker, PoliteTracker):
+        if self.resting and isinstance(self.tracker, LiveProgressTracker):
             self.tracker.withdraw(0.0)
             self._publish()
             return taken
@@ -109,7 +109,7 @@ class SimulatedPeer:
 
 
 def kind_expiration(kind):
-    return 30.0 if kind is PoliteTracker else 60.0
+    return 30.0 if kind is LiveProgressTracker else 60.0
 
 
 def epochs(kind, event, count):

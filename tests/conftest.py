@@ -1,24 +1,16 @@
-"""What every suite shares: a home, and the watch that no test leaves a process, run folder or socket behind.
+"""What every suite shares: the words as they stand now, a home, a stand-in card, and the watch for what tests leave behind."""
 
-Everything this run starts inherits a marker in its environment and a temporary folder of the run's own, so what was
-left behind is told from other people's, even when several runs share the machine.
-"""
-
-import atexit
-import contextlib
+import importlib.util
 import os
-import secrets
-import shutil
-import stat
-import tempfile
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 from hypothesis import settings
 
-from skep.adapters.paths import Home
+import leftovers
+import nvml_card
+from leftovers import nothing_left_behind, nothing_left_behind_by_the_run  # noqa: F401 - fixtures of every test
+from skep.adapters.storage.paths import Home
 
 pytest.register_assert_rewrite("contracts")
 
@@ -26,29 +18,27 @@ pytest.register_assert_rewrite("contracts")
 settings.register_profile("skep", deadline=None)
 settings.load_profile("skep")
 
-MARKER = "SKEP_TEST_RUN"
-GRACE_SECONDS = 2.0
-"""How long what was just ended may take to be gone."""
-HIVEMIND_SOCKETS = Path("/tmp")
-"""Where hivemind puts its sockets unless told otherwise, whatever the temporary folder is."""
+TESTS = Path(__file__).resolve().parent
 
 
 def pytest_configure():
-    system_folder = tempfile.gettempdir()
-    # pytest keeps the folders of failed tests where people look for them
-    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", system_folder)
-    own = tempfile.mkdtemp(prefix="st-", dir=system_folder)  # short: unix socket paths end at 108 characters
-    os.environ[MARKER] = secrets.token_hex(8)
-    os.environ["TMPDIR"] = tempfile.tempdir = own
-    os.environ.pop("XDG_RUNTIME_DIR", None)
-    # at the very end: multiprocessing, loaded later, still looks for its own files there when it ends
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; what is started inherits this
+    _compile_catalogues()
+    leftovers.pytest_configure()
+
+
+def _compile_catalogues():
+    """The words as they stand in the sources now."""
+    spec = importlib.util.spec_from_file_location("catalogues", TESTS.parent / "assets" / "catalogues.py")
+    catalogues = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(catalogues)
+    catalogues.compile_stale()
 
 
 def pytest_collection_modifyitems(items):
     """Only the app has a Qt event loop; elsewhere an exception in a thread is not Qt's, and not always a fault."""
     for item in items:
-        if "gui" not in item.path.parts:
+        if item.path.relative_to(TESTS).parts[0] != "gui":
             item.add_marker("qt_no_exception_capture")
 
 
@@ -59,99 +49,13 @@ def home(tmp_path):
     return made
 
 
-@pytest.fixture(autouse=True)
-def nothing_left_behind():
-    """Fails the test that leaves a process, a run folder or a hivemind socket; ends and removes what it left."""
-    processes, files = set(psutil.pids()), _files()
-    yield
-    left = _left(processes, files)
-    if left:
-        names = ", ".join(map(_name, (*left[0], *left[1])))
-        _end(*left)
-        pytest.fail(f"left behind: {names}", pytrace=False)
+@pytest.fixture(scope="session")
+def library_folder(tmp_path_factory):
+    return nvml_card.build_library(tmp_path_factory.mktemp("nvml"))
 
 
-@pytest.fixture(scope="session", autouse=True)
-def nothing_left_behind_by_the_run():
-    """The same for what outlived a wider fixture."""
-    yield from nothing_left_behind.__wrapped__()
-
-
-def _left(processes, files):
-    deadline = time.monotonic() + GRACE_SECONDS
-    while True:
-        left = _ours(set(psutil.pids()) - processes, elders=processes), _files() - files
-        if not any(left) or time.monotonic() > deadline:
-            return left if any(left) else None
-        time.sleep(0.02)
-
-
-def _ours(pids, elders):
-    found = []
-    for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            ours = _is_marked(process) or _is_descendant(process)
-            if _lives(process) and ours and not _serves_a_wider_fixture(process, elders):
-                found.append(process)
-    return found
-
-
-def _serves_a_wider_fixture(process, elders):
-    """Started during the test by a process of ours that was there before it, such as a practice swarm's restart."""
-    parents = [parent.pid for parent in process.parents()]
-    below_us = parents[: parents.index(os.getpid())] if os.getpid() in parents else []
-    return any(pid in elders for pid in below_us)
-
-
-def _lives(process):
-    # multiprocessing keeps one resource tracker until the interpreter ends
-    return process.status() != psutil.STATUS_ZOMBIE and "resource_tracker" not in " ".join(process.cmdline())
-
-
-def _is_marked(process):
-    marker = os.environ[MARKER]
-    with contextlib.suppress(psutil.AccessDenied):
-        return process.environ().get(MARKER) == marker or any(marker in word for word in process.cmdline())
-    return False
-
-
-def _is_descendant(process):
-    return any(parent.pid == os.getpid() for parent in process.parents())
-
-
-def _files():
-    run_folders = Path(tempfile.gettempdir()).glob("skep-*")
-    sockets = {path for path in HIVEMIND_SOCKETS.glob("hivemind-*") if _is_socket(path)}
-    return {*run_folders, *(_unheard(sockets) if sockets else ())}
-
-
-def _is_socket(path):
-    with contextlib.suppress(OSError):
-        return stat.S_ISSOCK(path.lstat().st_mode)
-    return False
-
-
-def _unheard(sockets):
-    """Those that no process has open: of the others, that process is ours or not."""
-    with contextlib.suppress(OSError):
-        opened = Path("/proc/net/unix").read_text()
-        return {path for path in sockets if f" {path}\n" not in opened}
-    return sockets
-
-
-def _end(processes, files):
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    psutil.wait_procs(processes, timeout=GRACE_SECONDS)
-    for path in files:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-
-
-def _name(thing):
-    if isinstance(thing, Path):
-        return str(thing)
-    with contextlib.suppress(psutil.Error):
-        return f"process {thing.pid} ({' '.join(thing.cmdline())[:200]})"
-    return f"process {thing.pid}"
+@pytest.fixture
+def card(library_folder, tmp_path, monkeypatch):
+    """An NVIDIA card in this computer, for this process alone, which the test conducts."""
+    with nvml_card.plugged_in(library_folder, tmp_path, monkeypatch) as made:
+        yield made

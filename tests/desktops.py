@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from skep.adapters.activity.bus import Bus, Target
+from skep.adapters.linux.bus import Bus, Target
 
 START_SECONDS = 60
 """A deadline, not a duration: the machine may be busy."""

@@ -6,15 +6,18 @@ import queue
 import random
 import time
 
-from skep.adapters.web import Patience
-from skep.core.messages import IndexFailed, ShardArrived, ShardFailed, ShardProgress
-from skep.core.model import ShardRef
-from skep.core.shards import shard_name
+from urllib3.util import Retry
+
+from english import in_english
+from skep.adapters.net.web import Patience
+from skep.core.project.data import ShardRef
+from skep.core.project.shards import shard_name
+from skep.core.session.messages import IndexFailed, ShardArrived, ShardFailed, ShardProgress
 
 LENGTH = 128
 SIZE = 300_000
 DEADLINE = 15
-QUICK = Patience(connect_seconds=2, read_seconds=1, attempts=3, first_wait_seconds=0.01)
+QUICK = Patience(connect_seconds=2, read_seconds=1, retry=Retry(2, backoff_factor=0.01))
 ROOMY = {"limit_bytes": 10**9, "keep_free_bytes": 0}
 
 
@@ -81,6 +84,6 @@ def assert_arrived(answer, cache, raw, shard):
 def assert_failed(answer, *said):
     assert isinstance(answer, ShardFailed | IndexFailed)
     for words in said:
-        assert words in answer.problem.title
-    assert answer.problem.title.endswith(".")
-    assert answer.problem.hint.endswith(".")
+        assert words in in_english(answer.problem.title)
+    assert in_english(answer.problem.title).endswith(".")
+    assert in_english(answer.problem.hint).endswith(".")

@@ -5,10 +5,11 @@ import json
 import socket
 from contextlib import contextmanager
 
+from english import in_english
 from manifests import PEER
 from refusals import homes_with_past
-from skep.adapters.settings_file import SettingsFile
-from skep.core.shards import shard_name
+from skep.adapters.storage.settings_file import SettingsFile
+from skep.core.project.shards import shard_name
 from web_of_faults import FaultyServer, silent, whole
 
 WORKER = 30
@@ -95,7 +96,7 @@ class Joins:
             SettingsFile(home.settings_file).save(settings or {})
         manifest = self._practice.publish(folder, **changes)
         told = homes.refused("join", manifest, code=1, within=within, may_keep=may_keep)
-        assert all(words in told.title for words in said), told.title
+        assert all(words in in_english(told.title) for words in said), in_english(told.title)
         assert told.events[-1]["event"] == "left"
         assert told.events[-1]["totals"]["confirmed"] == {"contributions": 0, "samples": 0}
 

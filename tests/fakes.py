@@ -12,29 +12,21 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 
-from skep.core import messages as m
-from skep.core.conditions import Condition, Seen
+from manifests import raw
+from skep.core.device import Device, DeviceKind
 from skep.core.errors import BadInput, SkepError
-from skep.core.model import (
-    Change,
-    Contribution,
-    ContributionState,
-    Device,
-    DeviceKind,
-    Evaluation,
-    Problem,
-    Project,
-    Reaction,
-    ShardIndex,
-    ShardRef,
-    SwarmProgress,
-    Tally,
-    TextLayout,
-    Totals,
-)
-from skep.core.settings import DEFAULTS
-from skep.core.usage import Earned, Proportion, Quarter, Spent, together
+from skep.core.policy.allowance import Change, Reaction
+from skep.core.policy.conditions import Condition, Seen
+from skep.core.project.data import Project, ShardIndex, ShardRef, TextLayout
+from skep.core.project.types import VerifiedProject
+from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
+from skep.core.record.usage import Earned, Proportion, Quarter, Spent, together
+from skep.core.session import messages as m
+from skep.core.session.phases import SwarmProgress
+from skep.core.settings.settings import DEFAULTS
+from skep.core.text import Problem, verbatim
 from skep.ports import Post
+from skep.recipes.registry import parse_manifest
 
 Values = dict[str, bool | int | float | str]
 
@@ -42,15 +34,17 @@ Values = dict[str, bool | int | float | str]
 # --- things to pass around
 
 
-def make_project(id: str = "tiny", title: str = "Tiny model") -> Project:  # noqa: A002 - the field's name
-    return Project(
+def make_project(id: str = "tiny", title: str = "Tiny model", manifest: bytes | None = None) -> VerifiedProject:  # noqa: A002 - the field's name
+    manifest = manifest or raw()
+    return VerifiedProject(
         id=id,
         title=title,
         run_id=f"{id}.0123",
         fingerprint="AB12 CD34",
         revision=1,
-        manifest="{}",
         source="/manifests/tiny.json",
+        manifest=parse_manifest(manifest),
+        text=manifest.decode(),
     )
 
 
@@ -77,8 +71,8 @@ def make_progress(epoch: int = 3, peers: int = 2, loss: float | None = 4.0) -> S
     )
 
 
-def make_joined(epoch: int = 3) -> m.WorkerJoined:
-    return m.WorkerJoined(peer_id="QmPeer", device="CPU", precision="float32", epoch=epoch, step_batch=8, micro_batch=4)
+def make_joined(epoch: int = 3, device: str = "CPU", *, heavy: bool = False) -> m.WorkerJoined:
+    return m.WorkerJoined("QmPeer", device, "float32", epoch, step_batch=8, micro_batch=4, heavy=heavy)
 
 
 # --- ports
@@ -117,17 +111,17 @@ class FakeWorker:
     cannot_start: SkepError | None = None
     stubborn: bool = False
     rounds_come: bool = True
-    starts: list[m.StartTraining] = field(default_factory=list)
+    starts: list[m.WorkerOptions] = field(default_factory=list)
     told: list[m.ToWorker] = field(default_factory=list)
     stops: int = 0
     running: bool = False
     closed: bool = False
 
-    def start(self, start: m.StartTraining) -> None:
+    def start(self, options: m.WorkerOptions) -> None:
         assert not self.running, "two workers at a time"
         if self.cannot_start:
             raise self.cannot_start
-        self.starts.append(start)
+        self.starts.append(options)
         self.running = True
         for message in self.on_start:
             self.post(message)
@@ -272,7 +266,7 @@ class FakeShards:
     """Answers at once: the index, or `problem`; shards are said to lie under /shards unless in `missing`."""
 
     index: ShardIndex | None = field(default_factory=make_index)
-    problem: Problem = field(default_factory=lambda: Problem("The shard server does not answer."))
+    problem: Problem = field(default_factory=lambda: Problem(verbatim("The shard server does not answer.")))
     missing: frozenset[str] = frozenset()
     hold: bool = False
     """Keep the answers in `held` instead, for the test to give later."""
@@ -338,7 +332,7 @@ class FakeCatalogue:
 
     def add(self, source: str) -> Project:
         if source not in self.offered:
-            raise BadInput(f"There is no manifest at {source}.")
+            raise BadInput(verbatim(f"There is no manifest at {source}."))
         project = replace(self.offered[source], source=source)
         self.known = [*(other for other in self.known if other.id != project.id), project]
         return project
@@ -348,7 +342,7 @@ class FakeCatalogue:
             if name in (project.id, project.title):
                 return project
         known = ", ".join(project.id for project in self.known) or "none"
-        raise BadInput(f"No project here is called {name}.", f"Known projects: {known}.")
+        raise BadInput(verbatim(f"No project here is called {name}."), verbatim(f"Known projects: {known}."))
 
     def projects(self) -> Sequence[Project]:
         return list(self.known)
@@ -383,12 +377,14 @@ class FakeSecrets:
 
 @dataclass
 class FakeInvitations:
-    """Presents `text`, or raises `failing`."""
+    """For a project of the invited presents `text`, or raises `failing`."""
 
     text: str = ""
     failing: SkepError | None = None
 
-    def present(self, project: Project) -> str:
+    def present(self, project: VerifiedProject) -> str:
+        if project.manifest.membership == "open":
+            return ""
         if self.failing:
             raise self.failing
         return self.text

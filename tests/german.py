@@ -1,22 +1,23 @@
-"""The app's German for tests: its tongue, and the tool that keeps it up to date."""
+"""The app's German for tests: its tongue, and the files of the pages' own strings."""
 
-import importlib.util
+import subprocess
+import sysconfig
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLocale
 
-from skep_gui.language import Language
+from skep_gui.app.language import FOLDER, Language
 
-ROOT = Path(__file__).resolve().parent.parent
+PAGES = FOLDER.parent
+TS = FOLDER / "skep_de.ts"
 ENGLISH_DESKTOP = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
 
 
-def tool():
-    """assets/translations.py as a module."""
-    spec = importlib.util.spec_from_file_location("translations_tool", ROOT / "assets" / "translations.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def linguist(tool, *arguments):
+    """Run lupdate or lrelease with what `make translations` gives it."""
+    subprocess.run(
+        [Path(sysconfig.get_path("scripts")) / f"pyside6-{tool}", "-silent", *map(str, arguments)], check=True
+    )
 
 
 class German:

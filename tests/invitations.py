@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from manifests import raw
-from skep.adapters.identity import FileIdentity
-from skep.core.invitation import Invitation
-from skep.core.manifest import parse
+from skep.adapters.storage.identity import FileIdentity
+from skep.core.project.invitation import Invitation
+from skep.recipes.registry import parse_manifest
 
 
 class Project:
@@ -18,7 +18,7 @@ class Project:
         self.key = Ed25519PrivateKey.generate()
         self.public = self.key.public_key().public_bytes_raw()
         text = "ed25519:" + base64.b64encode(self.public).decode()
-        self.manifest = parse(raw(membership="invited", publisher__key=text, **changes))
+        self.manifest = parse_manifest(raw(membership="invited", publisher__key=text, **changes))
 
     def invite(self, peer, role="trainer", days=1.0, since=0.0, **changes):
         """The text of an invitation from `since` days ago for `days` days."""

@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 from pathlib import Path
 
-from skep.adapters import signing
+from skep.adapters.storage import signing
 
 PEER = "/ip4/127.0.0.1/tcp/31337/p2p/QmZtmD2qt6fJot32nabSP3CUjicnypEBz7bHVDhPQt9aAy"
 

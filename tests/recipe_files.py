@@ -10,8 +10,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from manifests import lora, raw
-from skep.core.manifest import parse
-from skep.core.model import ImageLayout, ShardIndex, ShardRef, TextLayout
+from skep.core.project.data import ImageLayout, ShardIndex, ShardRef, TextLayout
+from skep.recipes.registry import parse_manifest
 
 
 def published(kind="llama", seed=7, *, tied=True, width=16):
@@ -62,7 +62,7 @@ def tokenizer(folder, words=("[MASK]", "[UNK]", "a", "b")):
 
 
 def recipe_of(body):
-    return parse(raw(recipe=body)).recipe
+    return parse_manifest(raw(recipe=body)).recipe
 
 
 def add_shard(folder, **tensors):

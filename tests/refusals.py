@@ -11,12 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from manifests import signed
-from skep.adapters.catalogue import FileCatalogue
-from skep.adapters.identity import FileIdentity
-from skep.adapters.ledger_sqlite import SqliteLedger
-from skep.adapters.paths import Home
-from skep.adapters.settings_file import SettingsFile
-from skep.core.model import Contribution, ContributionState
+from skep.adapters.net.catalogue import FileCatalogue
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.ledger_sqlite import SqliteLedger
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.settings_file import SettingsFile
+from skep.core.record.contributions import Contribution, ContributionState
+from skep.core.text import NOTHING
 from terminals import SKEP
 
 QUICK = 20
@@ -36,7 +37,7 @@ def make_past(folder):
     assert FileIdentity(home.identity_file).peer_id
     FileCatalogue(home.projects_folder).add(str(signed(folder, id="other")))
     ledger = SqliteLedger(home.ledger_file)
-    ledger.record("other", Contribution("a", 3, 64, ContributionState.CONFIRMED, "", 2))
+    ledger.record("other", Contribution("a", 3, 64, ContributionState.CONFIRMED, NOTHING, 2))
     ledger.close()
     return home.root
 

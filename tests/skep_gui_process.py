@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from skep import bootstrap
-from skep.adapters.paths import Home
+from skep.adapters.storage.paths import Home
 from skep.core.errors import NotRunning
 
 

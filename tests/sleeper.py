@@ -3,14 +3,17 @@
 import re
 import time
 from collections import defaultdict
+from pathlib import Path
 
+import skep as skep_package
 from terminals import JOIN_SECONDS, Running, devote, is_event, skep
 
 BACK_SECONDS = 240
 """How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
 NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
 WAITED_TOO_LONG = ("asyncio.exceptions.CancelledError", " TimeoutError")
-OUR_FRAME = re.compile(r'File "[^"]*/skep/')
+SOURCES = Path(skep_package.__file__).parent
+OUR_FRAME = re.compile(rf'File "{re.escape(str(SOURCES))}/')
 MARGIN_SECONDS = 3.0
 """Progress is told once a second."""
 

@@ -1,51 +1,34 @@
-"""Snapshots as a person would meet them, for the pages' tests and for their pictures."""
+"""Invented snapshots of states that a recorded run does not have, for the pages' tests."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from fakes import FakeLedger, make_project
-from manifests import example
-from skep.core.conditions import Conditions, answered
-from skep.core.day import segments
-from skep.core.estimate import Estimate, estimate
-from skep.core.fit import Fit, Verdict
-from skep.core.grades import Grades, grant
-from skep.core.manifest import parse
-from skep.core.model import (
-    Change,
-    Contribution,
-    ContributionState,
-    Device,
-    DeviceKind,
-    PauseState,
-    Phase,
-    Problem,
-    Project,
-    Stage,
-    StageProgress,
-    SwarmProgress,
-    Tally,
-    Totals,
-)
-from skep.core.periods import Unit, day_of, periods, spans
-from skep.core.rules import Facts
-from skep.core.settings import DEFAULTS
-from skep.core.snapshot import Snapshot
-from skep.core.usage import Earned, Quarter, Spent
-from skep.summary import summary
-from skep_gui.history import History, Point
-from skep_gui.present.projects import Known
-from skep_gui.present.stats import Asked, Record
-from skep_gui.present.updates import Stage as UpdateStage
-from skep_gui.present.updates import Update
+from manifests import raw
+from skep.core.device import Device, DeviceKind
+from skep.core.policy.allowance import Change, PauseState
+from skep.core.policy.conditions import Condition, Conditions, answered
+from skep.core.policy.ramp import Grades, grant
+from skep.core.policy.rules import Facts
+from skep.core.project.fit import Estimate, check, estimate
+from skep.core.project.types import VerifiedProject
+from skep.core.record.contributions import Contribution, ContributionState, Tally, Totals
+from skep.core.record.timeline_segments import segments
+from skep.core.record.usage import Earned, Quarter, Spent, Unit, day_of, periods, spans
+from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
+from skep.core.session.snapshot import Snapshot
+from skep.core.settings.settings import DEFAULTS
+from skep.core.text import NOTHING, Problem, Text
+from skep.services.summary import summary
+from skep_gui.widgets.history import History, Point
+from skep_gui.words.projects import Known
+from skep_gui.words.stats import Asked, Record
 
 NOW = 1_800_000_000.0
-PROJECT = replace(
-    make_project("tiny-code-lm", "Tiny code model"), manifest=json.dumps(example(sync__target_batch_size=64_000))
-)
+PROJECT = make_project("tiny-code-lm", "Tiny code model", raw(sync__target_batch_size=64_000))
+SEEDS = ("seed.example.org:31337", "203.0.113.7:31337")
 PROGRESS = SwarmProgress(
     epoch=128,
     peers=3,
@@ -71,14 +54,18 @@ def ruled(snapshot: Snapshot) -> Snapshot:
 
 IDLE = Snapshot(settings=dict(DEFAULTS))
 JOINING = replace(
-    IDLE, phase=Phase.JOINING, project=PROJECT, stage=StageProgress(Stage.PEERS, 0.4, "2 of 5 addresses tried")
+    IDLE,
+    phase=Phase.JOINING,
+    project=PROJECT,
+    stage=StageProgress(Stage.PEERS, 0.4, Text("fit.about_s", seconds=20)),
 )
-AWAY = Conditions(
-    graphical=True,
-    input=answered(3_600.0),
-    temperature=answered(67.0),
-    power=answered(142.0),
-    gpu_memory=answered(5_400_000_000),
+AWAY = Conditions(graphical=True).with_seen(
+    {
+        Condition.INPUT: answered(3_600.0),
+        Condition.TEMPERATURE: answered(67.0),
+        Condition.POWER: answered(142.0),
+        Condition.GPU_MEMORY: answered(5_400_000_000),
+    }
 )
 TRAINING = ruled(
     replace(
@@ -95,7 +82,7 @@ TRAINING = ruled(
 SLOWED = ruled(
     replace(
         TRAINING,
-        conditions=replace(AWAY, input=answered(2.0)),
+        conditions=AWAY.with_seen({Condition.INPUT: answered(2.0)}),
         progress=replace(PROGRESS, share_asked=0.2, share_measured=0.19, samples_per_second=8.2),
     )
 )
@@ -111,48 +98,50 @@ RECOVERING = replace(
     TRAINING,
     phase=Phase.RECOVERING,
     restart_at=NOW + 12,
-    stage=StageProgress(Stage.PEERS, 0.0, ""),
+    stage=StageProgress(Stage.PEERS, 0.0, NOTHING),
     problem=Problem(
-        "None of the swarm's 2 addresses could be reached.",
-        "skep keeps trying. Check the network, or ask the publisher whether the seeds run.",
+        Text(
+            "swarm.none_project_seed_peers_answers",
+            failures=tuple(Text("swarm.seed", seed=seed, failure=Text("swarm.refuses_connection")) for seed in SEEDS),
+        ),
+        Text("swarm.check_computer_internet_connection_firewall"),
     ),
 )
 LEAVING = replace(TRAINING, phase=Phase.LEAVING, leaving_until=NOW + 42)
 HOSTILE = '<b>مرحبا</b> \u202e<img src="x">& 🐝🐝 ' + "A very long title that goes on " * 3
 
-BIG = replace(
-    make_project("big-lm", "A very large language model"),
-    manifest=json.dumps(
-        example(
-            id="big-lm",
-            title="A very large language model",
-            summary="Six billion parameters over many languages, trained by whoever has the memory.",
-            recipe__model={"type": "gpt2", "layers": 32, "heads": 32, "width": 4096, "vocabulary": 256},
-            recipe__sequence_length=1024,
-            sync__target_batch_size=64_000,
-            needs={"memory_gb": 128, "vram_gb": 24, "disk_gb": 40, "upload_mbit": 100},
-        )
+BIG = make_project(
+    "big-lm",
+    "A very large language model",
+    raw(
+        id="big-lm",
+        title="A very large language model",
+        summary="Six billion parameters over many languages, trained by whoever has the memory.",
+        recipe__model={"type": "gpt2", "layers": 32, "heads": 32, "width": 4096, "vocabulary": 256},
+        recipe__sequence_length=1024,
+        sync__target_batch_size=64_000,
+        needs={"memory_gb": 128, "vram_gb": 24, "disk_gb": 40, "upload_mbit": 100},
     ),
 )
 DEVICES = [
     Device(DeviceKind.NVIDIA, 0, "NVIDIA GeForce RTX 4070", memory_total=12_000_000_000),
-    Device(DeviceKind.AMD, 0, "AMD Radeon 780M", unusable="torch here was built without ROCm."),
+    Device(DeviceKind.AMD, 0, "AMD Radeon 780M", unusable=Text("amd.no_driver_loaded")),
     Device(DeviceKind.CPU, 0, "AMD Ryzen 7 7840U"),
 ]
 
 
-def estimated(project: Project) -> Estimate:
-    return estimate(parse(project.manifest.encode()), DEVICES[-1:], cores=8)
+def estimated(project: VerifiedProject) -> Estimate:
+    return estimate(project.manifest, DEVICES[-1:], cores=8)
 
 
-KNOWN = [
-    Known(
-        PROJECT,
-        Fit(Verdict.FITS_GENTLY, ("It needs 2.0 GB of memory, and you have 2.6 GB.",)),
-        estimate=estimated(PROJECT),
-    ),
-    Known(BIG, Fit(Verdict.TOO_BIG, ("Too big: needs 284 GB of memory, you have 8.2 GB.",)), estimate=estimated(BIG)),
-]
+def known(project: VerifiedProject, memory: int) -> Known:
+    """As a computer without a GPU and with `memory` bytes knows it."""
+    return Known(
+        project, check(project.manifest, DEVICES[-1:], memory=memory, disk_free=10**12), estimate=estimated(project)
+    )
+
+
+KNOWN = [known(PROJECT, 2_600_000_000), known(BIG, 8_200_000_000)]
 
 
 def history(snapshot: Snapshot = TRAINING) -> History:
@@ -175,7 +164,7 @@ def contributions() -> dict[str, tuple[Contribution, ...]]:
                 start + each,
                 4_864,
                 ContributionState.LOST if each % 9 == 4 else ContributionState.CONFIRMED,
-                "no other peer" if each % 9 == 4 else "",
+                Text("round.no_other_peer") if each % 9 == 4 else NOTHING,
                 3,
                 0 if each % 9 == 4 else 64_000,
             )
@@ -218,7 +207,7 @@ def record(unit: Unit = Unit.DAY) -> Record:
         past=periods(asked, quarters, earned),
         day=day,
         segments=segments(changes(day[0]), day[0], NOW),
-        reaction="Gave your computer back in 0.08 s (last 20).",
+        reaction=Text("timeline.gave_your_computer_back_s", usual=0.08, reactions=20),
         now=NOW,
         zone=zone,
     )
@@ -226,61 +215,27 @@ def record(unit: Unit = Unit.DAY) -> Record:
 
 def changes(midnight: float) -> list[Change]:
     """Those of a day until the afternoon; `midnight` in wall clock seconds."""
-    full, you = "Training at full share.", "20 % while you use this computer."
+    full, you = Text("rule.training_full_share"), Text("rule.share_in_use", share=0.2)
+    call, battery = Text("rule.call_film_running"), Text("rule.on_battery")
+    outside = Text("rule.outside_your_hours_until", until=Text("hours.today", time="16:00"))
+    paused = Text("rule.paused_until", until=Text("hours.today", time="16:35"))
     told = [
         (0.0, 1.0, "away", full),
-        (2.5, 0.0, "sleep", "This computer slept."),
+        (2.5, 0.0, "sleep", Text("timeline.computer_slept")),
         (6.7, 1.0, "away", full),
         (7.2, 0.2, "input", you),
-        (7.25, 0.6, "ramp", "Up gently."),
+        (7.25, 0.6, "ramp", Text("ramp.going_up_gently", target=1.0)),
         (7.26, 1.0, "away", full),
         (7.6, 0.2, "input", you),
-        (8.9, 0.0, "call", "A call or film is running."),
+        (8.9, 0.0, "call", call),
         (9.6, 0.2, "input", you),
-        (10.2, 0.0, "battery", "On battery."),
+        (10.2, 0.0, "battery", battery),
         (10.9, 0.2, "input", you),
         (12.1, 1.0, "away", full),
         (13.3, 0.2, "input", you),
-        (15.0, 0.0, "schedule", "Outside your hours, back at 16:00."),
+        (15.0, 0.0, "schedule", outside),
         (16.0, 0.2, "input", you),
-        (16.2, 0.0, "paused", "Paused until 16:35."),
+        (16.2, 0.0, "paused", paused),
         (16.58, 0.2, "input", you),
     ]
     return [Change(midnight + at * 3600, PROJECT.id, share, rule, reason) for at, share, rule, reason in told]
-
-
-DIAGNOSTICS_EXPLAINED = (
-    "What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. "
-    "Read it before you pass it on."
-)
-DIAGNOSTICS = """== skep diagnostics
-Made 2027-01-15 08:00 UTC. Read it before you pass it on; it is plain text.
-
-== Versions
-skep 0.1.0
-Python 3.11.7 (source)
-Linux 6.8.0 x86_64
-torch 2.13.0
-hivemind 1.1.12
-
-== State
-phase recovering, share 1.00: Training at full share.
-problem: None of the swarm's 2 addresses could be reached. skep keeps trying.
-
-== Devices
-nvidia:0 NVIDIA GeForce RTX 4070, memory 11200000000 of 12000000000 B free, driver 570.86, 41.0 °C, 18.0 W, usable
-
-== Projects and the way to them
-tiny-code-lm revision 1, key AB12 CD34
-  seed 1: dns4, tcp 443: answers, in 34 ms
-  seed 2: ip4, tcp 31337: no answer within 3 s
-  data: https, port 443: answers, in 41 ms
-
-== Log: worker.log
-2027-01-15T07:59:02.118Z INFO network: seed 2 of 2 at [address] does not answer
-"""
-UPDATE = Update(
-    UpdateStage.FOUND,
-    "0.2.0",
-    "Joins twice as fast.\nFixes a pause that was forgotten when the computer was started anew.",
-)

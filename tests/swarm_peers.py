@@ -19,10 +19,10 @@ from hivemind.p2p import P2P
 from hivemind.utils.crypto import RSAPrivateKey
 
 from manifests import raw
-from skep.core.manifest import parse
-from skep.core.messages import ContributionConfirmed, ContributionLost, ContributionPending
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.rounds import Rounds
+from skep.core.session.messages import ContributionConfirmed, ContributionLost, ContributionPending
+from skep.recipes.registry import parse_manifest
+from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.rounds import Rounds
 
 STEP_BATCH = 8
 PATIENCE = 60
@@ -44,7 +44,7 @@ def manifest_of(name, target, **changes):
         "optimizer": {"name": "sgd", "learning_rate": 0.1, "betas": [0, 0], "weight_decay": 0, "clip_norm": None},
         "schedule": {"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
     }
-    return parse(raw(**(plain | changes)))
+    return parse_manifest(raw(**(plain | changes)))
 
 
 class SmallPeer:
@@ -54,7 +54,7 @@ class SmallPeer:
         self.told = []
         self.rounds = Rounds(f"{dht.peer_id}"[-4:], self.told.append)
         self.parameters = [torch.nn.Parameter(value.clone()) for value in start]
-        self.optimizer = SwarmOptimizer(manifest, dht, self.parameters, STEP_BATCH, self.rounds)
+        self.optimizer = GlobalRounds(manifest, dht, self.parameters, STEP_BATCH, self.rounds)
 
     def compute(self, gradients, samples):
         """As a backward pass over so many samples, whose mean gradients are given, and no step batch is full yet."""

@@ -10,9 +10,9 @@ import time
 
 import psutil
 
-from skep.adapters.paths import Home
-from skep.adapters.settings_file import SettingsFile
-from skep.cli.demo import DEVOTED
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.settings_file import SettingsFile
+from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 JOIN_SECONDS = 120

@@ -12,10 +12,10 @@ import sys
 import threading
 from pathlib import Path
 
-from skep.adapters.portable_folder import APP_DIR, PortableFolder
-from skep.adapters.programs import CURRENT, PROGRAM, START, VERSIONS, UpdateSource
+from skep.adapters.process.portable_folder import APP_DIR, PortableFolder
+from skep.adapters.process.programs import CURRENT, PROGRAM, START, VERSIONS, UpdateSource
 from skep.core.releases import archive_name
-from skep.updating import Updates, this_kind
+from skep.services.updating import Updates, this_kind
 
 SCRIPT = Path(__file__).resolve().parents[1] / "packaging" / "release_repo.py"
 PASSPHRASE = "a long enough passphrase"

@@ -1,8 +1,10 @@
 """What can be seen of a window: pages shown one after another, texts that are cut, widgets outside."""
 
+from collections.abc import Iterator
+
 from PySide6.QtCore import QCoreApplication, QPoint
-from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QScrollArea, QWidget
+from PySide6.QtGui import QAccessible, QAction
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QDoubleSpinBox, QLabel, QLineEdit, QMenu, QScrollArea, QWidget
 
 
 def settle():
@@ -58,3 +60,21 @@ def spoken(widget):
         return widget.accessibleName()
     interface = QAccessible.queryAccessibleInterface(widget)
     return "" if interface is None else interface.text(QAccessible.Text.Name).strip()
+
+
+def shown(widget: QWidget) -> Iterator[str]:
+    """Everything of a widget and those in it that is read or read aloud."""
+    for each in (widget, *widget.findChildren(QWidget)):
+        yield from (each.toolTip(), each.accessibleName(), each.accessibleDescription(), each.windowTitle())
+        if isinstance(each, QLabel | QAbstractButton):
+            yield each.text()
+        if isinstance(each, QLineEdit):
+            yield each.placeholderText()
+        if isinstance(each, QComboBox):
+            yield from (each.itemText(place) for place in range(each.count()))
+        if isinstance(each, QDoubleSpinBox):
+            yield from (each.specialValueText(), each.suffix())
+        if isinstance(each, QMenu):
+            each.aboutToShow.emit()
+            yield each.title()
+    yield from (action.text() for action in widget.findChildren(QAction))

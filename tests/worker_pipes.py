@@ -9,12 +9,12 @@ import time
 import psutil
 
 from manifests import raw
-from skep.adapters.identity import FileIdentity
-from skep.adapters.paths import make_run_folder
-from skep.adapters.worker_launch import COMMAND, spawn
-from skep.core import wire
-from skep.core.messages import ShardArrived, ShardWanted, StartTraining
-from skep.host.shard_builder import build_shards, library_sources
+from skep.adapters.process.worker import COMMAND, spawn
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.session import wire
+from skep.core.session.messages import ShardArrived, ShardWanted, WorkerOptions
+from skep.host.shards.shard_builder import build_shards, library_sources
 
 PATIENCE = 60
 """Seconds a busy computer may take for what is quick by itself."""
@@ -61,7 +61,7 @@ class PipedWorker:
         for thread in self._threads:
             thread.start()
 
-    def start(self, peers=(), share=1.0, listen=("/ip4/127.0.0.1/tcp/0",), client_mode="automatic", **changes):
+    def start(self, peers=(), share=1.0, listen_host="127.0.0.1", client_mode="automatic", **changes):
         """The start message, for the example manifest with changes; in a run of its own unless `id` names one.
 
         A run that others were just in still lists them for a while, and a newcomer asks the dead for their state.
@@ -69,13 +69,12 @@ class PipedWorker:
         changes.setdefault("id", f"run-{secrets.token_hex(4)}")
         manifest = raw(**(TINY | ({"peers": list(peers)} if peers else {}) | changes)).decode()
         self.tell(
-            StartTraining(
+            WorkerOptions(
                 manifest=manifest,
                 index=self.index,
                 identity_path=str(self._identity()),
                 run_folder=str(self.run_folder),
-                seeds=(),
-                listen=listen,
+                listen_host=listen_host,
                 share=share,
                 device="cpu",
                 threads=1,

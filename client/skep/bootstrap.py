@@ -12,40 +12,37 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from skep.adapters import control_socket
 from skep.adapters.clock import SystemClock
-from skep.adapters.control_socket import ControlServer
-from skep.adapters.paths import Home, default_home, make_run_folder
-from skep.core import control, invitation, links, manifest, precision, session
-from skep.core import estimate as estimates
-from skep.core import fit as fit_check
-from skep.core import messages as m
-from skep.core.conditions import Conditions
-from skep.core.errors import BadInput, DoesNotFit, InvitationError, NotRunning
-from skep.core.estimate import Estimate
-from skep.core.fit import Fit, Verdict
-from skep.core.manifest import Manifest, parse
-from skep.core.model import Device, PauseState, PowerCap, Problem, Project
-from skep.core.settings import Value
-from skep.core.snapshot import Snapshot
-from skep.core.timeline import KEPT
+from skep.adapters.net import control_socket
+from skep.adapters.net.control_socket import ControlServer
+from skep.adapters.storage.paths import Home, default_home, make_run_folder
+from skep.core.device import Device, PowerCap
+from skep.core.errors import NotRunning
+from skep.core.policy.allowance import PauseState
+from skep.core.policy.conditions import Conditions
+from skep.core.project import links
+from skep.core.project.types import VerifiedProject
+from skep.core.session import control, step
+from skep.core.session import effects as e
+from skep.core.session import messages as m
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.timeline import KEPT
+from skep.core.settings.settings import Value
+from skep.core.text import Problem
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from skep.adapters.autostart import Autostart
-    from skep.adapters.catalogue import FileCatalogue
-    from skep.adapters.invitations import KeptInvitations
-    from skep.adapters.publisher_keys import PublisherKeys
-    from skep.adapters.secrets import HomeSecrets
-    from skep.adapters.worker_process import WorkerProcess
-    from skep.engine import Engine
+    from skep.adapters.net.catalogue import FileCatalogue
+    from skep.adapters.process.autostart import Autostart
+    from skep.adapters.process.worker import WorkerProcess
+    from skep.adapters.storage.invitations import KeptInvitations
+    from skep.adapters.storage.publisher_keys import PublisherKeys
+    from skep.adapters.storage.secrets import HomeSecrets
+    from skep.engine.engine import Engine
 
 GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
@@ -71,7 +68,7 @@ def clock() -> Clock:
 
 
 def devices() -> Devices:
-    from skep.adapters.gpu import LocalDevices
+    from skep.adapters.gpu.devices import LocalDevices
 
     return LocalDevices()
 
@@ -91,15 +88,15 @@ def all_sensors(home: Home) -> Sequence[Sensor]:
 
 
 def settings(home: Home) -> SettingsStore:
-    from skep.adapters.autostart import SettingsWithAutostart
-    from skep.adapters.settings_file import SettingsFile
+    from skep.adapters.process.autostart import SettingsWithAutostart
+    from skep.adapters.storage.settings_file import SettingsFile
 
     return SettingsWithAutostart(SettingsFile(home.settings_file), autostart(home))
 
 
 def autostart(home: Home) -> Autostart:
     """What starts skep in this home at login."""
-    from skep.adapters.autostart import autostart as start_of
+    from skep.adapters.process.autostart import autostart as start_of
 
     usual = default_home({name: value for name, value in os.environ.items() if name != "SKEP_HOME"})
     return start_of(home.root, usual, os.environ)
@@ -107,13 +104,13 @@ def autostart(home: Home) -> Autostart:
 
 def set_settings_aside(home: Home) -> Path | None:
     """Begin with the defaults; where the old file is now, None where there was none. Raises StorageError."""
-    from skep.adapters.settings_file import SettingsFile
+    from skep.adapters.storage.settings_file import SettingsFile
 
     return SettingsFile(home.settings_file).set_aside()
 
 
 def identity(home: Home) -> Identity:
-    from skep.adapters.identity import FileIdentity
+    from skep.adapters.storage.identity import FileIdentity
 
     home.create()
     return FileIdentity(home.identity_file)
@@ -124,8 +121,8 @@ def catalogue(home: Home) -> Catalogue:
 
 
 def _catalogue(home: Home) -> FileCatalogue:
-    from skep.adapters.catalogue import FileCatalogue
-    from skep.adapters.manifest_fetch import fetch_over_web
+    from skep.adapters.net.catalogue import FileCatalogue
+    from skep.adapters.net.manifest_fetch import fetch_over_web
 
     home.create()
     return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=_proxy(settings(home).load())))
@@ -135,7 +132,7 @@ def _proxy(values: Mapping[str, Value]) -> str:
     return str(values["network.proxy"])
 
 
-def add_project(home: Home, source: str, *, consent: bool) -> Project:
+def add_project(home: Home, source: str, *, consent: bool) -> VerifiedProject:
     """Verify and keep the manifest at a path or URL. `consent` lets a new revision use more than before.
 
     Raises ManifestError, StorageError.
@@ -143,135 +140,31 @@ def add_project(home: Home, source: str, *, consent: bool) -> Project:
     return _catalogue(home).add(source, consent=consent)
 
 
-def check_fit(home: Home, project: Project) -> Sequence[str]:
-    """Remarks on how the project fits this computer. Raises DoesNotFit with why it does not, ManifestError."""
-    plan = parse(project.manifest.encode())
-    check_expiry(plan)
-    if lacking := precision.lacking(plan, devices().list(), str(settings(home).load()["compute.device"])):
-        raise DoesNotFit(lacking, precision.HINT, remedy="setting:compute.device")
-    found = fit(home, plan)
-    if found.verdict is Verdict.TOO_BIG:
-        raise DoesNotFit(" ".join(found.reasons), "Nothing was downloaded. Choose a smaller project.")
-    return found.reasons
-
-
-def fit(home: Home, plan: Manifest) -> Fit:
-    """What the fit check says about this computer as it is now."""
-    import psutil
-
-    from skep.adapters.shard_cache import free_bytes
-
-    home.create()
-    disk = free_bytes(home.root)
-    return fit_check.check(plan, devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
-
-
-def estimate(plan: Manifest) -> Estimate:
-    """What the project would take of this computer and give to the swarm."""
-    import psutil
-
-    return estimates.estimate(plan, devices().list(), cores=psutil.cpu_count(logical=False) or 1)
-
-
-def read_manifest(path: str) -> Manifest:
-    """The manifest in a file, its signature checked; nothing of it is kept. Raises ManifestError, BadInput."""
-    from skep.adapters import signing
-
-    if "://" in path:
-        raise BadInput("Only a file can be looked at without keeping it.", f"skep project add {path} fetches it.")
-    return signing.load_verified(signing.given_path(path))[2]
-
-
-def known_manifest(home: Home, name: str) -> Manifest:
-    """The manifest of a project in the catalogue. Raises BadInput."""
-    return parse(catalogue(home).find(name).manifest.encode())
-
-
-def check_expiry(plan: Manifest) -> None:
-    """Raises ManifestError when the manifest has expired."""
-    manifest.check_expiry(plan, datetime.now(UTC))
-
-
 def secrets(home: Home) -> HomeSecrets:
     """The home's secrets; the keyring is not asked yet."""
-    from skep.adapters.secrets import FileSecrets, HomeSecrets, KeyringSecrets
+    from skep.adapters.storage.secrets import FileSecrets, HomeSecrets, KeyringSecrets
 
     home.create()
     return HomeSecrets(KeyringSecrets(str(home.root)), FileSecrets(home.secrets_folder))
 
 
 def publisher_keys(home: Home) -> PublisherKeys:
-    from skep.adapters.publisher_keys import PublisherKeys
+    from skep.adapters.storage.publisher_keys import PublisherKeys
 
     return PublisherKeys(home.keys_folder, secrets(home))
 
 
-def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519PrivateKey:
-    """The private key called `chosen`, or in that file; where none is chosen, the one that belongs to `public`.
-
-    Raises BadInput, SecretsError.
-    """
-    from skep.adapters import signing
-    from skep.adapters.publisher_keys import DEFAULT_NAME
-
-    keys = publisher_keys(home)
-    known = {key.name: key for key in keys.all()}
-    if chosen is not None:
-        return keys.private(known[chosen]) if chosen in known else signing.load_private(Path(chosen))
-    fitting = [key for key in known.values() if key.public == public]
-    if fitting:
-        return keys.private(fitting[0])
-    earlier = home.keys_folder / "publisher.key"  # where skep kept a key before it used the keyring
-    return signing.load_private(earlier) if earlier.exists() else keys.private(keys.find(DEFAULT_NAME))
-
-
 def kept_invitations(home: Home) -> KeptInvitations:
-    from skep.adapters.invitations import KeptInvitations
+    from skep.adapters.storage.invitations import KeptInvitations
 
     return KeptInvitations(secrets(home), lambda: identity(home).peer_id)
 
 
-def check_invitation(home: Home, project: Project) -> None:
-    """Raises InvitationError where the project wants an invitation and this computer has no good one, SecretsError."""
-    kept_invitations(home).present(project)
-
-
-def accept_invitation(home: Home, path: Path, *, in_file: bool) -> Project:
-    """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
-    from skep.adapters import invitations
-
-    raw = invitations.read_file(path)
-    wanted = invitation.read(raw, invitations.verify).project
-    try:
-        project = catalogue(home).find(wanted)
-    except BadInput:
-        raise InvitationError(
-            f'The invitation is to a project that is not known here, "{wanted}".', "Add the project first."
-        ) from None
-    kept_invitations(home).accept(raw, parse(project.manifest.encode()), in_file=in_file)
-    return project
-
-
-def make_key(path: Path) -> tuple[bytes, str]:
-    """A new publisher's key at `path`: the public key, raw and as a manifest names it. Raises BadInput."""
-    from skep.adapters import signing
-
-    public = signing.make_key(path)
-    return public, signing.key_text(public)
-
-
-def sign(home: Home, path: Path, chosen: str | None) -> Path:
-    """Sign a manifest with the key called `chosen`, or in that file; the signature file. Raises BadInput, SecretsError."""
-    from skep.adapters import signing
-
-    private = private_key(home, chosen, signing.publisher_of(path))
-    return signing.sign_with(path, private, chosen or "the key kept here")
-
-
 def look(home: Home) -> Snapshot:
     """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
-    from skep import senses, sensing
-    from skep.adapters.pause_file import PauseFile
+    from skep import senses
+    from skep.adapters.storage.pause_file import PauseFile
+    from skep.engine import sensing
 
     home.create()
     values, (paused, until) = settings(home).load(), PauseFile(home.pause_file).load()
@@ -280,13 +173,13 @@ def look(home: Home) -> Snapshot:
         reactions = kept.reactions(KEPT)
     pause = PauseState(until) if paused else None
     now, zone = clock().wall(), clock().zone()
-    return session.initial(values, pause, now, zone=zone, conditions=conditions, reactions=reactions)
+    return step.initial(values, pause, now, zone=zone, conditions=conditions, reactions=reactions)
 
 
 @contextmanager
 def ledger(home: Home) -> Iterator[Ledger]:
     """The ledger for one look from the calling thread. Raises StorageError."""
-    from skep.adapters.ledger_sqlite import SqliteLedger
+    from skep.adapters.storage.ledger_sqlite import SqliteLedger
 
     home.create()
     opened = SqliteLedger(home.ledger_file)
@@ -299,9 +192,9 @@ def ledger(home: Home) -> Iterator[Ledger]:
 @contextmanager
 def hold(home: Home) -> Iterator[None]:
     """Make the home ours alone meanwhile, and collect its log. Raises AlreadyRunning, StorageError."""
-    from skep.adapters.logs import collect_logs
-    from skep.adapters.process_tree import sweep_leftovers
-    from skep.adapters.single_instance import InstanceLock
+    from skep.adapters.process.process_tree import sweep_leftovers
+    from skep.adapters.process.single_instance import InstanceLock
+    from skep.adapters.storage.logs import collect_logs
 
     home.create()
     with InstanceLock(home.lock_file), collect_logs(home.logs_folder, "skep"):
@@ -324,11 +217,11 @@ def build(
     the settings name is taken.
     """
     from skep import senses
-    from skep.adapters.ledger_sqlite import SqliteLedger
-    from skep.adapters.pause_file import PauseFile
-    from skep.adapters.shards_http import HttpShards
-    from skep.adapters.tcp_port import check_free
-    from skep.engine import Engine
+    from skep.adapters.net.shards_http import HttpShards
+    from skep.adapters.net.tcp_port import check_free
+    from skep.adapters.storage.ledger_sqlite import SqliteLedger
+    from skep.adapters.storage.pause_file import PauseFile
+    from skep.engine.engine import Engine
 
     values = settings(home).load()
     if join is not None:
@@ -341,8 +234,8 @@ def build(
     )
 
     def make_worker(post: Post) -> WorkerProcess:
-        from skep.adapters.logs import open_log
-        from skep.adapters.worker_process import WorkerProcess
+        from skep.adapters.process.worker import WorkerProcess
+        from skep.adapters.storage.logs import open_log
 
         return WorkerProcess(
             post,
@@ -377,17 +270,17 @@ def _bytes(gigabytes: Value) -> int:
     return int(float(gigabytes) * GB)
 
 
-def addresses(project: Project, seeds: Sequence[str]) -> Sequence[str]:
+def addresses(project: VerifiedProject, seeds: Sequence[str]) -> Sequence[str]:
     """Every address the swarm may be reached at."""
-    return (*parse(project.manifest.encode()).peers, *seeds)
+    return (*project.manifest.peers, *seeds)
 
 
-def _listen_host_of(wanted: m.StartWorker) -> str:
+def _listen_host_of(wanted: e.StartWorker) -> str:
     """Raises BadInput when the port that the settings name is taken."""
-    from skep.adapters.tcp_port import check_free
+    from skep.adapters.net.tcp_port import check_free
 
-    host = listen_host(addresses(wanted.project, wanted.seeds))
-    check_free(host, wanted.port)
+    host = listen_host(addresses(wanted.project, wanted.options.seeds))
+    check_free(host, wanted.options.port)
     return host
 
 

@@ -10,22 +10,15 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from skep.core import messages
-from skep.core.conditions import Condition, Seen
-from skep.core.model import (
-    Change,
-    Contribution,
-    Device,
-    Evaluation,
-    FileRef,
-    Problem,
-    Project,
-    Reaction,
-    ShardRef,
-    Tally,
-    Totals,
-)
-from skep.core.usage import Earned, Proportion, Quarter, Spent
+from skep.core.device import Device
+from skep.core.policy.allowance import Change, Reaction
+from skep.core.policy.conditions import Condition, Seen
+from skep.core.project.data import FileRef, ShardRef
+from skep.core.project.types import VerifiedProject
+from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
+from skep.core.record.usage import Earned, Proportion, Quarter, Spent
+from skep.core.session import messages
+from skep.core.text import Problem, Text
 
 Post = Callable[[messages.Message], None]
 """Hands a message to the engine's queue; may be called from any thread."""
@@ -45,7 +38,7 @@ class Clock(Protocol):
 class Worker(Protocol):
     """The child process, one at a time. What it reports is posted as messages, at last WorkerExited."""
 
-    def start(self, start: messages.StartTraining) -> None:
+    def start(self, options: messages.WorkerOptions) -> None:
         """Start the process and hand it its start message. Raises SkepError when it cannot be started."""
 
     def tell(self, message: messages.ToWorker) -> None:
@@ -114,7 +107,7 @@ class Ledger(Protocol):
     def earned(self, begin: float, end: float) -> Sequence[Earned]:
         """What was confirmed or lost in the quarters of an hour from `begin` until before `end`, oldest first."""
 
-    def lost_reasons(self, project_id: str | None = None) -> Mapping[str, Tally]:
+    def lost_reasons(self, project_id: str | None = None) -> Mapping[Text, Tally]:
         """Why contributions were lost, the most frequent reason first."""
 
     def proportion(self, project_id: str | None = None) -> Proportion:
@@ -126,7 +119,7 @@ class Ledger(Protocol):
 class Shards(Protocol):
     """Downloads and verifies a project's data; runs in threads of its own and posts what happened."""
 
-    def fetch_index(self, project: Project, post: Post) -> None:
+    def fetch_index(self, project: VerifiedProject, post: Post) -> None:
         """Posts IndexArrived or IndexFailed."""
 
     def fetch(self, shard: ShardRef | FileRef, post: Post) -> None:
@@ -147,13 +140,13 @@ class SettingsStore(Protocol):
 class Catalogue(Protocol):
     """The projects known in this home."""
 
-    def add(self, source: str) -> Project:
+    def add(self, source: str) -> VerifiedProject:
         """Verify the manifest at a path, URL or join link and keep it. Raises ManifestError, BadInput."""
 
-    def find(self, name: str) -> Project:
+    def find(self, name: str) -> VerifiedProject:
         """By id or title. Raises BadInput with the known names."""
 
-    def projects(self) -> Sequence[Project]: ...
+    def projects(self) -> Sequence[VerifiedProject]: ...
 
     def damaged(self) -> Sequence[Problem]:
         """One for each project that is kept and cannot be read; `projects` leaves it out."""
@@ -187,7 +180,7 @@ class SecretStore(Protocol):
 class Invitations(Protocol):
     """What this computer was given to take part in projects that are not open."""
 
-    def present(self, project: Project) -> str:
+    def present(self, project: VerifiedProject) -> str:
         """The text of a good invitation to the project, "" where it needs none. Raises SkepError."""
 
 

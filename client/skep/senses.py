@@ -1,6 +1,6 @@
 """What this computer tells of itself and of the person at it: the sensors that fit here, and the cap on the card's power.
 
-Part of the one place that picks the real parts. It must not run a sensor (`sensing` does) nor judge a reading (the policy).
+Part of the one place that picks the real parts. It must not run a sensor (`engine.sensing` does) nor judge a reading (the policy).
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from skep.adapters import machine, practice_mark
-from skep.adapters.activity import choice
-from skep.adapters.gpu import LocalDevices
-from skep.adapters.machine.cap_keeper import PowerCapKeeper
-from skep.adapters.machine.own_processes import OwnProcesses
-from skep.adapters.paths import Home
-from skep.core import messages as m
-from skep.core.model import Device, PowerCap
-from skep.engine import Engine
+from skep.adapters.choice import machine, person
+from skep.adapters.gpu.devices import LocalDevices
+from skep.adapters.gpu.power_limit import PowerCapKeeper
+from skep.adapters.process import practice_mark
+from skep.adapters.process.own_processes import OwnProcesses
+from skep.adapters.storage.paths import Home
+from skep.core.device import Device, PowerCap
+from skep.core.session import messages as m
+from skep.engine.engine import Engine
 from skep.ports import Post, Sensor
 
 
@@ -36,7 +36,7 @@ def of_the_machine(home: Home, post: Post, device: Callable[[], str]) -> Sequenc
 
 def of_the_person() -> Sequence[Sensor]:
     """What tells whether the person is there, none opened; empty where nobody can sit at a screen of this computer."""
-    return choice.choose(os.environ)
+    return person.choose(os.environ)
 
 
 def for_one_look(home: Home, device: str) -> Sequence[Sensor]:
@@ -64,7 +64,7 @@ def own_roots(home: Home) -> Iterable[int]:
 
 def is_graphical() -> bool:
     """Whether anybody can sit at a screen of this computer. Takes up to a second."""
-    return choice.graphical(os.environ)
+    return person.graphical(os.environ)
 
 
 @contextmanager

@@ -5,18 +5,20 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from typing import TYPE_CHECKING
 
-import skep_gui.plain_imports  # noqa: F401 - before anything of Qt's
-
-# isort: split
 from PySide6.QtWidgets import QApplication
 
-from skep_gui import theme
-from skep_gui.kept_singletons import keep_singletons
-from skep_gui.language import Language
-from skep_gui.present.now import Now
-from skep_gui.present.pauses import Pauses
-from skep_gui.tray import Tray
+from skep_gui.app import interpreter
+from skep_gui.app.language import Language
+from skep_gui.app.launch import Options
+from skep_gui.app.tray import Tray
+from skep_gui.widgets import theme
+from skep_gui.words.now import Now
+from skep_gui.words.pauses import Pauses
+
+if TYPE_CHECKING:
+    from skep_gui.app.launch import Views
 
 
 def parser() -> argparse.ArgumentParser:
@@ -29,19 +31,25 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
+def _views() -> Views:
+    from skep_gui.app import wiring  # noqa: PLC0415 - it brings every page
+
+    return wiring
+
+
 def run() -> int:
     """Run the app of this process; returns the exit code."""
     chosen = parser().parse_args()
-    keep_singletons()
+    interpreter.prepare()
     qt = QApplication(sys.argv[:1])
     language = Language(qt)
     tongue = language.speak("system")
     tray = Tray(Now(tongue), Pauses(tongue), theme.chosen("system").panel)
     tray.show()
     qt.processEvents()
-    from skep_gui.app import App, Options  # noqa: PLC0415 - the tray need not wait for it
+    from skep_gui.app.app import App  # noqa: PLC0415 - the tray need not wait for it
 
-    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray, language)
+    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray, _views, language)
     # Python sees a signal only when it runs; the app's beat lets it
     signal.signal(signal.SIGINT, lambda *_: app.quit())
     signal.signal(signal.SIGTERM, lambda *_: app.quit())

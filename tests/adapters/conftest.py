@@ -3,10 +3,9 @@ import hashlib
 
 import pytest
 
-import nvml_card
 from downloads import LENGTH, QUICK, ROOMY, make_index, make_shard
-from skep.adapters.shards_http import HttpShards
-from skep.core.model import TextLayout
+from skep.adapters.net.shards_http import HttpShards
+from skep.core.project.data import TextLayout
 from tls import behind_tls
 from web_of_faults import FaultyServer, whole
 
@@ -45,15 +44,3 @@ def make_shards(server, cache):
             return shards
 
         yield make
-
-
-@pytest.fixture(scope="session")
-def library_folder(tmp_path_factory):
-    return nvml_card.build_library(tmp_path_factory.mktemp("nvml"))
-
-
-@pytest.fixture
-def card(library_folder, tmp_path, monkeypatch):
-    """An NVIDIA card in this computer, for this process alone, which the test conducts."""
-    with nvml_card.plugged_in(library_folder, tmp_path, monkeypatch) as made:
-        yield made

@@ -3,7 +3,8 @@
 import math
 import threading
 
-from skep.core.conditions import Condition, Source
+from english import in_english
+from skep.core.policy.conditions import Condition, Source
 
 NUMBERS = {Condition.INPUT}
 
@@ -19,7 +20,7 @@ class ActivityContract:
             assert reading.note
             if reading.source is not Source.ANSWERS:
                 assert reading.value is None
-                assert reading.note.endswith(".")
+                assert in_english(reading.note).endswith(".")
             elif condition in NUMBERS:
                 assert isinstance(reading.value, float)
                 assert math.isfinite(reading.value)
@@ -44,6 +45,14 @@ class ActivityContract:
         thread.start()
         began.wait(60)
         sensor.close()
+        thread.join(60)
+        assert not thread.is_alive()
+
+    def test_a_wait_that_begins_after_closing_ends_at_once(self, sensor):
+        sensor.read()
+        sensor.close()
+        thread = threading.Thread(target=sensor.wait, args=(600,), daemon=True)
+        thread.start()
         thread.join(60)
         assert not thread.is_alive()
 

@@ -4,23 +4,20 @@ import math
 
 import pytest
 
-from skep.core.model import (
-    Change,
-    Contribution,
-    ContributionState,
-    Evaluation,
-    GpuMemory,
-    Reaction,
-    Tally,
-    Totals,
-)
-from skep.core.usage import Proportion, Quarter, Spent
+from skep.core.policy.allowance import Change, GpuMemory, Reaction
+from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
+from skep.core.record.usage import Proportion, Quarter, Spent
+from skep.core.text import NOTHING, verbatim
 
 PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
 
 
 def contribution(name="a", state=PENDING, *, epoch=1, samples=10, reason="", peers=0, swarm=0):
-    return Contribution(name, epoch, samples, state, reason, peers, swarm)
+    return Contribution(name, epoch, samples, state, said(reason), peers, swarm)
+
+
+def said(words):
+    return verbatim(words) if words else NOTHING
 
 
 class LedgerContract:
@@ -153,8 +150,11 @@ class LedgerContract:
             ledger.record("p", contribution(name, LOST, samples=8, reason=reason))
         ledger.record("q", contribution("d", LOST, samples=1, reason="left"))
         ledger.record("q", contribution("e", CONFIRMED, samples=1))
-        assert list(ledger.lost_reasons("p").items()) == [("no other peer", Tally(2, 16)), ("left", Tally(1, 8))]
-        assert ledger.lost_reasons()["left"] == Tally(2, 9)
+        assert list(ledger.lost_reasons("p").items()) == [
+            (said("no other peer"), Tally(2, 16)),
+            (said("left"), Tally(1, 8)),
+        ]
+        assert ledger.lost_reasons()[said("left")] == Tally(2, 9)
         assert list(ledger.lost_reasons("r")) == []
 
     def test_the_share_of_the_swarm_is_over_the_epochs_where_it_is_known(self, ledger):
@@ -175,4 +175,4 @@ class LedgerContract:
 
 
 def change(at, rule="away", share=1.0, *, memory=GpuMemory.KEEP, network=True):
-    return Change(at, "p", share, rule, "Training at full share.", memory, network)
+    return Change(at, "p", share, rule, verbatim("Training at full share."), memory, network)

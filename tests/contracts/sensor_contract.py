@@ -3,8 +3,8 @@
 import threading
 import time
 
-from skep.core.conditions import Condition, Source
-from skep.core.sensible import sensible
+from english import in_english
+from skep.core.policy.conditions import Condition, Source, sensible
 
 PATIENCE = 5.0
 
@@ -28,7 +28,7 @@ class SensorContract:
     def test_what_is_not_answered_has_no_value_and_says_why(self, sensor):
         for reading in sensor.read().values():
             assert (reading.source is Source.ANSWERS) == (reading.value is not None)
-            assert reading.source is Source.ANSWERS or reading.note.endswith(".")
+            assert reading.source is Source.ANSWERS or in_english(reading.note).endswith(".")
 
     def test_waiting_is_over_in_time(self, sensor):
         sensor.read()

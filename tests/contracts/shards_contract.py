@@ -1,7 +1,8 @@
 """What every ports.Shards does; subclass with fixtures `shards`, `project`, `known` and `unknown` (shards)."""
 
 from downloads import Posted
-from skep.core.messages import IndexArrived, ShardArrived, ShardFailed
+from english import in_english
+from skep.core.session.messages import IndexArrived, ShardArrived, ShardFailed
 
 
 def index_of(shards, project):
@@ -34,7 +35,7 @@ class ShardsContract:
         answer = answer_for(shards, unknown)
         assert isinstance(answer, ShardFailed)
         assert answer.sha256 == unknown.sha256
-        assert answer.problem.title.endswith(".")
+        assert in_english(answer.problem.title).endswith(".")
 
     def test_one_that_cannot_be_had_does_not_stop_the_next(self, shards, project, known, unknown):
         index_of(shards, project)

@@ -1,6 +1,6 @@
 """What every ports.SettingsStore and ports.Pauses does; subclass with a `settings` or `pauses` fixture."""
 
-from skep.core.settings import DEFAULTS
+from skep.core.settings.settings import DEFAULTS
 
 
 class SettingsContract:

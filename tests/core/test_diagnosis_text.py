@@ -2,7 +2,7 @@
 
 import pytest
 
-from skep.core.diagnosis_text import Section, written
+from skep.core.redact import Section, written
 
 
 def test_sections_have_titles_and_an_empty_one_says_so():

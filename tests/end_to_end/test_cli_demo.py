@@ -14,9 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skep.cli.demo import GOAL, Report
-from skep.cli.ending import Course, Ending
-from skep.core.model import Tally, Totals
+from english import in_english
+from skep.cli.stay import Course, Ending
+from skep.cli.verbs.demo import GOAL, Report
+from skep.core.record.contributions import Tally, Totals
 
 pytestmark = pytest.mark.alone
 
@@ -122,9 +123,9 @@ def report(confirmed, losses):
 
 def test_the_report_says_what_was_missing():
     assert report(5, (5.0, 4.0)).shortfall(GOAL) is None
-    assert "Only 4 epochs were averaged" in report(4, (5.0, 3.0)).shortfall(GOAL).title
-    assert "held-out loss" in report(5, (5.0, 4.5)).shortfall(GOAL).title
-    assert "held-out loss" in report(5, ()).shortfall(GOAL).title
+    assert "Only 4 epochs were averaged" in in_english(report(4, (5.0, 3.0)).shortfall(GOAL).title)
+    assert "held-out loss" in in_english(report(5, (5.0, 4.5)).shortfall(GOAL).title)
+    assert "held-out loss" in in_english(report(5, ()).shortfall(GOAL).title)
 
 
 def test_the_report_shows_the_loss_first_and_last():

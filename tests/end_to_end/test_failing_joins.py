@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
+from english import in_english
 from failing_joins import DEAD, Joins, mute
 from manifests import changed
 from refusals import Homes, make_past
-from skep.adapters import signing
-from skep.host.practice import PracticeFolder
+from skep.adapters.storage import signing
+from skep.host.practice.swarm import PracticeFolder
 from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
 
 pytestmark = pytest.mark.alone
@@ -102,5 +103,5 @@ def test_other_terminals_reach_a_home_with_a_long_path(running):
 
 def test_a_second_skep_in_one_home_is_refused_and_the_first_goes_on(running, practice, tmp_path):
     told = Homes(running.home, running.home).told("join", practice.publish(tmp_path), code=1)
-    assert f"process {running.process.pid}" in told.title
+    assert f"process {running.process.pid}" in in_english(told.title)
     assert skep(running.home, "status")[1]["phase"] == "training"

@@ -9,13 +9,15 @@ import sys
 
 import pytest
 
-from skep.adapters import programs
-from skep.adapters.paths import Home
-from skep.cli import self_test, self_test_checks
+from english import raises
+from skep.adapters.process import programs
+from skep.adapters.storage.paths import Home
 from skep.cli.parser import Context
-from skep.cli.self_test_checks import CHECKS, Bench, Finding, Outcome
-from skep.cli.terminal import Terminal
+from skep.cli.show.terminal import Terminal
+from skep.cli.verbs import self_test, self_test_checks
+from skep.cli.verbs.self_test_checks import CHECKS, Bench, Finding, Outcome
 from skep.core.errors import SkepError
+from skep.core.text import verbatim
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 PARTS = [name for name, _ in CHECKS]
@@ -58,7 +60,7 @@ def lines(context):
 
 def test_a_broken_part_is_named_and_the_others_are_still_tried(context, bench):
     def broken(_bench):
-        raise SkepError("It is not there.", "Install it.")
+        raise SkepError(verbatim("It is not there."), verbatim("Install it."))
 
     def surprising(_bench):
         raise ValueError("what is this")
@@ -92,12 +94,12 @@ def test_a_training_stack_that_lacks_something_is_found(bench, monkeypatch, tmp_
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('libtorch_cpu.so is missing')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(SkepError, match=r"libtorch_cpu\.so is missing"):
+    with raises(SkepError, match=r"libtorch_cpu\.so is missing"):
         self_test_checks.imports(bench)
 
 
 def test_a_ledger_without_what_was_confirmed_is_found(bench):
-    with pytest.raises(SkepError, match="no confirmed contribution"):
+    with raises(SkepError, match="no confirmed contribution"):
         self_test_checks.ledger(bench)
 
 
@@ -105,7 +107,7 @@ def test_an_app_that_ends_by_itself_is_found_with_its_last_words(bench, monkeypa
     monkeypatch.setattr(
         self_test_checks, "app_command", lambda: (sys.executable, "-c", "raise SystemExit('no libEGL.so.1')")
     )
-    with pytest.raises(SkepError, match=r"ended with 1: no libEGL\.so\.1"):
+    with raises(SkepError, match=r"ended with 1: no libEGL\.so\.1"):
         self_test_checks.app(bench)
 
 

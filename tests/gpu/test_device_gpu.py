@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from skep.adapters.gpu import LocalDevices
+from english import raises
+from skep.adapters.gpu.devices import LocalDevices
+from skep.core.device import DeviceKind
 from skep.core.errors import DoesNotFit
-from skep.core.model import DeviceKind
-from skep.worker import device
+from skep.worker.training import device
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -28,7 +29,7 @@ def test_precision_follows_the_card():
 
 def test_a_card_beyond_the_last_is_refused():
     beyond = f"cuda:{torch.cuda.device_count()}"
-    with pytest.raises(DoesNotFit, match=r"there (is|are) only"):
+    with raises(DoesNotFit, match=r"there (is|are) only"):
         device.pick(beyond, "auto")
 
 

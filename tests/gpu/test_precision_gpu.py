@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
+from english import in_english
 from manifests import raw
-from skep.core.manifest import parse
-from skep.worker import device
-from skep.worker.batches import text_batch
-from skep.worker.trainer import Trainer
+from skep.recipes.registry import parse_manifest
+from skep.recipes.tensors.batches import text_batch
+from skep.worker.training import device
+from skep.worker.training.trainer import Trainer
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 
@@ -17,11 +18,11 @@ MODEL = {"type": "gpt2", "layers": 4, "heads": 4, "width": 128, "vocabulary": 25
 
 
 def make(precision, **changes):
-    manifest = parse(raw(recipe__model=MODEL, recipe__sequence_length=128, precision=precision, **changes))
+    manifest = parse_manifest(raw(recipe__model=MODEL, recipe__sequence_length=128, precision=precision, **changes))
     try:
-        return Trainer(manifest, device.pick("cuda:0", precision))
+        return Trainer(manifest, [device.pick("cuda:0", precision)])
     except device.DoesNotFit as refused:
-        pytest.skip(refused.title)
+        pytest.skip(in_english(refused.title))
 
 
 def tokens(seed, count=8):
@@ -48,7 +49,7 @@ def test_training_in_16_bits_learns_as_in_32(precision):
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_norms_compute_in_fp32_and_so_are_parameters_and_gradients(precision):
     made = make(precision)
-    norms, seen = [m for m in made.model.modules() if type(m).__name__.endswith("Norm")], []
+    norms, seen = [m for m in made.group.model.modules() if type(m).__name__.endswith("Norm")], []
     for norm in norms:
         norm.register_forward_hook(lambda _m, _i, out: seen.append(out.dtype))  # append gives None: the output stays
     made.add_gradients(tokens(0), 1.0)
@@ -60,9 +61,9 @@ def test_an_overflow_adds_nothing_and_halves_the_scale():
     made = make("fp16")
     made.add_gradients(tokens(0), 1.0)
     before = [p.grad.clone() for p in made.parameters]
-    made.loss_scale.factor = 2.0**60
+    made.group.loss_scale.factor = 2.0**60
     assert math.isnan(made.add_gradients(tokens(1), 1.0))
-    assert made.loss_scale.factor == 2.0**59
+    assert made.group.loss_scale.factor == 2.0**59
     assert all(torch.equal(p.grad, kept) for p, kept in zip(made.parameters, before, strict=True))
 
 

@@ -6,10 +6,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 
-from skep_gui import theme
-from skep_gui.kept_singletons import keep_singletons
+from skep_gui.app.interpreter import prepare
+from skep_gui.widgets import theme
 
-keep_singletons()
+prepare()
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,18 @@ def loaded_by(*modules):
 
 def test_the_tray_waits_for_neither_engine_nor_pages():
     loaded = loaded_by("skep_gui.main")
-    assert not loaded & {"skep.bootstrap", "skep.engine", "skep_gui.app", "skep_gui.main_window", "requests", "keyring"}
+    assert not loaded & {
+        "skep.bootstrap",
+        "skep.engine.engine",
+        "skep_gui.app.app",
+        "skep_gui.app.main_window",
+        "requests",
+        "keyring",
+    }
 
 
-@pytest.mark.parametrize("module", ["skep_gui.app", "skep_gui.desk", "skep_gui.wiring", "skep_gui.first_run"])
+@pytest.mark.parametrize(
+    "module", ["skep_gui.app.app", "skep_gui.app.controller", "skep_gui.app.wiring", "skep_gui.pages.first_run"]
+)
 def test_the_app_never_loads_the_training_stack(module):
     assert not loaded_by(module) & HEAVY

@@ -14,11 +14,11 @@ import pytest
 import slim
 
 from skep import bootstrap
-from skep.adapters.paths import Home
-from skep.adapters.programs import module_command
+from skep.adapters.process.programs import module_command
+from skep.adapters.storage.paths import Home
 from skep.core.errors import NotRunning
-from skep.core.messages import WorkerJoined
-from skep.host.practice import PracticeFolder, seed
+from skep.core.session.messages import WorkerJoined
+from skep.host.practice.swarm import PracticeFolder, seed
 from terminals import devote
 from tray_desktops import desktop
 from worker_pipes import PipedWorker, cut_shards

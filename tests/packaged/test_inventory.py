@@ -11,7 +11,7 @@ from pathlib import Path
 import inventory
 import pytest
 
-from skep.adapters.programs import APP_MODULE, MODULES
+from skep.adapters.process.programs import APP_MODULE, MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(sysconfig.get_path("purelib")).resolve()

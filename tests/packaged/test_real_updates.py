@@ -17,12 +17,12 @@ import psutil
 import pytest
 
 from skep import bootstrap
-from skep.adapters.portable_folder import APP_DIR, PortableFolder
-from skep.adapters.programs import CURRENT, FACTS_FILE, PROGRAM, ROOT_FILE, START, VERSIONS
+from skep.adapters.process.portable_folder import APP_DIR, PortableFolder
+from skep.adapters.process.programs import CURRENT, FACTS_FILE, PROGRAM, ROOT_FILE, START, VERSIONS
 from skep.core.errors import NotRunning
-from skep.core.model import Contribution, ContributionState
+from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.releases import archive_name
-from skep.updating import this_kind
+from skep.services.updating import this_kind
 from tray_desktops import desktop
 from update_server import update_server
 

@@ -14,10 +14,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import release_repo
 
-from skep import updating
-from skep.adapters.portable_folder import PortableFolder
-from skep.adapters.programs import PROGRAM, VERSIONS
+from english import in_english, raises
+from skep.adapters.process.portable_folder import PortableFolder
+from skep.adapters.process.programs import PROGRAM, VERSIONS
 from skep.core.errors import StorageError, UpdateError
+from skep.services import updating
 from update_server import PASSPHRASE, lay_app, lay_version, pack, starts, update_server
 
 KILLS = 20
@@ -108,9 +109,9 @@ def test_nothing_older_is_installed(published, home, app):
     newer = lay_app(app.parent.with_name("newer"), "0.9.0")
     updates = published.updates(home, newer, "0.9.0")
     assert updates.look() is None
-    with pytest.raises(UpdateError, match=r"0\.2\.0 is not newer than 0\.9\.0"):
+    with raises(UpdateError, match=r"0\.2\.0 is not newer than 0\.9\.0"):
         updates.install(found.release, nobody, nobody)
-    with pytest.raises(UpdateError, match="no earlier version"):
+    with raises(UpdateError, match="no earlier version"):
         updates.go_back()
 
 
@@ -122,7 +123,7 @@ def test_a_server_that_shows_an_older_list_is_not_believed(published, home, app,
     assert updates.look().release.version == "0.3.0"
     shutil.rmtree(published.folder / "metadata")
     shutil.copytree(old / "metadata", published.folder / "metadata")
-    with pytest.raises(UpdateError, match="not signed as it must be"):
+    with raises(UpdateError, match="not signed as it must be"):
         updates.look()
 
 
@@ -133,18 +134,18 @@ def test_nothing_that_was_changed_on_the_way_is_used(published, home, app):
     raw = bytearray(archive.read_bytes())
     raw[len(raw) // 2] ^= 1
     archive.write_bytes(raw)
-    with pytest.raises(UpdateError, match="not signed as it must be"):
+    with raises(UpdateError, match="not signed as it must be"):
         updates.install(found.release, nobody, nobody)
     archive.write_bytes(bytes(raw) + b"more")
     with pytest.raises(UpdateError):
         updates.install(found.release, nobody, nobody)
     archive.unlink()
-    with pytest.raises(UpdateError, match="cannot be reached, or does not have"):
+    with raises(UpdateError, match="cannot be reached, or does not have"):
         updates.install(found.release, nobody, nobody)
     assert starts(app) == "skep 0.1.0"
     notice = next((published.folder / "targets").glob("*.json"))
     notice.write_text(notice.read_text().replace("0.2.0", "0.9.0"))
-    with pytest.raises(UpdateError, match="not signed"):
+    with raises(UpdateError, match="not signed"):
         updates.look()
 
 
@@ -153,7 +154,7 @@ def test_another_root_vouches_for_nothing(published, home, app, tmp_path):
     with update_server(tmp_path / "other") as other:
         other.publish(pack(tmp_path / "other", "0.2.0"))
         other.folder, published.folder = published.folder, other.folder
-        with pytest.raises(UpdateError, match="not signed as it must be"):
+        with raises(UpdateError, match="not signed as it must be"):
             published.updates(home, app, "0.1.0").look()
 
 
@@ -162,7 +163,7 @@ def test_a_list_that_nobody_renewed_is_not_used_and_renewing_mends_it(published,
     monkeypatch.setitem(release_repo.VALID, "timestamp", timedelta(seconds=-1))
     release_repo.Repository(published.folder, keys).sign()
     updates = published.updates(home, app, "0.1.0")
-    with pytest.raises(UpdateError, match="out of date"):
+    with raises(UpdateError, match="out of date"):
         updates.look()
     assert published.publish("--renew").returncode == 0
     assert updates.look().release.version == "0.2.0"
@@ -180,9 +181,9 @@ def test_where_no_server_answers_one_sentence_says_so(home, app, tmp_path):
     with update_server(tmp_path) as server:
         server.publish(pack(tmp_path, "0.2.0"))
     updates = server.updates(home, app, "0.1.0")
-    with pytest.raises(UpdateError, match="cannot be reached") as refused:
+    with raises(UpdateError, match="cannot be reached") as refused:
         updates.look()
-    assert "goes on as it is" in refused.value.hint
+    assert "goes on as it is" in in_english(refused.value.hint)
     assert not (home.updates_folder / "memory.json").exists(), "it is looked again soon"
 
 
@@ -195,7 +196,7 @@ def test_what_the_system_installed_is_only_told_of(published, home):
     updates = published.updates(home, None, "0.1.0")
     found = updates.look()
     assert not found.installs
-    with pytest.raises(UpdateError, match="does not install its own updates"):
+    with raises(UpdateError, match="does not install its own updates"):
         updates.install(found.release, nobody, nobody)
 
 
@@ -203,13 +204,13 @@ def test_a_skep_without_a_place_for_updates_looks_nowhere(home):
     updates = updating.updates(home)
     assert updates.lacking
     assert updates.look_when_due() is None
-    with pytest.raises(UpdateError, match="whoever installed it"):
+    with raises(UpdateError, match="whoever installed it"):
         updates.look()
 
 
 def test_a_version_that_does_not_start_here_is_not_installed(server, home, app, tmp_path):
     server.publish(pack(tmp_path, "0.2.0", said="0.1.9"))
-    with pytest.raises(UpdateError, match="does not start on this computer"):
+    with raises(UpdateError, match="does not start on this computer"):
         install(server.updates(home, app, "0.1.0"))
     assert starts(app) == "skep 0.1.0"
     assert sorted(each.name for each in (app / VERSIONS).iterdir() if not each.name.startswith(".")) == ["0.1.0"]
@@ -218,7 +219,7 @@ def test_a_version_that_does_not_start_here_is_not_installed(server, home, app, 
 def test_a_full_disk_is_said_before_anything_is_unpacked(published, home, app):
     updates = published.updates(home, app, "0.1.0")
     updates._keep_free = lambda: 1e9
-    with pytest.raises(StorageError, match="not enough room"):
+    with raises(StorageError, match="not enough room"):
         install(updates)
     assert starts(app) == "skep 0.1.0"
 
@@ -242,7 +243,7 @@ def test_only_one_updates_at_a_time(published, home, app):
     found = updates.look()
 
     def meanwhile(_came, _of):
-        with pytest.raises(UpdateError, match="being updated already"):
+        with raises(UpdateError, match="being updated already"):
             PortableFolder(app, "0.1.0").go_back()
         return True
 
@@ -266,7 +267,7 @@ def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, 
             made.addfile(link)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
-    with pytest.raises(UpdateError, match="never do"):
+    with raises(UpdateError, match="never do"):
         PortableFolder(app, "0.1.0").install(archive, "0.2.0", 1, 0)
     assert starts(app) == "skep 0.1.0"
     assert not list(tmp_path.rglob("evil"))
@@ -278,7 +279,7 @@ def test_a_folder_that_is_not_ours_to_change_is_said(app):
     if before == 0:
         os.seteuid(NOBODY)
     try:
-        refused = PortableFolder(app, "0.1.0").refused
+        refused = in_english(PortableFolder(app, "0.1.0").refused)
     finally:
         os.seteuid(before)
         (app / VERSIONS).chmod(0o755)
@@ -303,7 +304,7 @@ def test_tidying_leaves_what_starts_what_can_be_gone_back_to_and_what_runs(publi
 INSTALL = """
 import sys
 from pathlib import Path
-from skep.adapters.portable_folder import PortableFolder
+from skep.adapters.process.portable_folder import PortableFolder
 PortableFolder(Path(sys.argv[1]), "0.1.0").install(Path(sys.argv[2]), sys.argv[3], 1, 0)
 """
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 import pytest
 
 from network_namespaces import Computers, inside, why_not
-from skep.adapters.identity import FileIdentity
-from skep.adapters.paths import make_run_folder
-from skep.adapters.worker_launch import COMMAND
-from skep.core.messages import ContributionConfirmed, StopTraining, WorkerJoined
+from skep.adapters.process.worker import COMMAND
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerJoined
 from worker_pipes import PipedWorker, cut_shards
 
 pytestmark = pytest.mark.long
 
-ANYWHERE = ("/ip4/0.0.0.0/tcp/0",)
+ANYWHERE = "0.0.0.0"
 UNHURRIED = {"sync__target_batch_size": 2048, "sync__matchmaking_seconds": 3}
 """At a tenth of the share an epoch takes ten seconds at least, several times the search for a group."""
 ROUND_SECONDS = 150
@@ -47,7 +47,7 @@ def seed(computer):
     identity = FileIdentity(folder / "seed.id")
     assert identity.peer_id
     process = subprocess.Popen(
-        inside(name, sys.executable, "-m", "skep.host.seed", "--host", "0.0.0.0", "--port", "31337",
+        inside(name, sys.executable, "-m", "skep.host.server.seed", "--host", "0.0.0.0", "--port", "31337",
                "--identity", str(identity.path), "--run-folder", str(folder)),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
@@ -72,7 +72,7 @@ def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_t
         workers = [PipedWorker(folder, index, command=inside(name, *COMMAND)) for name, _ in (first, second, third)]
         try:
             for worker in workers:
-                worker.start([address], id="behind-a-router", listen=ANYWHERE, share=0.1, **UNHURRIED)
+                worker.start([address], id="behind-a-router", listen_host=ANYWHERE, share=0.1, **UNHURRIED)
             joined = [worker.wait_for(is_a(WorkerJoined), JOIN) for worker in workers]
             assert [each.client_mode for each in joined] == [False, False, True]
             assert joined[0].addresses

@@ -8,7 +8,7 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.optim.grad_averager import GradientAverager
 
-from skep.worker.averagers import HonestGradientAverager
+from skep.worker.swarm.averagers import CheckedGradientAverager
 
 
 class SilentAverager(GradientAverager):
@@ -61,7 +61,7 @@ def averagers():
 
 
 def test_a_whole_round_hears_every_other_peer(make_dhts, averagers):
-    averagers += [make(HonestGradientAverager, dht, value) for value, dht in enumerate(make_dhts(3))]
+    averagers += [make(CheckedGradientAverager, dht, value) for value, dht in enumerate(make_dhts(3))]
     results = run_round(*averagers)
     for averager, result in zip(averagers, results, strict=True):
         assert value_of(averager) == pytest.approx(1.0)
@@ -74,7 +74,7 @@ def test_a_whole_round_hears_every_other_peer(make_dhts, averagers):
 def test_stock_calls_a_round_with_a_silent_groupmate_a_success_and_ours_does_not(make_dhts, averagers):
     dhts = make_dhts(4)
     averagers += [make(GradientAverager, dhts[0], 1, prefix="stock"), make(SilentAverager, dhts[1], 3, prefix="stock")]
-    averagers += [make(HonestGradientAverager, dhts[2], 1), make(SilentAverager, dhts[3], 3)]
+    averagers += [make(CheckedGradientAverager, dhts[2], 1), make(SilentAverager, dhts[3], 3)]
     stock, _, honest, _ = run_round(*averagers)
     assert len(stock) == 2
     assert value_of(averagers[0]) == pytest.approx(1.0)  # the true mean is 2: nothing was averaged, nothing was said
@@ -85,7 +85,7 @@ def test_stock_calls_a_round_with_a_silent_groupmate_a_success_and_ours_does_not
 @pytest.mark.parametrize("size", [1000, 1_000_000])
 def test_a_groupmate_of_weight_zero_is_not_heard(make_dhts, averagers, size):
     dhts = make_dhts(2)
-    averagers += [make(HonestGradientAverager, dht, value, size) for value, dht in zip((1, 3), dhts, strict=True)]
+    averagers += [make(CheckedGradientAverager, dht, value, size) for value, dht in zip((1, 3), dhts, strict=True)]
     averagers[1].local_samples_accumulated = 0  # the averaging weight
     result, _ = run_round(*averagers)
     assert value_of(averagers[0]) == pytest.approx(1.0)
@@ -95,13 +95,16 @@ def test_a_groupmate_of_weight_zero_is_not_heard(make_dhts, averagers, size):
 
 def test_a_client_that_reduces_nothing_believes_its_reducers(make_dhts, averagers):
     dhts = make_dhts(2)
-    averagers += [make(HonestGradientAverager, dhts[0], 1), make(HonestGradientAverager, dhts[1], 3, client_mode=True)]
+    averagers += [
+        make(CheckedGradientAverager, dhts[0], 1),
+        make(CheckedGradientAverager, dhts[1], 3, client_mode=True),
+    ]
     _, result = run_round(*averagers)
     assert value_of(averagers[1]) == pytest.approx(2.0)
     assert result.facts.heard == (str(averagers[0].peer_id),)
 
 
-@pytest.mark.parametrize(("kind", "exact"), [(GradientAverager, False), (HonestGradientAverager, True)])
+@pytest.mark.parametrize(("kind", "exact"), [(GradientAverager, False), (CheckedGradientAverager, True)])
 def test_an_unfinished_step_batch_weighs_what_it_holds(make_dhts, averagers, kind, exact):
     (dht,) = make_dhts(1)
     averager = make(kind, dht, 0.0)

@@ -14,16 +14,16 @@ import pytest
 import torch
 from hivemind.optim.state_averager import dump_optimizer_state
 
+from english import in_english
 from manifests import signed
-from skep.adapters import signing
-from skep.core import links
-from skep.core.manifest import parse
-from skep.core.messages import ContributionLost, StopTraining
-from skep.host.checkpoints import read
-from skep.host.shard_builder import INDEX_NAME
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.recipes import open_recipe
-from skep.worker.rounds import Rounds
+from skep.adapters.storage import signing
+from skep.core.project import links
+from skep.core.session.messages import ContributionLost, StopTraining
+from skep.host.server.checkpoints import read
+from skep.host.shards.shard_builder import INDEX_NAME
+from skep.recipes.registry import open_recipe, parse_manifest
+from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.rounds import Rounds
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
@@ -63,7 +63,7 @@ class Project:
         self.manifest = signed(
             folder, **{name: value for name, value in self.changes.items() if name != "publisher__key"}
         )
-        self.run_id = parse(self.manifest.read_bytes()).run_id
+        self.run_id = parse_manifest(self.manifest.read_bytes()).run_id
         self.checkpoints = self.home / "host" / "checkpoints" / self.run_id
 
     def host(self, *arguments):
@@ -148,11 +148,11 @@ class Newcomer:
     """A peer in this process, with skep's own optimizer on the project's model."""
 
     def __init__(self, project, dht):
-        manifest = parse(project.manifest.read_bytes())
+        manifest = parse_manifest(project.manifest.read_bytes())
         self.told = []
         self.rounds = Rounds("n", self.told.append)
         self.model = open_recipe(manifest.recipe).build()
-        self.optimizer = SwarmOptimizer(manifest, dht, list(self.model.parameters()), 4, self.rounds)
+        self.optimizer = GlobalRounds(manifest, dht, list(self.model.parameters()), 4, self.rounds)
 
     def tensors(self):
         averager = self.optimizer.state_averager
@@ -171,7 +171,7 @@ def restored(project, hosted):
 
 def test_a_host_takes_up_its_newest_checkpoint_and_starts_a_peer_that_was_killed_again(project, restored):
     kept = read(project.newest())
-    keeper = next(each for each in restored.family() if "skep.host.keeper" in " ".join(each.cmdline()))
+    keeper = next(each for each in restored.family() if "skep.host.server.keeper" in " ".join(each.cmdline()))
     keeper.kill()
     restored.wait_for(is_event("problem", title="The seed peer ended unexpectedly."), 10)
     wait_until(lambda: len(restored.named("restored")) == 2, JOIN_SECONDS)
@@ -212,7 +212,7 @@ def test_a_swarm_whose_last_peer_has_left_goes_on_from_the_checkpoint(project, n
 
 
 def losses(peer):
-    return {message.reason for message in peer.told if isinstance(message, ContributionLost)}
+    return {in_english(message.reason) for message in peer.told if isinstance(message, ContributionLost)}
 
 
 def differ(first, second):

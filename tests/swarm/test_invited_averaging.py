@@ -22,9 +22,9 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from invitations import Project, identity
-from skep.worker.averagers import HonestGradientAverager
-from skep.worker.members import MembersOnly
-from skep.worker.membership import Membership, guarded
+from skep.worker.swarm.averager_auth import MembersOnly
+from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.dht_auth import Membership, guarded
 
 PROJECT = Project()
 PREFIX = "invited"
@@ -34,7 +34,7 @@ CLIENT = 1
 PATIENCE = 60
 
 
-class Credulous(HonestGradientAverager):
+class Credulous(CheckedGradientAverager):
     """A leader that takes anybody into its group, as one among friends could be made to."""
 
     async def rpc_join_group(
@@ -63,7 +63,7 @@ def enter(private_sockets, tmp_path):
     """Starts an averager of the project, with its DHT; without membership the project is an open one."""
     dhts, averagers = [], []
 
-    def start(name, value=0.0, kind=HonestGradientAverager, *, open_project=False, **invitation):
+    def start(name, value=0.0, kind=CheckedGradientAverager, *, open_project=False, **invitation):
         who = identity(tmp_path, name)
         membership = None if open_project else invited(who, **invitation)
         seeds = [str(address) for dht in dhts for address in dht.get_visible_maddrs()]

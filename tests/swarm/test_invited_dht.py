@@ -10,9 +10,10 @@ from hivemind.proto import dht_pb2
 from hivemind.utils import get_dht_time
 from hivemind.utils.auth import AuthRole, AuthRPCWrapper
 
+from english import raises
 from invitations import Project, identity
 from skep.core.errors import InvitationError
-from skep.worker.membership import IdentityTied, InvitedAuthorizer, Membership, guarded
+from skep.worker.swarm.dht_auth import InvitedAuthorizer, Membership, PeerBoundAuth, guarded
 
 PROJECT = Project()
 
@@ -125,7 +126,7 @@ class Answering:
         return dht_pb2.PingResponse(dht_time=5.0)
 
 
-@pytest.mark.parametrize(("wrapper", "answered"), [(AuthRPCWrapper, True), (IdentityTied, False)])
+@pytest.mark.parametrize(("wrapper", "answered"), [(AuthRPCWrapper, True), (PeerBoundAuth, False)])
 def test_a_signed_request_that_a_stranger_passes_on_is_answered_by_stock_and_not_by_ours(folk, wrapper, answered):
     def passed_on(sender):
         # in a thread: in ours, hivemind's futures have made an event loop that nobody would close
@@ -144,11 +145,11 @@ def test_a_signed_request_that_a_stranger_passes_on_is_answered_by_stock_and_not
 
 def test_a_peer_knows_at_once_that_its_own_invitation_is_no_good(folk):
     text = PROJECT.invite(folk["trainer"].peer_id)
-    with pytest.raises(InvitationError, match="another computer"):
+    with raises(InvitationError, match="another computer"):
         Membership(PROJECT.manifest, text, folk["stranger"].path)
-    with pytest.raises(InvitationError, match="expired"):
+    with raises(InvitationError, match="expired"):
         invited(folk["trainer"], since=2)
-    with pytest.raises(InvitationError, match="another project"):
+    with raises(InvitationError, match="another project"):
         Membership(Project(id="other").manifest, text, folk["trainer"].path)
-    with pytest.raises(InvitationError, match="changed after it was signed"):
+    with raises(InvitationError, match="changed after it was signed"):
         Membership(PROJECT.manifest, text.replace('"trainer"', '"seed"'), folk["trainer"].path)

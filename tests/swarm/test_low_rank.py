@@ -5,8 +5,9 @@ import torch
 from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.power_sgd_averager import PowerSGDGradientAverager
 
+from english import raises
 from skep.core.errors import SwarmError
-from skep.worker.low_rank import INDEPENDENT, LowRankGradientAverager, orthonormalise_
+from skep.worker.swarm.low_rank import INDEPENDENT, LowRankGradientAverager, orthonormalise_
 from swarm_peers import run_round
 
 SIZE = 64
@@ -171,7 +172,7 @@ def test_factors_of_another_model_are_refused(make_dhts, averagers):
     averagers += [
         make(LowRankGradientAverager, dht, "other", 2, size) for dht, size in zip(dhts, (64, 48), strict=True)
     ]
-    with pytest.raises(SwarmError, match=r"tensor 0 of its state as \(64, 2\)"):
+    with raises(SwarmError, match=r"tensor 0 of its state as \(64, 2\)"):
         averagers[1].catch_up(30)
 
 

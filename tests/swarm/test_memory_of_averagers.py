@@ -12,9 +12,9 @@ import torch
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager
 
-from skep.worker.averagers import CheckedStateAverager, HonestGradientAverager
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.rounds import Rounds
+from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.rounds import Rounds
 from swarm_peers import manifest_of
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told to give memory back")
@@ -86,7 +86,7 @@ def test_stock_keeps_what_its_rounds_took(held_after_rounds):
 
 @on_linux
 def test_ours_gives_it_back(held_after_rounds):
-    assert held_after_rounds(HonestGradientAverager) < SIZE / 2
+    assert held_after_rounds(CheckedGradientAverager) < SIZE / 2
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def our_optimizer(dht, trained):
     adam = {"name": "adamw", "learning_rate": 0.1, "betas": [0.9, 0.99], "weight_decay": 0, "clip_norm": None}
     delays = {"sync__delay_optimizer_step": True, "sync__delay_state_averaging": True}
     manifest = manifest_of("ours", 64, **delays, sync__offload_optimizer=True, optimizer=adam)
-    return SwarmOptimizer(manifest, dht, trained, 8, Rounds("ours", lambda _message: None))
+    return GlobalRounds(manifest, dht, trained, 8, Rounds("ours", lambda _message: None))
 
 
 @on_linux

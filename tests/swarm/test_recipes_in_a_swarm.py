@@ -4,8 +4,8 @@ import pytest
 
 from manifests import images, masked
 from recipe_files import image_index, lora_recipe, published, text_index, weights
-from skep.core.messages import ContributionConfirmed, StopTraining, WorkerEvaluated, WorkerProgress
-from skep.host.practice import PracticeFolder, seed
+from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerEvaluated, WorkerProgress
+from skep.host.practice.swarm import PracticeFolder, seed
 from worker_pipes import PipedWorker
 
 pytestmark = pytest.mark.long

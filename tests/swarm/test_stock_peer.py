@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from skep.adapters.identity import FileIdentity
-from skep.adapters.paths import make_run_folder
-from skep.adapters.worker_process import WorkerProcess
-from skep.core.manifest import parse
-from skep.core.messages import ContributionConfirmed, ShardArrived, ShardWanted, StartTraining, WorkerFailed
-from skep.host.practice import PracticeFolder, prepare_data, seed
-from skep.host.practice_manifest import practice_manifest
+from skep.adapters.process.worker import WorkerProcess
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.session.messages import ContributionConfirmed, ShardArrived, ShardWanted, WorkerFailed, WorkerOptions
+from skep.host.practice.manifest import practice_manifest
+from skep.host.practice.swarm import PracticeFolder, prepare_data, seed
+from skep.recipes.registry import parse_manifest
 
 # stock hivemind leaves its sockets in the system's temporary folder, so they are moved to one of the test's own
 RUN_STOCK = """
@@ -38,14 +38,10 @@ class SkepPeer:
     def __init__(self, folder, manifest, index):
         self.said = []
         self._folder = folder
-        self._start = StartTraining(
+        self._start = WorkerOptions(
             manifest=manifest,
             index=index,
             identity_path=str(FileIdentity(folder.root / "skep.id").path),
-            run_folder="",
-            seeds=(),
-            listen=("/ip4/127.0.0.1/tcp/0",),
-            share=1.0,
             device="cpu",
             threads=1,
         )
@@ -107,7 +103,7 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
         str(sockets),
         str(SCRIPT),
         str(tmp_path / "manifest.json"),
-        parse(manifest.encode()).run_id,
+        parse_manifest(manifest.encode()).run_id,
         str(shard),
     ]
     with SkepPeer(folder, manifest, index) as skep:

@@ -6,7 +6,7 @@ The combinations that cannot are refused when a manifest is read; tests/core tri
 import pytest
 import torch
 
-from skep.core.messages import ContributionConfirmed
+from skep.core.session.messages import ContributionConfirmed
 from swarm_peers import manifest_of, together
 
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")

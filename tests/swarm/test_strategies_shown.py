@@ -1,6 +1,7 @@
 """What each strategy of a manifest does, seen from outside: counts, bytes and errors, never what a constructor was given."""
 
 import time
+from collections import Counter
 
 import pytest
 import torch
@@ -8,9 +9,9 @@ from hivemind.averaging.averager import DecentralizedAverager
 from hivemind.p2p import P2P
 from hivemind.utils import MSGPackSerializer
 
-from skep.core.messages import ContributionConfirmed
-from skep.core.traffic import gradient_bytes, state_bytes
-from skep.worker.traffic import Traffic, watch_streams
+from skep.core.project.sizes import gradient_bytes, state_bytes
+from skep.core.session.messages import ContributionConfirmed
+from skep.worker.swarm.traffic import ByteCounters, watch_streams
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 pytestmark = pytest.mark.long
@@ -116,7 +117,7 @@ def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_a
 @pytest.fixture(scope="module")
 def traffic():
     kept = P2P.send_raw_data, P2P.receive_raw_data
-    counted = Traffic.fresh()
+    counted = ByteCounters.fresh()
     watch_streams(counted)
     yield counted
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, kept)
@@ -173,7 +174,7 @@ def test_a_round_sends_as_many_bytes_as_its_compression_promises(traffic, swarm,
         sent = traffic.sent.value - before
         exact = [(a + b - c - d) / 2 for a, b, c, d in zip(*starts, *steps, strict=True)]
         errors = [relative_error(peer.values(), exact) for peer in peers]
-    shapes = [(LARGE, 1), (SMALL, 1)]
+    shapes = Counter([LARGE, SMALL])
     promised = len(peers) * (gradient_bytes(manifest.sync, shapes) + state_bytes(manifest.sync, shapes))
     print(gradients, states, sent, promised, errors)  # noqa: T201 - what to look at when the next lines fail
     assert promised <= sent <= promised * 1.05 + 20_000
@@ -272,5 +273,5 @@ def test_powersgd_of_a_manifest_moves_parameters_by_the_mean_with_few_bytes(traf
         exact = [-(a + b) / 2 for a, b in zip(*steps, strict=True)]
         assert max(relative_error(peer.values(), exact) for peer in peers) < 1e-3
         assert max(relative_error(peer.values()[2:], exact[2:]) for peer in peers) < 1e-5
-    promised = 2 * gradient_bytes(manifest.sync, [(shape, 1) for shape in shapes])
+    promised = 2 * gradient_bytes(manifest.sync, Counter(shapes))
     assert promised <= sent <= promised * 1.05 + 20_000

@@ -13,13 +13,15 @@ from hivemind.optim.progress_tracker import ProgressTracker, TrainingProgressSch
 from hivemind.utils import get_dht_time
 from hivemind.utils.crypto import RSAPrivateKey
 
+from english import in_english, raises
 from manifests import raw
 from skep.core.errors import SwarmError
-from skep.core.manifest import parse
-from skep.core.messages import ContributionConfirmed, ContributionLost
-from skep.worker import optimizer as optimizer_module
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.rounds import Rounds
+from skep.core.session.messages import ContributionConfirmed, ContributionLost
+from skep.core.text import NOTHING, verbatim
+from skep.recipes.registry import parse_manifest
+from skep.worker.swarm import optimizer as optimizer_module
+from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.rounds import Rounds
 
 TARGET = 64
 STEP_BATCH = 8
@@ -35,9 +37,9 @@ PLAIN = {
     "optimizer__weight_decay": 0.0,
     "schedule": {"kind": "constant", "warmup_epochs": 0, "total_epochs": 1000},
 }
-MANIFEST = parse(raw(**PLAIN))
-FALLING = parse(raw(**PLAIN | {"schedule": {"kind": "linear", "warmup_epochs": 0, "total_epochs": 20}}))
-ALL_DELAYED = parse(
+MANIFEST = parse_manifest(raw(**PLAIN))
+FALLING = parse_manifest(raw(**PLAIN | {"schedule": {"kind": "linear", "warmup_epochs": 0, "total_epochs": 20}}))
+ALL_DELAYED = parse_manifest(
     raw(
         **PLAIN
         | dict.fromkeys(
@@ -54,7 +56,7 @@ class Peer:
         self.told = []
         self.rounds = Rounds("s", self.told.append)
         self.parameter = torch.nn.Parameter(torch.zeros(size))
-        self.optimizer = SwarmOptimizer(manifest, dht, [self.parameter], STEP_BATCH, self.rounds)
+        self.optimizer = GlobalRounds(manifest, dht, [self.parameter], STEP_BATCH, self.rounds)
 
     def contribute(self, samples=STEP_BATCH):
         self.parameter.grad += samples / STEP_BATCH
@@ -203,24 +205,24 @@ def test_after_a_failed_round_ours_stays_where_it_is_and_says_lost(make_dhts, pe
     peer, moved = fail_a_round(Peer, make_dhts, peers, ghost)
     assert moved == 0.0
     alone, failed = [message for message in peer.told if isinstance(message, ContributionLost)]
-    assert (alone.epoch, alone.samples, alone.reason) == (0, TARGET, "no other peer")
+    assert (alone.epoch, alone.samples, in_english(alone.reason)) == (0, TARGET, "no other peer")
     assert (failed.epoch, failed.samples) == (1, TARGET)
-    assert failed.reason in {"no group was found for the round", "the round took too long"}
+    assert in_english(failed.reason) in {"no group was found for the round", "the round took too long"}
     assert not [message for message in peer.told if isinstance(message, ContributionConfirmed)]
 
 
 @pytest.mark.parametrize("seconds", [5, 10])
 def test_a_round_that_nobody_comes_to_is_given_up_when_the_manifest_says(make_dhts, peers, ghost, monkeypatch, seconds):
     took = []
-    inner = SwarmOptimizer._update_global_epoch
+    inner = GlobalRounds._update_global_epoch
 
     def timed(self, scaler):
         begun = time.monotonic()
         inner(self, scaler)
         took.append(time.monotonic() - begun)
 
-    monkeypatch.setattr(SwarmOptimizer, "_update_global_epoch", timed)
-    manifest = parse(raw(**PLAIN | {"sync__averaging_timeout_seconds": seconds}))
+    monkeypatch.setattr(GlobalRounds, "_update_global_epoch", timed)
+    manifest = parse_manifest(raw(**PLAIN | {"sync__averaging_timeout_seconds": seconds}))
     fail_a_round(Peer, make_dhts, peers, ghost, manifest=manifest)
     assert seconds - 1 < took[-1] < seconds + 3
 
@@ -314,7 +316,7 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
     looked = []
     peer.optimizer.catch_up = lambda reason: looked.append((reason, tracker.global_epoch))
     peer.optimizer.wake()
-    assert looked == [("this computer was paused", 4)]
+    assert in_english(looked) == [("this computer was paused", 4)]
 
 
 # --- one epoch behind
@@ -364,7 +366,7 @@ def test_one_epoch_behind_ours_is_in_step_when_it_wakes(make_dhts, peers, ghost,
     peer = swarm_moves_on(Peer, make_dhts, peers, ghost, manifest=manifest)
     peer.optimizer.wake()
     assert (peer.optimizer.local_epoch, peer.parameter.tolist()) == (1, [7.0] * 4)
-    assert [(lost.samples, lost.reason) for lost in peer.told if isinstance(lost, ContributionLost)] == [
+    assert [(lost.samples, in_english(lost.reason)) for lost in peer.told if isinstance(lost, ContributionLost)] == [
         (STEP_BATCH, "this computer was paused")
     ]
     peer.contribute()
@@ -410,15 +412,15 @@ def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts,
     wait_until(lambda: peer.optimizer.tracker.global_epoch == 5)
     handed_over = []
     begun = time.monotonic()
-    with pytest.raises(SwarmError, match="No peer of the swarm hands over its training state"):
+    with raises(SwarmError, match="No peer of the swarm hands over its training state"):
         peer.optimizer.tend(lambda: handed_over.append(True))
     assert time.monotonic() - begun < 15
     assert handed_over
     lost = [message for message in peer.told if isinstance(message, ContributionLost)]
-    assert [(message.samples, message.reason) for message in lost] == [
+    assert [(message.samples, in_english(message.reason)) for message in lost] == [
         (STEP_BATCH, "this computer had fallen behind the swarm")
     ]
-    peer.rounds.end("the training process stopped")
+    peer.rounds.end(verbatim("the training process stopped"))
     assert [message for message in peer.told if isinstance(message, ContributionLost)] == lost
 
 
@@ -442,8 +444,8 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
     assert stock.parameter.tolist() == [7.0] * 4  # four numbers out of one
     stock.optimizer.state_averager.state_sharing_priority = -1.0
-    with pytest.raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
-        ours.optimizer.catch_up("")
+    with raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
+        ours.optimizer.catch_up(NOTHING)
     assert ours.parameter.tolist() == [0.0] * 4
     assert ours.optimizer.local_epoch == 0
 
@@ -477,5 +479,5 @@ def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, pe
     donate(donor, epoch=5, value=8.0)
     ours.optimizer.synchronise()
     assert ours.parameter.tolist() == [7.0] * 4
-    ours.optimizer.catch_up("")  # and it is not taken twice
+    ours.optimizer.catch_up(NOTHING)  # and it is not taken twice
     assert ours.parameter.tolist() == [8.0] * 4

@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+from english import in_english
 from manifests import PEER
-from skep.core.messages import (
+from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
     ContributionPending,
@@ -20,8 +21,8 @@ from skep.core.messages import (
     WorkerProgress,
     WorkerStage,
 )
-from skep.core.model import Stage
-from skep.host.practice import PracticeFolder, seed
+from skep.core.session.phases import Stage
+from skep.host.practice.swarm import PracticeFolder, seed
 from worker_pipes import PipedWorker, cut_shards
 
 pytestmark = pytest.mark.alone
@@ -131,7 +132,7 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
     if end is stop:
         assert_accounted(made)
         (lost,) = made.all(ContributionLost)
-        assert (lost.id, lost.reason) == (progress.contribution, "left before the round")
+        assert (lost.id, in_english(lost.reason)) == (progress.contribution, "left before the round")
         assert lost.samples >= progress.samples
 
 
@@ -157,7 +158,7 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
     stop(first)
     assert first.wait_gone() < STOP_SECONDS
     assert_accounted(first)
-    assert {lost.reason for lost in first.all(ContributionLost)[lost_before:]} <= {"left before the round"}
+    assert {in_english(lost.reason) for lost in first.all(ContributionLost)[lost_before:]} <= {"left before the round"}
     other.tell(SetShare(0.0))
     other.wait_for(lambda message: isinstance(message, WorkerPaused) and message.share == 0.0)
     stop(other)
@@ -182,7 +183,7 @@ def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_wh
     assert_accounted(first)
     assert growing.contribution in ids(first, ContributionPending)
     # a round may fail on a busy computer; it was waited for all the same
-    assert "left before the round" not in {lost.reason for lost in first.all(ContributionLost)}
+    assert "left before the round" not in {in_english(lost.reason) for lost in first.all(ContributionLost)}
     after = [message.position for message in first.all(WorkerProgress)[told_before + 1 :]]
     assert len(set(after)) <= 1, after
     stop(other)
@@ -200,7 +201,7 @@ def test_a_worker_alone_finishes_at_once(worker, seeds):
     made.tell(FinishTraining())
     made.wait_gone(GOODBYE_SECONDS / 2)
     (lost,) = made.all(ContributionLost)
-    assert lost.reason == "left before the round"
+    assert in_english(lost.reason) == "left before the round"
 
 
 def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker, seeds):

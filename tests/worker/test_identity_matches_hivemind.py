@@ -1,6 +1,6 @@
 from hivemind.p2p import P2P, PeerID
 
-from skep.adapters.identity import FileIdentity
+from skep.adapters.storage.identity import FileIdentity
 
 
 def test_our_identity_is_the_one_hivemind_reads(tmp_path):

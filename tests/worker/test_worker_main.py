@@ -9,10 +9,12 @@ import time
 import psutil
 import pytest
 
+from english import in_english, spoken
 from manifests import PEER
-from skep.core import wire
-from skep.core.messages import ShardFailed, ShardWanted, StopTraining, WorkerFailed, WorkerStage
-from skep.core.model import Problem, Stage
+from skep.core.session import wire
+from skep.core.session.messages import ShardFailed, ShardWanted, StopTraining, WorkerFailed, WorkerStage
+from skep.core.session.phases import Stage
+from skep.core.text import Problem, verbatim
 from worker_pipes import PATIENCE, PipedWorker, cut_shards
 
 STOP_SECONDS = 2.0
@@ -50,7 +52,7 @@ def test_an_engine_that_is_gone_before_it_said_anything_is_no_failure(worker):
     assert made.said == []
 
 
-@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"StopTraining"}\n', b'{"type":"StartTraining"}\n'])
+@pytest.mark.parametrize("line", [b"nonsense\n", b'{"type":"StopTraining"}\n', b'{"type":"WorkerOptions"}\n'])
 def test_a_first_line_that_is_no_start_ends_it_with_two(worker, line):
     made = worker()
     made.write(line)
@@ -87,7 +89,7 @@ def test_it_can_be_stopped_while_it_waits_for_data(worker):
 
 def test_data_that_cannot_be_had_ends_it_in_the_words_of_the_engine(worker):
     made = worker(serve=False).start()
-    problem = Problem("The shard server does not answer.", "Try again later.")
+    problem = Problem(verbatim("The shard server does not answer."), verbatim("Try again later."))
     seen = 0
     failed = None
     while failed is None:
@@ -111,7 +113,7 @@ def test_unreachable_seeds_are_named_and_worth_another_try(worker):
         failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
         made.wait_gone()
     assert failed.retry
-    assert failed.problem.title == (
+    assert in_english(failed.problem.title) == (
         f"None of the project's seed peers answers: 127.0.0.1:{port} refuses the connection; "
         "nowhere.invalid:1 is a name that could not be found."
     )
@@ -125,7 +127,7 @@ def test_a_manifest_that_is_none_is_refused_in_words_and_not_tried_again(worker)
     failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
     made.wait_gone()
     assert not failed.retry
-    assert "recipe.name" in failed.problem.title
+    assert "recipe.name" in in_english(failed.problem.title)
     assert made.process.returncode == 1
 
 
@@ -135,10 +137,10 @@ def test_an_error_nobody_foresaw_is_put_in_words_and_its_traceback_in_the_log(wo
     made.start()
     failed = made.wait_for(lambda message: isinstance(message, WorkerFailed))
     made.wait_gone()
-    assert failed == WorkerFailed(
+    assert spoken(failed) == WorkerFailed(
         Problem(
-            "The training process met an error that skep does not know.",
-            "Its log has the details; skep starts it again.",
+            verbatim("The training process met an error that skep does not know."),
+            verbatim("Its log has the details; skep starts it again."),
         ),
         retry=True,
     )
@@ -157,10 +159,10 @@ def test_it_ends_though_nobody_reads_its_log_any_more(worker):
 
 DEPARTURE = """
 import os, subprocess, sys, time
-from skep.core.messages import StartTraining
-from skep.core.model import ShardIndex, TextLayout
-from skep.worker import processes
-from skep.worker.link import Link
+from skep.core.session.messages import WorkerOptions
+from skep.core.project.data import ShardIndex, TextLayout
+from skep.worker.process import children
+from skep.worker.process.link import Link
 from skep.worker.volunteer import Volunteer
 
 def fill(pipe):
@@ -175,8 +177,8 @@ def fail(within):
     raise RuntimeError("the DHT's process is gone")
 
 link = Link.over_stdio()
-processes.keep_family_together()
-start = StartTraining("", ShardIndex(TextLayout(1, 2), ()), "", sys.argv[1], (), (), 1.0)
+children.tie_to_this_process()
+start = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=sys.argv[1])
 volunteer = Volunteer(start, link)
 volunteer._rounds.grow(0, 8)
 child = subprocess.Popen(["sleep", "600"])
@@ -204,11 +206,11 @@ def test_a_departure_always_ends_the_process_and_its_children(tmp_path, trouble)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    child = psutil.Process(int(process.stderr.readline()))
+    child = int(process.stderr.readline())
     begun = time.monotonic()
     assert process.wait(PATIENCE) == 0
     assert time.monotonic() - begun < STOP_SECONDS
-    assert not child.is_running()
+    assert not psutil.pid_exists(child)
     for pipe in (process.stdin, process.stdout, process.stderr):
         pipe.close()
 

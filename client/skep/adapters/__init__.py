@@ -1,1 +1,1 @@
-"""One file per outside thing; foreign errors become our own here, with a title and a hint."""
+"""What skep takes from outside, one module each; foreign errors become our own here, with a title and a hint."""

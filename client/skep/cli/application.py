@@ -14,23 +14,26 @@ from pathlib import Path
 from typing import Final
 
 import skep
-from skep.adapters.logs import open_log
-from skep.adapters.paths import Home, default_home
+from skep.adapters.storage.logs import open_log
+from skep.adapters.storage.paths import Home, default_home
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
-from skep.cli.terminal import Terminal
+from skep.cli.show.speech import speak, tr
+from skep.cli.show.terminal import Terminal
 from skep.core.errors import BadInput, SkepError
-from skep.core.model import Problem
+from skep.core.settings.settings import DEFAULTS
+from skep.core.text import Problem, Text
+from skep.language.translator import ENGLISH, LANGUAGES, system_language
 
 _MODULES: Final[Mapping[str, Sequence[str]]] = {
     "join": ("join",),
-    "remote": ("status", "pause", "resume", "share", "leave"),
-    "reasons": ("explain", "timeline"),
+    "running": ("status", "pause", "resume", "share", "leave"),
+    "explain": ("explain", "timeline"),
     "stats": ("stats",),
     "settings": ("settings",),
     "projects": ("projects", "project"),
     "keys": ("key",),
-    "machine": ("devices", "identity"),
+    "computer": ("devices", "identity"),
     "sensors": ("sensors",),
     "diagnostics": ("diagnostics",),
     "practice": ("practice",),
@@ -46,14 +49,14 @@ def parser(arguments: Sequence[str] = ()) -> Parser:
     """Of every verb; or, where `arguments` name some, of those alone: whoever pauses need not wait for what joins."""
     made = Parser(
         prog="skep",
-        description="Lend this computer's idle GPU to open, peer-to-peer model training.",
+        description=tr("Lend this computer's idle GPU to open, peer-to-peer model training."),
         parents=[options()],
     )
-    made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help="print the version")
+    made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help=tr("print the version"))
     verbs = Verbs(made)
     named = [module for module, added in _MODULES.items() if not set(added).isdisjoint(arguments)]
     for module in named or _MODULES:
-        import_module(f"skep.cli.{module}").add(verbs)
+        import_module(f"skep.cli.verbs.{module}").add(verbs)
     return made
 
 
@@ -65,6 +68,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         if "--version" in arguments and terminal.json:
             terminal.object({"version": skep.__version__})
             return 0
+        speak(_language(arguments, environ, json=terminal.json))
         parsed = parser(arguments).parse_args(arguments)
         home = _home(parsed, environ)
         home.check()
@@ -83,12 +87,35 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         return 1
 
 
+def _language(arguments: Sequence[str], environ: Mapping[str, str], *, json: bool) -> str:
+    """Programs are told English; a person what the setting says, English where it cannot be read."""
+    if json:
+        return ENGLISH
+    try:
+        home = _home(options().parse_known_args(arguments)[0], environ)
+    except BadInput:
+        return system_language(environ)
+    try:
+        chosen = _chosen_language(home.settings_file)
+    except (SkepError, OSError):
+        return ENGLISH
+    return chosen if chosen in LANGUAGES else system_language(environ)
+
+
+def _chosen_language(settings: Path) -> str:
+    if not settings.exists():
+        return str(DEFAULTS["app.language"])
+    from skep.adapters.storage.settings_file import SettingsFile  # noqa: PLC0415 - it brings tomlkit
+
+    return str(SettingsFile(settings).load()["app.language"])
+
+
 def _home(parsed: argparse.Namespace, environ: Mapping[str, str]) -> Home:
     chosen = getattr(parsed, "home", None)
     if chosen is None:
         return Home(default_home(environ))
     if not chosen or "\0" in chosen:
-        raise BadInput("--home needs the name of a folder.")
+        raise BadInput(Text("application.home_needs_name_folder"))
     return Home(Path(chosen).expanduser().absolute())
 
 
@@ -99,12 +126,12 @@ def _reader_gone() -> int:
 
 
 def _our_own(error: Exception, home: Home | None) -> Problem:
-    title = f"skep met a mistake of its own ({type(error).__name__}) and ended this command."
+    title = Text("application.own_mistake", kind=type(error).__name__)
     if home is None:
         return Problem(title)
     try:
         home.create()
         open_log(home.logs_folder, "terminal").error("unexpected", exc_info=error)
     except (SkepError, OSError):
-        return Problem(title, "The details could not be written to a log.")
-    return Problem(title, f"The details are in the log in {home.logs_folder}.")
+        return Problem(title, Text("application.details_could_not_written_log"))
+    return Problem(title, Text("application.details_log", logs_folder=str(home.logs_folder)))

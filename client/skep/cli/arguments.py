@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from skep.core.errors import BadInput
+from skep.core.text import Text
 
 LONGEST: Final = 366 * 86_400
 """Seconds; a longer pause or run is most likely a slip of the keyboard."""
@@ -23,31 +24,33 @@ _DIGITS: Final = re.compile(r"\d{1,9}", re.ASCII)
 def seconds(text: str) -> float:
     """Seconds in "60s", "15m", "1h30m" or "2d"."""
     if not _WHOLE.fullmatch(text):
-        raise BadInput(f"“{_short(text)}” is not a span of time.", "Write it as 60s, 15m, 1h or 1h30m.")
+        raise BadInput(Text("arguments.not_span_time", short=_short(text)), Text("arguments.write_60s_15m_1h_1h30m"))
     total = sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(text))
     if not 0 < total <= LONGEST:
-        raise BadInput(f"“{_short(text)}” is out of range.", "Give a span between 1s and 366d.")
+        raise BadInput(Text("arguments.out_range", short=_short(text)), Text("arguments.give_span_between_1s_366d"))
     return total
 
 
 def share(text: str) -> float:
     """0.3 for "30" or "30%"."""
     if not (found := _PERCENT.fullmatch(text)) or float(found[1]) > 100:  # noqa: PLR2004 - percent end there
-        raise BadInput(f"“{_short(text)}” is not a percentage.", "Give a number from 5 to 100, such as 30.")
+        raise BadInput(Text("arguments.not_percentage", short=_short(text)), Text("arguments.give_number_from_5_100"))
     return float(found[1]) / 100
 
 
 def count(text: str) -> int:
     """A whole number of at least 1."""
     if not _DIGITS.fullmatch(text) or int(text) < 1:
-        raise BadInput(f"“{_short(text)}” is not a whole number of at least 1.", "Give a number such as 5.")
+        raise BadInput(
+            Text("arguments.not_whole_number_least_1", short=_short(text)), Text("arguments.give_number_such_5")
+        )
     return int(text)
 
 
 def port(text: str) -> int:
     """A TCP port; 0 lets the system choose."""
     if not _DIGITS.fullmatch(text) or int(text) > 65_535:  # noqa: PLR2004 - the last TCP port
-        raise BadInput(f"“{_short(text)}” is not a port.", "Give a number from 0 to 65535; 0 picks a free one.")
+        raise BadInput(Text("arguments.not_port", short=_short(text)), Text("arguments.give_number_from_0_65535"))
     return int(text)
 
 
@@ -57,8 +60,8 @@ def addresses(text: str) -> tuple[str, ...]:
     for address in found:
         if not re.fullmatch(r"(/[^/\s]+)+", address, re.ASCII):
             raise BadInput(
-                f"“{_short(address)}” in SKEP_PEERS is not an address.",
-                "Write addresses such as /ip4/203.0.113.7/tcp/31337/p2p/Qm…, separated by commas.",
+                Text("arguments.skep_peers_not_address", short=_short(address)),
+                Text("arguments.write_addresses_such_ip4_203"),
             )
     return found
 

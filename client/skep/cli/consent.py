@@ -11,11 +11,14 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from skep.cli.parser import Context
+from skep.cli.show.speech import tr
 from skep.core.errors import SecretsError
+from skep.core.text import Text
 
 Kept_co = TypeVar("Kept_co", covariant=True)
 
-_QUESTION: Final = "Keep it in an unencrypted file that only you can read instead? [y/N] "
+_YES: Final = {"y", "yes", "j", "ja"}
+"""In every language that the question is asked in."""
 
 
 class Keep(Protocol[Kept_co]):
@@ -27,7 +30,7 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unencrypted-file",
         action="store_true",
-        help="do without a keyring: keep it in skep's folder, in a file of mode 0600 that is not encrypted",
+        help=tr("do without a keyring: keep it in skep's folder, in a file of mode 0600 that is not encrypted"),
     )
 
 
@@ -43,14 +46,15 @@ def kept(
         if context.terminal.json or not sys.stdin.isatty():
             raise
         context.terminal.sentence(error.problem)
-        context.terminal.error.print(_QUESTION, end="")
+        question = tr("Keep it in an unencrypted file that only you can read instead? [y/N]")
+        context.terminal.error.print(f"{question} ", end="")
         if not _is_yes(ask):
-            raise SecretsError("Nothing was kept.", error.hint) from None
+            raise SecretsError(Text("consent.nothing_was_kept"), error.hint) from None
         return keep(in_file=True)
 
 
 def _is_yes(ask: Callable[[], str]) -> bool:
     try:
-        return ask().strip().casefold() in {"y", "yes"}
+        return ask().strip().casefold() in _YES
     except EOFError:
         return False

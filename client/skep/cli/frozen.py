@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from skep.adapters.programs import MODULES
+from skep.adapters.process.programs import MODULES
 
 OPTION = "-m"
 USAGE = 2

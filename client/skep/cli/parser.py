@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
-from skep.adapters.paths import Home
-from skep.cli.terminal import Terminal
+from skep.adapters.storage.paths import Home
+from skep.cli.show.speech import tr
+from skep.cli.show.terminal import Terminal
 from skep.core.errors import BadInput
+from skep.core.text import Text, verbatim
 
 
 @dataclass(frozen=True)
@@ -25,32 +27,67 @@ class Context:
 Act = Callable[[Context, argparse.Namespace], int]
 """Carries out a verb and returns the exit code; raises SkepError."""
 
-# argparse's own wordings, and ours
-_SENTENCES: Final = (
-    (r"argument VERB: invalid choice: '(.*?)' .*", "“{0}” is not a skep verb."),
-    (r"the following arguments are required: VERB", "A verb is missing."),
-    (r"the following arguments are required: (.*)", "{0} is missing."),
-    (r"unrecognized arguments: (.*)", "“{0}” is not understood here."),
-    (r"argument (\S+): expected one argument", "{0} needs a value."),
-    (r"argument (\S+): not allowed with argument (\S+)", "{0} and {1} do not go together."),
-    (r"argument (\S+): ignored explicit argument .*", "{0} takes no value."),
-)
-
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose usage errors are BadInput."""
+    """An ArgumentParser whose usage errors are BadInput, and which speaks the language that is set when it is made."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        if self.add_help:
+            self._option_string_actions["--help"].help = tr("show this help message and exit")
 
     def error(self, message: str) -> NoReturn:
-        raise BadInput(_sentence(message), f"See {self.prog} --help.")
+        raise BadInput(verbatim(_sentence(message)), Text("parser.see_help", prog=self.prog))
+
+
+class _Help(argparse.HelpFormatter):
+    """argparse's own words in the language that is set."""
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Iterable[argparse._MutuallyExclusiveGroup],
+        prefix: str | None = None,
+    ) -> None:
+        super().add_usage(usage, actions, groups, tr("usage:") + " " if prefix is None else prefix)
+
+    def start_section(self, heading: str | None) -> None:
+        match heading:
+            case "positional arguments":
+                heading = tr("positional arguments")
+            case "options":
+                heading = tr("options")
+            case _:
+                pass
+        super().start_section(heading)
 
 
 def _sentence(message: str) -> str:
-    for pattern, words in _SENTENCES:
+    """A usage error of argparse in our words; its own English where it is none of these."""
+    verb = re.escape(tr("VERB"))
+    sentences: tuple[tuple[str, Callable[..., str]], ...] = (
+        (rf"argument {verb}: invalid choice: '(.*?)' .*", lambda said: tr("“{said}” is not a skep verb.", said=said)),
+        (rf"the following arguments are required: {verb}", lambda: tr("A verb is missing.")),
+        (r"the following arguments are required: (.*)", lambda names: tr("{names} is missing.", names=names)),
+        (r"unrecognized arguments: (.*)", lambda said: tr("“{said}” is not understood here.", said=said)),
+        (r"argument (\S+): expected one argument", lambda option: tr("{option} needs a value.", option=option)),
+        (
+            r"argument (\S+): invalid choice: .* \(choose from (.*)\)",
+            lambda option, names: tr("{option} must be one of {names}.", option=option, names=names.replace("'", "")),
+        ),
+        (
+            r"argument (\S+): not allowed with argument (\S+)",
+            lambda one, other: tr("{one} and {other} do not go together.", one=one, other=other),
+        ),
+        (
+            r"argument (\S+): ignored explicit argument .*",
+            lambda option: tr("{option} takes no value.", option=option),
+        ),
+    )
+    for pattern, words in sentences:
         if found := re.fullmatch(pattern, message, re.DOTALL):
-            return words.format(*found.groups())
+            return words(*found.groups())
     return f"{message[:1].upper()}{message[1:].rstrip('.')}."
 
 
@@ -58,7 +95,7 @@ class Verbs:
     """The verbs of the program, or of a group such as `project`."""
 
     def __init__(self, parser: Parser, *, required: bool = True) -> None:
-        self._choices = parser.add_subparsers(metavar="VERB", required=required, parser_class=Parser)
+        self._choices = parser.add_subparsers(metavar=tr("VERB"), required=required, parser_class=Parser)
 
     def verb(self, name: str, act: Act, words: str) -> Parser:
         """Add a verb that `act` carries out; `words` is its help. Returns its parser, for its own arguments."""
@@ -82,8 +119,13 @@ def options() -> Parser:
     """The options every verb takes, before or after it."""
     shared = Parser(add_help=False)
     # SUPPRESS, since a default set by the verb's own parser would undo the option given before the verb
-    shared.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
     shared.add_argument(
-        "--home", metavar="DIR", default=argparse.SUPPRESS, help="use this folder instead of the usual home (SKEP_HOME)"
+        "--json", action="store_true", default=argparse.SUPPRESS, help=tr("print JSON, in English, for programs")
+    )
+    shared.add_argument(
+        "--home",
+        metavar=tr("DIR"),
+        default=argparse.SUPPRESS,
+        help=tr("use this folder instead of the usual home (SKEP_HOME)"),
     )
     return shared

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 
 from skep.cli.parser import Context
+from skep.cli.show.speech import tr
 
 
 def show_link(context: Context, link: str) -> None:
     """A note with the link and its QR code; nothing for programs, which have the link in their JSON."""
     if not link or context.terminal.json:
         return
-    context.terminal.note(f"Others join with: skep join '{link}'")
+    context.terminal.note(tr("Others join with: skep join '{link}'", link=link))
     if context.terminal.error.is_terminal:
         # no-wrap printing of half blocks; a reader that cannot draw them still has the line above
         context.terminal.error.print(qr_code(link), soft_wrap=True, markup=False)

@@ -22,7 +22,7 @@ It must not know where an error came from: adapters translate foreign exceptions
 
 from __future__ import annotations
 
-from skep.core.model import Problem, Remedy
+from skep.core.text import NOTHING, Problem, Remedy, Text
 
 
 class SkepError(Exception):
@@ -34,9 +34,9 @@ class SkepError(Exception):
     exit_code = 1
     remedy: str = Remedy.DIAGNOSTICS.value
 
-    def __init__(self, title: str, hint: str = "", *, remedy: str = "") -> None:
+    def __init__(self, title: Text, hint: Text = NOTHING, *, remedy: str = "") -> None:
         """`remedy` where another one fits than that of the kind of error."""
-        super().__init__(title)
+        super().__init__(str(title))
         self.title = title
         self.hint = hint
         self.remedy = remedy or self.remedy

@@ -1,14 +1,11 @@
-"""Takes out of a text what a log must not keep: who the user is, where peers are, and anything secret. Pure.
-
-It must not know where texts come from or go. When in doubt it masks: a log line that says too little is a nuisance,
-one that says too much cannot be taken back. Kept on purpose: loopback addresses, peer ids and SHA-256 hashes, without
-which no log could be understood.
-"""
+"""Takes out of a text what a log or a report must not keep: who the user is, where peers are, and anything secret. Pure."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 ADDRESS: Final = "[address]"
@@ -73,3 +70,41 @@ def _address(found: re.Match[str]) -> str:
 def _harmless(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     mapped = getattr(address, "ipv4_mapped", None)
     return bool((mapped or address).is_loopback or address.is_unspecified)
+
+
+SHORTEST_NAME: Final = 3
+"""Characters; a shorter name would be masked inside half of all words."""
+
+
+@dataclass(frozen=True)
+class Section:
+    title: str
+    lines: Sequence[str] = ()
+
+
+def written(sections: Sequence[Section], home: str, names: Mapping[str, str]) -> str:
+    """All sections, redacted. `home` is the user's folder; `names` are further texts and what stands in their place.
+
+    A path is masked wherever it stands, a bare name only where it is a word of its own.
+    """
+    text = "\n".join(f"== {each.title}\n{_lines(each)}\n" for each in sections)
+    for path in sorted(filter(_is_path, names), key=len, reverse=True):
+        text = text.replace(path, names[path])
+    text = redact(text, home)
+    for name in sorted((each for each in names if not _is_path(each)), key=len, reverse=True):
+        text = _without_name(text, name, names[name])
+    return text
+
+
+def _lines(section: Section) -> str:
+    return "\n".join(section.lines) or "nothing"
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name
+
+
+def _without_name(text: str, name: str, mask: str) -> str:
+    if len(name) < SHORTEST_NAME:
+        return text
+    return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", lambda _: mask, text)

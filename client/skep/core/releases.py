@@ -14,6 +14,7 @@ from typing import Any, Final
 from skep.core.errors import UpdateError
 from skep.core.plain_text import plain
 from skep.core.strict_json import read_object
+from skep.core.text import Text
 
 NOTICE_LIMIT: Final = 16 * 1024
 NOTES_LONGEST: Final = 2000
@@ -49,13 +50,13 @@ def read_notice(raw: bytes) -> Release:
     version, archive = body.get("version"), body.get("archive")
     unpacked, notes = body.get("unpacked_bytes"), body.get("notes", "")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        raise _refused("its version is not three numbers")
+        raise _refused(Text("update.version_not_three_numbers"))
     if not isinstance(archive, str) or not _ARCHIVE.fullmatch(archive):
-        raise _refused("it names no archive")
+        raise _refused(Text("update.names_no_archive"))
     if isinstance(unpacked, bool) or not isinstance(unpacked, int) or not 0 < unpacked <= LARGEST_BYTES:
-        raise _refused("it does not say how much room is needed")
+        raise _refused(Text("update.does_not_say_how_much"))
     if not isinstance(notes, str):
-        raise _refused("its notes are not a text")
+        raise _refused(Text("update.notes_not_text"))
     return Release(version, archive, unpacked, "\n".join(plain(line) for line in notes[:NOTES_LONGEST].splitlines()))
 
 
@@ -87,8 +88,8 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 
 
-def _refused(why: str) -> UpdateError:
-    return UpdateError(f"What the update server says of the newest skep cannot be used: {why}.", TRY_LATER)
+def _refused(why: Text) -> UpdateError:
+    return UpdateError(Text("update.what_update_server_says_newest", why=why), TRY_LATER)
 
 
-TRY_LATER: Final = "skep goes on as it is, and looks again tomorrow."
+TRY_LATER: Final = Text("update.skep_goes_looks_again_tomorrow")

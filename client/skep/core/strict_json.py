@@ -3,43 +3,47 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
+
+from skep.core.text import Text
 
 DEEPEST: Final = 8
 NAME_SHOWN: Final = 40
 LARGEST_DIGITS: Final = 20
 """No number in our files is longer; Python refuses only far longer ones, with words of its own."""
 
-Refuse = Callable[[str], Exception]
+Refuse = Callable[[Text], Exception]
 """Makes the exception for a phrase that says what is wrong, such as "it is not JSON"."""
 
 
-def read_object(raw: bytes, limit: int, refuse: Refuse) -> dict[str, Any]:
-    """The JSON object in `raw`, of at most `limit` bytes. Raises what `refuse` makes."""
+def read_object(raw: bytes, limit: int, refuse: Refuse, deepest: int = DEEPEST) -> dict[str, Any]:
+    """The JSON object in `raw`, of at most `limit` bytes and `deepest` levels. Raises what `refuse` makes."""
     if len(raw) > limit:
-        raise refuse(f"it is larger than {limit // 1024} KiB")
+        raise refuse(Text("json.larger_than_kib", limit=limit // 1024))
     try:
-        text = raw.decode("utf-8")
+        decoded = raw.decode("utf-8")
     except UnicodeDecodeError:
-        raise refuse("it is not UTF-8 text") from None
+        raise refuse(Text("json.not_utf_8_text")) from None
     reader = _Reader(refuse)
     try:
         body = json.loads(
-            text,
+            decoded,
             object_pairs_hook=reader.distinct,
             parse_constant=reader.no_constant,
             parse_int=reader.whole,
+            parse_float=reader.fraction,
         )
     except RecursionError:
-        raise refuse("it is nested too deeply") from None
+        raise refuse(Text("json.nested_too_deeply")) from None
     except json.JSONDecodeError as error:
-        raise refuse(f"it is not JSON (line {error.lineno})") from None
+        raise refuse(Text("json.not_json_line", lineno=error.lineno)) from None
     if not isinstance(body, dict):
-        raise refuse("it is not a JSON object")
-    if _is_deeper(body, DEEPEST):
-        raise refuse("it is nested too deeply")
+        raise refuse(Text("json.not_json_object"))
+    if _is_deeper(body, deepest):
+        raise refuse(Text("json.nested_too_deeply"))
     return body
 
 
@@ -51,17 +55,23 @@ class _Reader:
         body: dict[str, Any] = {}
         for name, value in pairs:
             if name in body:
-                raise self._refuse(f"{shown(name)} appears twice")
+                raise self._refuse(Text("json.appears_twice", name=shown(name)))
             body[name] = value
         return body
 
     def no_constant(self, name: str) -> NoReturn:
-        raise self._refuse(f"{name} is not a number")
+        raise self._refuse(Text("json.not_number", name=name))
 
     def whole(self, digits: str) -> int:
         if len(digits) > LARGEST_DIGITS:
-            raise self._refuse("a number in it is far too large")
+            raise self._refuse(Text("json.number_far_too_large"))
         return int(digits)
+
+    def fraction(self, digits: str) -> float:
+        number = float(digits)
+        if math.isinf(number):
+            raise self._refuse(Text("json.number_far_too_large"))
+        return number
 
 
 def _is_deeper(value: Any, most: int) -> bool:

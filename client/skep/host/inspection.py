@@ -1,14 +1,13 @@
 """Entry of the process that looks at the training stack, `python -m skep.host.inspection`, for `skep self-test`.
 
-Every module of the worker is imported, and every kind of model makes one tiny step, so that whatever a build left out
-is missed here and not in a swarm. Prints one JSON line. It reaches no network and joins nothing.
+Every module of the worker and of the recipes is imported, and every kind of model makes one tiny step, so that whatever a
+build left out is missed here and not in a swarm. Prints one JSON line. It reaches no network and joins nothing.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
-import multiprocessing
 import os
 import pkgutil
 import sys
@@ -19,12 +18,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from skep.core.project.recipe import Recipe
+from skep.recipes.registry import RECIPES, open_recipe
+from skep.worker.process import children
+
 LIBRARIES: Final = ("torch", "hivemind", "transformers", "peft", "tokenizers", "safetensors", "numpy")
-_LAYERS, _HEADS, _WIDTH, _LENGTH = 1, 2, 16, 8
 
 
 def main() -> None:
-    multiprocessing.set_start_method("fork", force=True)  # as in the worker
+    children.use_fork()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     try:
         said = look()
@@ -37,50 +39,29 @@ def main() -> None:
 
 def look() -> dict[str, Any]:
     """Versions by library, modules imported, models that made a step, devices. Raises whatever importing raises."""
-    modules = [importlib.import_module(name) for name in _worker_modules()]
+    modules = [importlib.import_module(name) for name in _stack_modules()]
     return {
         "versions": {name: version(name) for name in LIBRARIES},
         "modules": len(modules),
-        "models": [_one_step(recipe) for recipe in _recipes()],
+        "models": [_one_step(recipe) for kind in RECIPES.values() for recipe in kind.smallest],
         "adapters": _adapters(),
         "devices": _devices(),
         "p2pd": _p2pd(),
     }
 
 
-def _worker_modules() -> Iterator[str]:
+def _stack_modules() -> Iterator[str]:
+    """What computes: the worker, and the recipes it trains by."""
+    import skep.recipes  # noqa: PLC0415 - in the child's own time
     import skep.worker  # noqa: PLC0415 - in the child's own time
 
-    yield from (each.name for each in pkgutil.walk_packages(skep.worker.__path__, "skep.worker."))
+    for package in (skep.worker, skep.recipes):
+        yield from (each.name for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
 
 
-def _recipes() -> Iterator[Any]:
-    from skep.core.recipe_types import (  # noqa: PLC0415 - beside the rest
-        BYTE_VOCABULARY,
-        BYTES,
-        AlbertShape,
-        CausalRecipe,
-        ImageRecipe,
-        MaskedRecipe,
-        ModelShape,
-        VisionShape,
-    )
-
-    size = (_LAYERS, _HEADS, _WIDTH)
-    for kind in ("gpt2", "llama"):
-        yield CausalRecipe("causal-lm", ModelShape(kind, *size, BYTE_VOCABULARY), _LENGTH, BYTES, 0)
-    # bytes and the sign that hides one
-    vocabulary = BYTE_VOCABULARY + 1
-    yield MaskedRecipe("masked-lm", ModelShape("bert", *size, vocabulary), _LENGTH, BYTES, 0)
-    yield MaskedRecipe("masked-lm", AlbertShape("albert", *size, vocabulary, _WIDTH // 2), _LENGTH, BYTES, 0)
-    yield ImageRecipe("image-classifier", VisionShape("vit", *size, 16, 8, 1, 3), 0)
-
-
-def _one_step(recipe: Any) -> str:
+def _one_step(recipe: Recipe) -> str:
     """Build, compute, step and write the model; which it was."""
-    import torch  # noqa: PLC0415 - as above
-
-    from skep.worker.recipes import open_recipe  # noqa: PLC0415 - as above
+    import torch  # noqa: PLC0415 - in the child's own time
 
     opened = open_recipe(recipe)
     model = opened.build()
@@ -91,16 +72,14 @@ def _one_step(recipe: Any) -> str:
     optimizer.step()
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(Path(folder))  # type: ignore[operator]
-    return str(recipe.model.type)
+    return recipe.model_type
 
 
 def _adapters() -> int:
     """How many numbers low-rank adapters of a tiny model train."""
     from peft import LoraConfig, inject_adapter_in_model  # noqa: PLC0415 - as above
 
-    from skep.worker.recipes import open_recipe  # noqa: PLC0415 - as above
-
-    model = open_recipe(next(_recipes())).build()
+    model = open_recipe(RECIPES["causal-lm"].smallest[0]).build()
     made = inject_adapter_in_model(LoraConfig(r=2, target_modules=["c_attn"], fan_in_fan_out=True), model)
     return sum(parameter.numel() for parameter in made.parameters() if parameter.requires_grad)
 

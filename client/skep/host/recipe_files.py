@@ -7,8 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from skep.core.errors import BadInput
-from skep.core.model import FileRef
-from skep.core.recipe_types import Recipe
+from skep.core.project.data import FileRef
+from skep.core.project.recipe import Recipe
+from skep.core.text import Text
 
 
 def find_files(recipe: Recipe, folder: Path | None) -> dict[str, Path]:
@@ -23,8 +24,8 @@ def _found(wanted: FileRef, folder: Path | None) -> Path:
     name = Path(urlsplit(wanted.address).path).name or wanted.sha256
     if folder is None:
         raise BadInput(
-            f"The project's {wanted.name} are needed to build its model.",
-            f"Give the folder that holds {name}.",
+            Text("recipe_files.project_needed_build_model", name=wanted.name),
+            Text("recipe_files.give_folder_holds", name=name),
         )
     path = folder / name
     try:
@@ -32,12 +33,17 @@ def _found(wanted: FileRef, folder: Path | None) -> Path:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise BadInput(
-            f"The project's {wanted.name} cannot be read from {path}: {error.strerror or error}.",
-            "Download it from the address in the manifest into that folder.",
+            Text(
+                "recipe_files.project_cannot_read_from",
+                name=wanted.name,
+                path=str(path),
+                reason=str(error.strerror or error),
+            ),
+            Text("recipe_files.download_from_address_manifest_into"),
         ) from None
     if digest != wanted.sha256:
         raise BadInput(
-            f"{path} is not the file that the manifest names.",
-            "Download it again from the address in the manifest.",
+            Text("recipe_files.not_file_manifest_names", path=str(path)),
+            Text("recipe_files.download_again_from_address_manifest"),
         )
     return path

@@ -18,29 +18,31 @@ import hivemind
 from hivemind.p2p import PeerID
 
 from skep.core.errors import DataError
-from skep.core.manifest import Manifest, parse
-from skep.core.messages import ShardWanted, StartTraining, WorkerJoined, WorkerStage
-from skep.core.model import Stage
-from skep.worker import device, network
-from skep.worker.data import Samples
-from skep.worker.examiner import HELD_OUT_SAMPLES
-from skep.worker.faults import said_in_words, within_memory
-from skep.worker.link import Link
-from skep.worker.loading import without_collecting
-from skep.worker.loop import TrainingLoop, hear_data
-from skep.worker.manners import Manners
-from skep.worker.membership import membership_of
-from skep.worker.optimizer import SwarmOptimizer
-from skep.worker.orders import Orders
-from skep.worker.pace import Pace
-from skep.worker.priority import Standing, lower_training
-from skep.worker.ram import RamWatch
-from skep.worker.recipes import Files, open_recipe
-from skep.worker.residence import Residence
-from skep.worker.rounds import Rounds
-from skep.worker.sizes import MicroBatches
-from skep.worker.traffic import Traffic, watch_streams
-from skep.worker.trainer import Trainer, step_batch_for
+from skep.core.project.manifest import Manifest
+from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerOptions, WorkerStage
+from skep.core.session.phases import Stage
+from skep.core.text import Text
+from skep.recipes.contract import Files
+from skep.recipes.registry import open_recipe
+from skep.worker.process.link import Link
+from skep.worker.process.loading import without_collecting
+from skep.worker.process.memory_watch import MemoryWatch
+from skep.worker.process.priority import SessionPriority, lower_training
+from skep.worker.swarm import network
+from skep.worker.swarm.dht_auth import membership_of
+from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.strategy import strategy_of
+from skep.worker.swarm.traffic import ByteCounters, watch_streams
+from skep.worker.training import device
+from skep.worker.training.data import Samples
+from skep.worker.training.device_errors import as_device_error, as_does_not_fit
+from skep.worker.training.evaluator import HELD_OUT_SAMPLES
+from skep.worker.training.loop import TrainingLoop, hear_data
+from skep.worker.training.micro_batches import MicroBatches
+from skep.worker.training.model_offload import ModelOffload
+from skep.worker.training.pace import Pace, Throughput
+from skep.worker.training.resource_limits import RequestedLimits, ResourceLimits
+from skep.worker.training.trainer import Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
 
@@ -50,78 +52,83 @@ class Joining:
 
     def __init__(
         self,
-        start: StartTraining,
+        options: WorkerOptions,
+        manifest: Manifest,
         link: Link,
         rounds: Rounds,
         pace: Pace,
         *,
-        orders: Orders,
-        standing: Standing,
+        orders: RequestedLimits,
+        standing: SessionPriority,
         introduce: Callable[[Callable[[float], None]], None],
     ) -> None:
-        self._start, self._link, self._rounds, self._pace = start, link, rounds, pace
+        self._options, self._manifest, self._link, self._rounds, self._pace = options, manifest, link, rounds, pace
         self._orders, self._standing, self._introduce = orders, standing, introduce
-        self._ram = RamWatch(start.leave_ram)
-        self._manifest: Manifest = parse(start.manifest.encode())
+        self._ram = MemoryWatch(options.leave_ram)
 
     def run(self) -> TrainingLoop:
         """Join, stage by stage. On the main thread, because hivemind sets signal handlers. Raises SkepError."""
         with self._stage(Stage.HARDWARE):
-            chosen = device.pick(self._start.device, self._manifest.precision)
+            chosen = device.pick(self._options.device, self._manifest.precision)
             self._pace.stopwatch = chosen.stopwatch
-            chosen.cap_memory(self._start.leave_gpu)
-            threads = device.Threads(self._start.threads)
+            chosen.cap_memory(self._options.leave_gpu)
+            threads = device.Threads(self._options.threads)
             threads.use(present=False)
-            membership = membership_of(self._start, self._manifest)
-            peer_id = PeerID.from_identity(Path(self._start.identity_path).read_bytes())
+            membership = membership_of(self._options, self._manifest)
+            peer_id = PeerID.from_identity(Path(self._options.identity_path).read_bytes())
             samples = self._open_data(str(peer_id))
         with self._stage(Stage.DATA):
             self._await_data(samples)
             files = self._await_files(samples)
         with self._stage(Stage.PEERS):
-            traffic = Traffic.fresh()
+            traffic = ByteCounters.fresh()
             watch_streams(traffic)
             library = partial(self._open_recipe, files)
-            dht = network.reach(self._start, self._manifest.peers, membership, meanwhile=library)
+            dht = network.reach(self._options, self._manifest.peers, membership, meanwhile=library)
         title = self._manifest.title
-        with self._stage(Stage.WARM_UP), said_in_words(chosen.name), within_memory(title, chosen.name):
+        with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self._manifest.sync.target_batch_size)
-            trainer = Trainer(self._manifest, chosen, files)
-            optimizer = SwarmOptimizer(
-                self._manifest, dht, trainer.parameters, step_batch, self._rounds, membership=membership
+            trainer = Trainer(self._manifest, [chosen], files)
+            throughput = Throughput()
+            sync = strategy_of(self._manifest)(
+                self._manifest,
+                dht,
+                trainer.parameters,
+                step_batch,
+                self._rounds,
+                rate=lambda: throughput.rate(self._pace.share),
+                membership=membership,
             )
-            self._introduce(optimizer.tracker.withdraw)
-            optimizer.ask_for_state()
-            if self._start.nice:
-                lower_training(self._start.nice)  # after the network's processes were forked: they must stay quick
+            self._introduce(sync.farewell)
+            if self._options.nice:
+                lower_training(self._options.nice)  # after the network's processes were forked: they must stay quick
                 self._standing.begin()
             threads.use(present=self._orders.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
             if not self._ram.enough():
                 raise self._ram.shortage()
-            optimizer.wait_until_ready(network.START_SECONDS)
-            optimizer.grad_averager.reset_accumulated_grads_()
-        manners = Manners(
+            sync.ready(network.START_SECONDS)
+        limits = ResourceLimits(
             orders=self._orders,
             trainer=trainer,
             sizes=sizes,
             threads=threads,
-            residence=Residence(chosen.device, lambda: chain(trainer.tensors(), optimizer.tensors())),
+            residence=ModelOffload(chosen.device, lambda: chain(trainer.group.tensors(), sync.tensors())),
             ram=self._ram,
         )
         with self._stage(Stage.STATE):
-            optimizer.synchronise()
+            sync.synchronise()
         self._link.send(
             WorkerJoined(
                 peer_id=str(dht.peer_id),
                 device=chosen.name,
                 precision=chosen.precision,
-                epoch=optimizer.local_epoch,
+                epoch=sync.epoch,
                 step_batch=step_batch,
-                micro_batch=manners.size,
+                micro_batch=limits.size,
                 addresses=() if dht.client_mode else addresses_of(dht),
                 client_mode=dht.client_mode,
-                heavy=manners.heavy,
+                heavy=limits.heavy,
             )
         )
         return TrainingLoop(
@@ -129,11 +136,12 @@ class Joining:
             pace=self._pace,
             samples=samples,
             trainer=trainer,
-            optimizer=optimizer,
+            sync=sync,
+            throughput=throughput,
             rounds=self._rounds,
             traffic=traffic,
             step_batch=step_batch,
-            manners=manners,
+            limits=limits,
         )
 
     @contextmanager
@@ -144,10 +152,10 @@ class Joining:
 
     def _open_data(self, peer_id: str) -> Samples:
         return Samples(
-            self._start.index,
+            self._options.index,
             peer_id,
             self._manifest.run_id,
-            self._start.position,
+            self._options.position,
             lambda sha256: self._link.send(ShardWanted(sha256)),
         )
 
@@ -164,8 +172,8 @@ class Joining:
             hear_data(self._link, samples)
             if time.monotonic() > deadline:
                 raise DataError(
-                    "The first part of the training data did not arrive within 10 minutes.",
-                    "The project's server may be slow; skep tries again later.",
+                    Text("joining.first_part_training_data_did"),
+                    Text("joining.project_server_may_slow_skep"),
                 )
             time.sleep(0.02)
 

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
-from skep.core.messages import StartTraining, WorkerStage
-from skep.core.model import Problem, Stage
-from skep.core.wire import WireError
-from skep.worker import processes
-from skep.worker.link import Link
+from skep.core.session.messages import WorkerOptions, WorkerStage
+from skep.core.session.phases import Stage
+from skep.core.session.wire import WireError
+from skep.core.text import Problem, Text
+from skep.worker.process import children
+from skep.worker.process.link import Link
 from skep.worker.volunteer import Volunteer, complain
 
 
 def main() -> None:
-    """Run one worker. Always ends the process itself, with nothing of it left behind."""
+    """Run one worker. Ends the process itself in every case, and every process it has started."""
     link = Link.over_stdio()
     link.close_in_children()
-    processes.keep_family_together()
-    processes.fork_into_sessions()
-    processes.allow_many_files()
+    children.tie_to_this_process()
+    children.fork_into_sessions()
+    children.raise_file_limit()
+    children.use_fork()
     volunteer = Volunteer(first_word(link), link)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=volunteer.stop, daemon=True).start())
     volunteer.listen()
     link.send(WorkerStage(Stage.HARDWARE, 0.0))
-    multiprocessing.set_start_method("fork", force=True)  # hivemind's processes cannot be pickled
     try:
         volunteer.run()
     except SkepError as error:
@@ -39,21 +39,21 @@ def main() -> None:
 
 
 UNEXPECTED = Problem(
-    "The training process met an error that skep does not know.",
-    "Its log has the details; skep starts it again.",
+    Text("worker.training_process_met_error_skep"),
+    Text("worker.log_has_details_skep_starts"),
 )
 
 
-def first_word(link: Link) -> StartTraining:
+def first_word(link: Link) -> WorkerOptions:
     """The start message. Without one the process ends: with 0 when the engine is gone, with 2 when it speaks nonsense."""
     try:
-        start = link.first()
+        options = link.first()
     except (OSError, WireError):
         complain()
         os._exit(2)
-    if not isinstance(start, StartTraining):
-        os._exit(0 if start is None else 2)
-    return start
+    if not isinstance(options, WorkerOptions):
+        os._exit(0 if options is None else 2)
+    return options
 
 
 if __name__ == "__main__":

@@ -18,25 +18,29 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final, NoReturn
 
-from skep.core import invitation, manifest
-from skep.core.messages import (
+from skep.core.project import invitation
+from skep.core.session.messages import (
     FinishTraining,
     SetShare,
-    StartTraining,
+    ShardArrived,
+    ShardFailed,
     StopTraining,
     ToWorker,
     WorkerFailed,
     WorkerMemory,
+    WorkerOptions,
     WorkerPaused,
 )
-from skep.core.model import Problem
-from skep.worker import processes
-from skep.worker.link import Link
-from skep.worker.loading import without_collecting
-from skep.worker.orders import Orders
-from skep.worker.pace import Pace
-from skep.worker.priority import Standing
-from skep.worker.rounds import Rounds
+from skep.core.session.transitions import LEFT
+from skep.core.text import Problem, Text
+from skep.recipes.registry import parse_manifest
+from skep.worker.process import children
+from skep.worker.process.link import Link
+from skep.worker.process.loading import without_collecting
+from skep.worker.process.priority import SessionPriority
+from skep.worker.swarm.rounds import Rounds
+from skep.worker.training.pace import Pace
+from skep.worker.training.resource_limits import RequestedLimits
 
 GRACE_SECONDS: Final = 0.6
 """How long the training thread has to notice a stop before the listening thread departs in its place."""
@@ -51,14 +55,16 @@ Farewell = Callable[[float], None]
 class Volunteer:
     """One peer in one swarm."""
 
-    def __init__(self, start: StartTraining, link: Link) -> None:
-        self._start, self._link = start, link
+    def __init__(self, options: WorkerOptions, link: Link) -> None:
+        self._options, self._link = options, link
         self._stop, self._finish = threading.Event(), threading.Event()
         self._departing = threading.Lock()
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
-        self._pace = Pace(start.share, obeyed=lambda *told: link.send(WorkerPaused(*told)))
-        self._orders = Orders(start.present, start.memory, obeyed=lambda *told: link.send(WorkerMemory(*told)))
-        self._standing = Standing(present=start.present)
+        self._pace = Pace(options.share, obeyed=lambda *told: link.send(WorkerPaused(*told)))
+        self._orders = RequestedLimits(
+            options.present, options.memory, obeyed=lambda *told: link.send(WorkerMemory(*told))
+        )
+        self._standing = SessionPriority(present=options.present)
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -68,13 +74,15 @@ class Volunteer:
 
     def run(self) -> None:
         """Join and train until told to stop or finish. Raises SkepError; the caller departs afterwards."""
-        self._leave_when_uninvited()
+        manifest = parse_manifest(self._options.manifest.encode())
+        self._leave_when_uninvited(manifest.title)
         # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
         joining = Joining(
-            self._start,
+            self._options,
+            manifest,
             self._link,
             self._rounds,
             self._pace,
@@ -86,12 +94,11 @@ class Volunteer:
         self._trains = True
         loop.run(self._stop, self._finish)
 
-    def _leave_when_uninvited(self) -> None:
+    def _leave_when_uninvited(self, title: str) -> None:
         """Leave when the invitation expires: from then on no peer answers. Raises SkepError for a damaged one."""
-        if not self._start.invitation:
+        if not self._options.invitation:
             return
-        title = manifest.parse(self._start.manifest.encode()).title
-        left = invitation.end_of(self._start.invitation) - datetime.now(UTC)
+        left = invitation.end_of(self._options.invitation) - datetime.now(UTC)
         over = partial(self.fail, invitation.over(title).problem, retry=False)
         timer = threading.Timer(max(0.0, left / timedelta(seconds=1)), over)
         timer.daemon = True
@@ -108,9 +115,9 @@ class Volunteer:
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
         """Tell the engine why, and depart."""
         self._link.send(WorkerFailed(problem, retry=retry))
-        self.depart(1, "the training process stopped")
+        self.depart(1, Text("worker.training_process_stopped"))
 
-    def depart(self, code: int = 0, reason: str = "left before the round") -> NoReturn:
+    def depart(self, code: int = 0, reason: Text = LEFT) -> NoReturn:
         """Account for what was not averaged, tell the swarm, end every child, exit."""
         with self._departing:  # never released: the first to come ends the process
             try:
@@ -128,8 +135,8 @@ class Volunteer:
 
     def _end(self, code: int) -> NoReturn:
         try:
-            processes.end_family()
-            shutil.rmtree(self._start.run_folder, ignore_errors=True)
+            children.kill_descendants()
+            shutil.rmtree(self._options.run_folder, ignore_errors=True)
         finally:
             os._exit(code)
 
@@ -138,15 +145,20 @@ class Volunteer:
         self._farewell = farewell
 
     def _hear(self, message: ToWorker) -> None:
-        if isinstance(message, SetShare):
-            if self._orders.give(message.memory, present=message.present):
-                self._pace.nudge()
-            self._pace.set_share(message.share)
-            self._standing.use(present=message.present)
-        elif isinstance(message, FinishTraining) and self._trains:
-            self._finish.set()
-        elif isinstance(message, FinishTraining | StopTraining):
-            self.stop()
+        match message:
+            case SetShare():
+                if self._orders.give(message.memory, present=message.present):
+                    self._pace.nudge()
+                self._pace.set_share(message.share)
+                self._standing.use(present=message.present)
+            case FinishTraining() if self._trains:
+                self._finish.set()
+            case FinishTraining() | StopTraining():
+                self.stop()
+            case ShardArrived() | ShardFailed():
+                pass  # the training thread hears of it
+            case WorkerOptions():
+                pass  # they hold from the start to the end
 
 
 def complain() -> None:

@@ -1,22 +1,22 @@
-"""AMD cards, as the amdgpu driver's files in sysfs report them; amdsmi adds names where it is installed.
-
-It must not need amdsmi, and must not import torch.
-"""
+"""AMD cards by the amdgpu driver's files in sysfs: what they are, and what they do now."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from skep.adapters.gpu import pci
-from skep.core.model import Device, DeviceKind
+from skep.adapters.process.own_processes import OwnProcesses
+from skep.core.device import Device, DeviceKind
+from skep.core.policy.conditions import Condition, Reading, Seen, answered, missing, silent
+from skep.core.text import Text
 
 _BY_DRIVER = {
-    None: "No driver is loaded for it.",
-    "radeon": "It runs on the old radeon driver, which cannot train.",
-    "vfio-pci": "It is set aside for a virtual machine.",
+    None: Text("amd.no_driver_loaded"),
+    "radeon": Text("amd.runs_old_radeon_driver_cannot"),
+    "vfio-pci": Text("amd.set_aside_virtual_machine"),
 }
 
 
@@ -62,14 +62,14 @@ def _driver(root: Path, card: pci.Card) -> str | None:
     return f"{card.driver} {version}" if version else card.driver
 
 
-def _why_unusable(root: Path, card: pci.Card) -> str | None:
+def _why_unusable(root: Path, card: pci.Card) -> Text | None:
     if card.driver in _BY_DRIVER:
         return _BY_DRIVER[card.driver]
     compute = root / "dev/kfd"
     if not compute.exists():
-        return "Its driver offers no computing: /dev/kfd is missing. Install AMD's ROCm driver."
+        return Text("amd.driver_offers_no_computing_dev")
     if not os.access(compute, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
-        return "You have no permission to use it: /dev/kfd is closed to you. Join the group render and log in again."
+        return Text("amd.you_have_no_permission_use")
     return None
 
 
@@ -97,3 +97,55 @@ def _ask_names(amdsmi: Any) -> dict[str, str]:
         )
         for handle in amdsmi.amdsmi_get_processor_handles()
     }
+
+
+_GONE: Final = Text("amd.graphics_card_has_stopped_answering")
+
+T = TypeVar("T")
+
+
+class AmdCard:
+    """The AMD card that stands at `index` on the bus, under `root` where sys and dev lie."""
+
+    def __init__(self, index: int, ours: OwnProcesses, root: Path = Path("/")) -> None:
+        self._index, self._ours, self._root = index, ours, root
+        self._place: pci.Card | None = None
+
+    def read(self) -> Seen:
+        place = self._find()
+        if place is None:
+            conditions = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
+            return {condition: silent(_GONE) for condition in conditions}
+        card = read(self._root, self._index, place)
+        return {
+            Condition.GPU_USE: self._use(card),
+            Condition.GPU_MEMORY: _reading(card.memory_free, Text("amd.free_memory")),
+            Condition.TEMPERATURE: _reading(card.temperature, Text("amd.temperature")),
+            Condition.POWER: _reading(card.power, Text("amd.power")),
+        }
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _find(self) -> pci.Card | None:
+        """Looked for on the bus once, which takes long; None while it is not there."""
+        if self._place is None:
+            found = pci.cards(self._root, pci.AMD)
+            self._place = found[self._index] if self._index < len(found) else None
+        return self._place if self._place and self._place.folder.exists() else None
+
+    def _use(self, card: Device) -> Reading[float]:
+        if self._computes_here():
+            return missing(Text("amd.driver_tells_card_use_only"))
+        return _reading(card.utilisation, Text("amd.use"))
+
+    def _computes_here(self) -> bool:
+        # the kernel lists whoever holds /dev/kfd, which is how PyTorch reaches an AMD card
+        listed = self._root / "sys/class/kfd/kfd/proc"
+        return any((listed / str(pid)).exists() for pid in self._ours.look())
+
+
+def _reading(value: T | None, what: Text) -> Reading[T]:
+    if value is None:
+        return missing(Text("amd.graphics_card_does_not_tell", what=what))
+    return answered(value, Text("amd.amd_driver"))

@@ -10,7 +10,7 @@ import subprocess
 
 import psutil
 
-from skep.core.model import Device, DeviceKind
+from skep.core.device import Device, DeviceKind
 
 
 def devices(system: str | None = None, machine: str | None = None) -> list[Device]:

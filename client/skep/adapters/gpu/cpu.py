@@ -13,7 +13,7 @@ from typing import Protocol
 import psutil
 
 from skep.adapters.gpu import apple, pci
-from skep.core.model import Device, DeviceKind
+from skep.core.device import Device, DeviceKind
 
 _PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal")
 _UTILISATION_SECONDS = 0.1

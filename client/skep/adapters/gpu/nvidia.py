@@ -14,7 +14,8 @@ from typing import Any
 import pynvml
 
 from skep.adapters.gpu import pci
-from skep.core.model import Device, DeviceKind
+from skep.core.device import Device, DeviceKind
+from skep.core.text import Text
 
 _AMPERE = 8
 """Major compute capability from which cards compute in bfloat16."""
@@ -22,18 +23,15 @@ _LIBRARY_MISSING = pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
 _DRIVER_NOT_LOADED = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
 
 _BY_CODE = {
-    pynvml.NVML_ERROR_NO_PERMISSION: "You have no permission to use it: the files /dev/nvidia* are closed to you.",
-    _DRIVER_NOT_LOADED: "The NVIDIA driver is installed but not loaded. Restarting the computer often mends this.",
-    pynvml.NVML_ERROR_GPU_IS_LOST: "The card has stopped answering. Restart the computer.",
-    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (
-        "The NVIDIA driver was updated while it was running, so driver and library no longer match. "
-        "Restart the computer."
-    ),
+    pynvml.NVML_ERROR_NO_PERMISSION: Text("nvidia.you_have_no_permission_use"),
+    _DRIVER_NOT_LOADED: Text("nvidia.nvidia_driver_installed_but_not"),
+    pynvml.NVML_ERROR_GPU_IS_LOST: Text("nvidia.card_has_stopped_answering_restart"),
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: (Text("nvidia.nvidia_driver_was_updated_while")),
 }
 
 _BY_DRIVER = {
-    "nouveau": "It runs on the nouveau driver, which cannot train. Install the NVIDIA driver.",
-    "vfio-pci": "It is set aside for a virtual machine.",
+    "nouveau": Text("nvidia.runs_nouveau_driver_cannot_train"),
+    "vfio-pci": Text("amd.set_aside_virtual_machine"),
 }
 
 
@@ -86,12 +84,12 @@ def _name(root: Path, card: pci.Card | None) -> str:
     return f"NVIDIA graphics card at {card.address}"
 
 
-def words(error: Any) -> str:
+def words(error: Any) -> Text:
     """What an NVMLError of a card that has worked means, in a sentence."""
-    return _BY_CODE.get(error.value, f"NVIDIA's driver library reports: {error}.")
+    return _BY_CODE.get(error.value, Text("nvidia.nvidia_driver_library_reports", reason=str(error)))
 
 
-def _reason(driver: str | None, error: pynvml.NVMLError | None) -> str:
+def _reason(driver: str | None, error: pynvml.NVMLError | None) -> Text:
     if driver in _BY_DRIVER:
         return _BY_DRIVER[driver]
     if error is None:
@@ -101,16 +99,16 @@ def _reason(driver: str | None, error: pynvml.NVMLError | None) -> str:
     return words(error)
 
 
-def _unlisted(driver: str | None) -> str:
+def _unlisted(driver: str | None) -> Text:
     if driver is None:
-        return "No driver is loaded for it."
-    return "The NVIDIA driver does not offer it; the card may be too old for this driver."
+        return Text("amd.no_driver_loaded")
+    return Text("nvidia.nvidia_driver_does_not_offer")
 
 
-def _without_library(driver: str | None) -> str:
+def _without_library(driver: str | None) -> Text:
     if driver is None:
-        return "No NVIDIA driver is installed."
-    return "The NVIDIA driver is loaded, but its library libnvidia-ml.so.1 is missing. Install the driver's libraries."
+        return Text("nvidia.no_nvidia_driver_installed")
+    return Text("nvidia.nvidia_driver_loaded_but_library")
 
 
 def _ask_nvml() -> _Found:

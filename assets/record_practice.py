@@ -1,0 +1,201 @@
+"""Records a practice run for the pictures: one computer, one clock, the real engine in a home of its own (a quarter of an hour).
+
+    python assets/record_practice.py [FOLDER]
+
+At a screen of its own (Xvfb, and xdotool for the pointer) it joins a practice swarm after nobody has been there for three
+minutes, trains at full share, loses its training process once, pauses, resumes, steps back when the pointer moves, leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from practice_run import FOLDER, LEDGER, RUN, Computer, Recorder, dump_ledger  # noqa: E402
+
+from desktops import Screen  # noqa: E402 - found by the path above
+from skep import bootstrap  # noqa: E402
+from skep.adapters.storage import signing  # noqa: E402
+from skep.adapters.storage.paths import Home  # noqa: E402
+from skep.adapters.storage.shard_cache import free_bytes  # noqa: E402
+from skep.core.project.types import VerifiedProject  # noqa: E402
+from skep.core.session import messages as m  # noqa: E402
+from skep.core.session.phases import Phase  # noqa: E402
+from skep.core.session.snapshot import Snapshot  # noqa: E402
+from skep.core.settings.settings import DEFAULTS  # noqa: E402
+from skep.engine.engine import Engine  # noqa: E402
+from skep.host.practice.process import PracticeProcess  # noqa: E402
+
+SHARE = "compute.share_using"
+"""At first as while away: on a busy computer other programs would hold the share down the whole time."""
+NOBODY = 185.0
+"""Seconds without input after which nobody counts as being there, and a little."""
+WHILE, LONG = 120.0, 300.0
+"""Seconds of each part of the run, and after which one has failed."""
+PAUSE = 900.0
+
+
+class Observer:
+    """Writes what it is told and lets the script wait for it."""
+
+    def __init__(self, recorder: Recorder, engine: Engine) -> None:
+        self._recorder, self._engine = recorder, engine
+        self._told: queue.SimpleQueue[Snapshot] = queue.SimpleQueue()
+
+    def see(self, message: m.Message, snapshot: object) -> None:
+        assert isinstance(snapshot, Snapshot)
+        self._recorder.see(time.time(), type(message).__name__, snapshot)
+        self._told.put(snapshot)
+
+    def until(self, what: str, reached: Callable[[Snapshot], bool], within: float = LONG) -> Snapshot:
+        """The first snapshot of those not looked at yet of which it is true. Raises TimeoutError."""
+        deadline = time.monotonic() + within
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                snapshot = self._told.get(timeout=left)
+            except queue.Empty:
+                break
+            if reached(snapshot):
+                sys.stdout.write(f"{time.strftime('%H:%M:%S')} {what}\n")
+                sys.stdout.flush()
+                return snapshot
+        raise TimeoutError(f"{what}: not within {within:.0f} s; {self._engine.snapshot}")
+
+    def confirmed(self, more: int) -> None:
+        """Wait for so many more confirmed contributions."""
+        goal = self._engine.snapshot.totals.confirmed.contributions + more
+        self.until(f"{goal} confirmed", lambda snapshot: snapshot.totals.confirmed.contributions >= goal)
+
+
+def _worker() -> psutil.Process:
+    """The training process, not those that it forked."""
+    found = [each for each in psutil.Process().children(recursive=True) if "skep.worker.main" in each.cmdline()]
+    forked = {each.pid for each in found}
+    ours = {each.pid for each in psutil.Process().children()}
+    return next(each for each in found if each.pid in ours or each.ppid() not in forked)
+
+
+def _act(engine: Engine, told: Observer, screen: Screen, project: VerifiedProject) -> None:
+    """The run, step by step."""
+    engine.post(m.Join(project))
+    told.until("training", lambda snapshot: snapshot.phase is Phase.TRAINING)
+    told.confirmed(3)
+    time.sleep(WHILE)
+    _worker().kill()
+    told.until("recovering", lambda snapshot: snapshot.phase is Phase.RECOVERING)
+    told.until("training again", lambda snapshot: snapshot.phase is Phase.TRAINING)
+    told.confirmed(2)
+    engine.post(m.Pause(time.time() + PAUSE))
+    told.until("paused", lambda snapshot: snapshot.phase is Phase.PAUSED)
+    time.sleep(WHILE / 4)
+    engine.post(m.Resume())
+    told.until("resumed", lambda snapshot: snapshot.phase is Phase.TRAINING)
+    told.confirmed(3)
+    time.sleep(WHILE)
+    screen.touch()
+    engine.post(m.ChangeSettings({SHARE: DEFAULTS[SHARE]}))
+    told.until("slowed", lambda snapshot: snapshot.allowance.rule == "input" and snapshot.allowance.share < 1)
+    for _ in range(4):
+        time.sleep(WHILE / 4)
+        screen.touch()
+    engine.post(m.Leave())
+    told.until("left", lambda snapshot: snapshot.phase is Phase.IDLE)
+
+
+@contextmanager
+def _swarm(root: Path) -> Iterator[Path]:
+    """A practice swarm; the signed manifest that joins it."""
+    process = PracticeProcess(root / "home", root / "run", os.environ)
+    process.start()
+    try:
+        manifest = process.manifest(lambda: False)
+        assert manifest is not None
+        yield manifest
+    finally:
+        process.end(8.0)
+
+
+def _example(folder: Path, practice: VerifiedProject) -> Path:
+    """The signed manifest of a second project, as an author would hand it out; nobody runs it."""
+    key, manifest = folder / "author.key", folder / "small-code-model.json"
+    body = json.loads(practice.text) | {
+        "id": "small-code-model",
+        "title": "Small code model",
+        "summary": "A language model that learns to write Python from the sources of the interpreter.",
+        "publisher": {"name": "Example author", "key": signing.key_text(signing.ensure_key(key))},
+        "needs": {"memory_gb": 3, "vram_gb": 2, "disk_gb": 1, "upload_mbit": 10},
+    }
+    body["recipe"]["model"] |= {"layers": 6, "heads": 8, "width": 384}
+    body["sync"]["target_batch_size"] = 16_384
+    manifest.write_text(json.dumps(body))
+    signing.sign_manifest(manifest, key)
+    return manifest
+
+
+def _computer(home: Home, projects: Sequence[VerifiedProject]) -> Computer:
+    return Computer(
+        made=time.strftime("%Y-%m-%d"),
+        command="python assets/record_practice.py",
+        devices=tuple(bootstrap.devices().list()),
+        cores=psutil.cpu_count(logical=False) or 1,
+        memory=psutil.virtual_memory().total,
+        disk_free=free_bytes(home.root),
+        projects=tuple(projects),
+    )
+
+
+def _record(root: Path, screen: Screen, recorder: Recorder) -> Path:
+    """The ledger's file."""
+    empty = time.monotonic()
+    home = Home(root / "home")
+    home.create()
+    bootstrap.settings(home).save({SHARE: DEFAULTS["compute.share_away"]})
+    with _swarm(root) as manifest, bootstrap.hold(home):
+        project = bootstrap.add_project(home, str(manifest), consent=False)
+        example = bootstrap.add_project(home, str(_example(root, project)), consent=False)
+        recorder.begin(_computer(home, [project, example]))
+        time.sleep(max(0.0, NOBODY - (time.monotonic() - empty)))
+        with bootstrap.build(home) as parts:
+            told = Observer(recorder, parts.engine)
+            parts.engine.observe(told.see)
+            parts.engine.start()
+            try:
+                _act(parts.engine, told, screen, project)
+            finally:
+                parts.engine.post(m.Quit())
+                parts.engine.join()
+    return home.ledger_file
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    root = Path(tempfile.mkdtemp(prefix="skep-recording-"))
+    screen = Screen()
+    os.environ |= screen.environ
+    recorder = Recorder(folder / RUN)
+    try:
+        dump_ledger(_record(root, screen, recorder), folder / LEDGER)
+    finally:
+        recorder.close()
+        screen.close()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Which sensors fit this computer and this session."""

@@ -1,0 +1,36 @@
+"""Everything in this computer that could compute, usable or with the reason why not.
+
+It must not import torch, and must not fail: a card that cannot be examined is listed with what went wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from skep.adapters.gpu import amd, apple, cpu, nvidia
+from skep.core.device import Device, DeviceKind
+from skep.core.text import Text
+
+
+class LocalDevices:
+    """Implements ports.Devices. `root` is where sys, proc and dev lie."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def list(self) -> Sequence[Device]:
+        """NVIDIA, AMD and Apple graphics, then the processor. Never raises; takes a fraction of a second."""
+        return (
+            *_examined(DeviceKind.NVIDIA, "NVIDIA graphics", lambda: nvidia.devices(self._root)),
+            *_examined(DeviceKind.AMD, "AMD graphics", lambda: amd.devices(self._root)),
+            *_examined(DeviceKind.APPLE, "Apple graphics", apple.devices),
+            *_examined(DeviceKind.CPU, "Processor", lambda: cpu.devices(self._root)),
+        )
+
+
+def _examined(kind: DeviceKind, name: str, look: Callable[[], Sequence[Device]]) -> Sequence[Device]:
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001  the port promises never to raise, whatever a driver's library does
+        return (Device(kind, 0, name, unusable=Text("devices.could_not_examined", reason=str(error))),)

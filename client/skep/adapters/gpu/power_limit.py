@@ -1,0 +1,210 @@
+"""The power limit of an NVIDIA card: what may be set, and kept only while skep computes. Watts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pynvml
+
+from skep.adapters.gpu import nvidia
+from skep.adapters.storage.atomic import atomic_write
+from skep.core.device import PowerCap
+from skep.core.session import messages as m
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import NOTHING, Text
+from skep.ports import Post
+
+ONLY_NVIDIA: Final = Text("power_limit.skep_can_limit_power_nvidia")
+_NOT_PERMITTED: Final = Text("power_limit.system_lets_only_administrator_limit")
+_NOT_SUPPORTED: Final = Text("power_limit.card_power_cannot_limited")
+
+
+class Limiter(Protocol):
+    """One card whose power may be limited."""
+
+    def look(self) -> PowerCap: ...
+
+    def limit(self, watts: float) -> PowerCap: ...
+
+
+class NvidiaLimiter:
+    """The card that NVML numbers `index`. Each call opens the driver's library and lets go of it again."""
+
+    def __init__(self, index: int) -> None:
+        self._index = index
+
+    def look(self) -> PowerCap:
+        """The limit now, and whether it may be changed. Never raises.
+
+        The driver is asked by setting the limit to what it is: it has no other way to tell whether it would obey.
+        """
+        try:
+            with _card(self._index) as card:
+                now = pynvml.nvmlDeviceGetPowerManagementLimit(card)
+                return _set(card, now)
+        except pynvml.NVMLError as error:
+            return PowerCap(refused=_words(error))
+
+    def limit(self, watts: float) -> PowerCap:
+        """Set the limit, as near to `watts` as the card's bounds allow; what came of it. Never raises."""
+        try:
+            with _card(self._index) as card:
+                low, high = pynvml.nvmlDeviceGetPowerManagementLimitConstraints(card)
+                return _set(card, min(high, max(low, round(watts * 1000))))
+        except pynvml.NVMLError as error:
+            return PowerCap(refused=_words(error))
+
+
+@contextmanager
+def _card(index: int) -> Iterator[Any]:
+    pynvml.nvmlInit()
+    try:
+        yield pynvml.nvmlDeviceGetHandleByIndex(index)
+    finally:
+        nvidia.shut_down()
+
+
+def _set(card: Any, milliwatts: int) -> PowerCap:
+    low, high = (each / 1000 for each in pynvml.nvmlDeviceGetPowerManagementLimitConstraints(card))
+    refused = NOTHING
+    try:
+        pynvml.nvmlDeviceSetPowerManagementLimit(card, milliwatts)
+    except pynvml.NVMLError as error:
+        refused = _words(error)
+    now = pynvml.nvmlDeviceGetPowerManagementLimit(card) / 1000
+    return PowerCap(watts=now, lowest=low, highest=high, refused=refused)
+
+
+def _words(error: Any) -> Text:
+    if error.value == pynvml.NVML_ERROR_NO_PERMISSION:
+        return _NOT_PERMITTED
+    if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
+        return _NOT_SUPPORTED
+    return nvidia.words(error)
+
+
+SETTING: Final = "heat.power_cap_watts"
+SAME_WATTS: Final = 0.5
+"""Limits this close are one: cards round to what they can."""
+CLOSE_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+Find = Callable[[], tuple[str, Limiter] | None]
+"""The card that trains now, by a name that stays, or None where it is none whose power can be limited."""
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A limit of ours on a card: what it was before and what we made of it, in watts."""
+
+    card: str
+    before: float
+    ours: float
+
+
+class PowerCapKeeper:
+    """An observer of the engine; the driver is spoken to in a thread of its own, since it may take its time."""
+
+    def __init__(self, find: Find, note: Path, post: Post) -> None:
+        self._find, self._note, self._post = find, note, post
+        self._wanted = 0.0
+        self._orders: queue.SimpleQueue[float | None] = queue.SimpleQueue()
+        self._held: tuple[_Held, Limiter] | None = None
+        self._thread = threading.Thread(target=self._run, name="power-cap", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def observe(self, message: m.Message, snapshot: object) -> None:  # noqa: ARG002 - as the port names it
+        """Implements ports.Observer."""
+        assert isinstance(snapshot, Snapshot)
+        computes = snapshot.worker is not None and snapshot.allowance.share > 0
+        wanted = float(snapshot.settings.get(SETTING, 0)) if computes else 0.0
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._orders.put(wanted)
+
+    def close(self) -> None:
+        """Put back what was; waits for it a few seconds."""
+        self._orders.put(None)
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        self._guarded(self._mend)
+        while (wanted := self._orders.get()) is not None:
+            self._guarded(lambda watts=wanted: self._obey(watts))  # type: ignore[misc]  # mypy cannot infer the default
+        self._guarded(self._put_back)
+
+    def _guarded(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Exception:
+            log.exception("the power cap is in an unknown state")
+
+    def _obey(self, watts: float) -> None:
+        self._put_back()
+        found = self._find() if watts else None
+        if found is None:
+            return
+        card, limiter = found
+        before = limiter.look()
+        if before.watts is None or before.refused:
+            log.warning("the power cap is not set: %s", before.refused)
+            self._post(m.PowerCapSeen(before))
+            return
+        held = _Held(card, before.watts, _bounded(watts, before))
+        self._remember(held)
+        self._held = (held, limiter)
+        after = limiter.limit(held.ours)
+        self._post(m.PowerCapSeen(after))
+
+    def _put_back(self) -> None:
+        if self._held is None:
+            return
+        held, limiter = self._held
+        self._held = None
+        _restore(held, limiter)
+        self._note.unlink(missing_ok=True)
+        self._post(m.PowerCapSeen(None))
+
+    # --- what a skep that was killed left behind
+
+    def _remember(self, held: _Held) -> None:
+        try:
+            atomic_write(self._note, json.dumps(asdict(held)).encode(), mode=0o600)
+        except OSError as error:
+            log.warning("the card's own power limit cannot be noted: %s", error)
+
+    def _mend(self) -> None:
+        try:
+            body = json.loads(self._note.read_bytes())
+            held = _Held(str(body["card"]), float(body["before"]), float(body["ours"]))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            log.warning("the note about the card's own power limit cannot be read: %s", error)
+        else:
+            found = self._find()
+            if found is not None and found[0] == held.card:
+                _restore(held, found[1])
+        self._note.unlink(missing_ok=True)
+
+
+def _bounded(watts: float, cap: PowerCap) -> float:
+    return min(cap.highest or watts, max(cap.lowest or watts, watts))
+
+
+def _restore(held: _Held, limiter: Limiter) -> None:
+    now = limiter.look().watts
+    if now is not None and abs(now - held.ours) <= SAME_WATTS:
+        limiter.limit(held.before)

@@ -1,0 +1,1 @@
+"""A Linux desktop: D-Bus services, X servers, Wayland compositors."""

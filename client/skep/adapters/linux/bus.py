@@ -1,0 +1,328 @@
+"""A connection to a D-Bus message bus on which no call takes longer than its time limit, and what is there on it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from jeepney import (
+    DBusAddress,
+    DBusErrorResponse,
+    HeaderFields,
+    MatchRule,
+    Message,
+    MessageFlag,
+    MessageType,
+    new_method_call,
+)
+from jeepney.bus import get_connectable_addresses
+from jeepney.io.blocking import DBusConnection, prep_socket
+
+from skep.adapters.sensors.source import Wake, Woken
+from skep.core.text import Text, verbatim
+
+PATIENCE_SECONDS: Final = 0.5
+_KEPT_SIGNALS: Final = 64
+_SYSTEM_BUS: Final = "unix:path=/var/run/dbus/system_bus_socket"
+_ABSENT: Final = (
+    "ServiceUnknown",
+    "NameHasNoOwner",
+    "Spawn.",
+    "NoSuchUnit",
+    "UnitMasked",
+    "UnknownMethod",
+    "UnknownObject",
+    "UnknownInterface",
+    "UnknownProperty",
+    "NotSupported",
+)
+"""Parts of the names of errors that say so."""
+_BROKEN: Final = (OSError, ValueError, TypeError, KeyError, IndexError)
+"""What jeepney raises where the bus is gone, or sends what is no message."""
+
+Found = TypeVar("Found")
+
+
+class Unheard(Exception):
+    """No answer was to be had; `reason` is the end of a sentence that says why."""
+
+    def __init__(self, reason: Text) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class Absent(Unheard):
+    """There is no such bus, service, object or method here."""
+
+
+class Silent(Unheard):
+    """It is there and gives no answer, or one that makes no sense."""
+
+
+class Refused(Silent):
+    """The answer is an error called `name`."""
+
+    def __init__(self, asked: str, name: str) -> None:
+        super().__init__(verbatim(f"{asked}: {name}"))
+        self.name = name
+
+
+class Unreachable(Silent):
+    """The bus itself is gone, or does not let us in."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """An interface of an object of a service."""
+
+    service: str
+    path: str
+    interface: str
+
+
+_BUS: Final = Target("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+_GREETING: Final = "NameAcquired"
+"""The signal with which the bus greets whoever comes, which is no news."""
+PROPERTIES: Final = "org.freedesktop.DBus.Properties"
+
+
+def session_address(environment: Mapping[str, str]) -> str | None:
+    """Where the session's bus listens, None where there is no session bus."""
+    if address := environment.get("DBUS_SESSION_BUS_ADDRESS"):
+        return address
+    usual = Path(environment.get("XDG_RUNTIME_DIR") or "/nonexistent") / "bus"
+    return f"unix:path={usual}" if usual.exists() else None
+
+
+def system_address(environment: Mapping[str, str]) -> str:
+    return environment.get("DBUS_SYSTEM_BUS_ADDRESS") or _SYSTEM_BUS
+
+
+class _Connection(DBusConnection):  # type: ignore[misc]  # jeepney has no types
+    """Waits for nothing without end, not even for the answer to the greeting that opens a connection."""
+
+    def __init__(self, line: socket.socket, patience: float) -> None:
+        self._patience = patience
+        super().__init__(line)
+
+    def receive(self, *, timeout: float | None = None) -> Message:
+        return super().receive(timeout=self._patience if timeout is None else timeout)
+
+
+class Bus:
+    """One connection, for one thread; `cut` alone may come from another."""
+
+    def __init__(self, address: str, *, patience: float = PATIENCE_SECONDS, starts: bool = False) -> None:
+        """`starts` lets the bus start services that are asked. Raises Absent when no bus is there, Unreachable."""
+        self._patience, self._starts = patience, starts
+        self._signals: deque[Message] = deque(maxlen=_KEPT_SIGNALS)
+        self._connection = _connect(address, patience)
+        self._connection.filter(MatchRule(type="signal"), queue=self._signals)
+
+    def fileno(self) -> int:
+        number: int = self._connection.sock.fileno()
+        return number
+
+    def call(self, target: Target, method: str, signature: str = "", body: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+        """The reply's values. Raises Absent, Silent."""
+        address = DBusAddress(target.path, target.service, target.interface)
+        message = new_method_call(address, method, signature or None, body)
+        if not self._starts:
+            message.header.flags |= MessageFlag.no_auto_start
+        asked = f"{target.service} {method}"
+        try:
+            reply = self._connection.send_and_get_reply(message, timeout=self._patience)
+        except TimeoutError:
+            raise Silent(Text("bus.took_longer_than_s", asked=asked, patience=self._patience)) from None
+        except _BROKEN as error:
+            raise _gone(error) from None
+        if reply.header.message_type is MessageType.error:
+            raise _error(asked, str(reply.header.fields.get(HeaderFields.error_name, "")))
+        return tuple(reply.body)
+
+    def get(self, target: Target, name: str) -> Any:
+        """The value of a property. Raises Absent, Silent."""
+        properties = Target(target.service, target.path, PROPERTIES)
+        ((_, value),) = self.call(properties, "Get", "ss", (target.interface, name))
+        return value
+
+    def get_all(self, target: Target) -> dict[str, Any]:
+        """All properties of an object's interface by their names. Raises Absent, Silent."""
+        (told,) = self.call(Target(target.service, target.path, PROPERTIES), "GetAll", "s", (target.interface,))
+        return {name: value for name, (_, value) in told.items()}
+
+    def has(self, service: str) -> bool:
+        """Whether somebody offers this service now. Raises Silent."""
+        return bool(self.call(_BUS, "NameHasOwner", "s", (service,))[0])
+
+    def listen(self, target: Target, signal: str | None = None, *, any_object: bool = True) -> None:
+        """Be told of the signals that this service sends from this interface. Raises Silent."""
+        path = None if any_object else target.path
+        rule = MatchRule(type="signal", sender=target.service, interface=target.interface, member=signal, path=path)
+        self._match(rule)
+
+    def listen_for_owner(self, service: str) -> None:
+        """Be told when the service starts and ends. Raises Silent."""
+        rule = MatchRule(type="signal", interface=_BUS.interface, member="NameOwnerChanged")
+        rule.add_arg_condition(0, service)
+        self._match(rule)
+
+    def signals(self) -> list[tuple[str, tuple[Any, ...]]]:
+        """The signals that came since the last time, oldest first: member and body. Does not wait. Raises Silent."""
+        with suppress(TimeoutError):
+            while True:
+                self._take()
+        kept = [(str(each.header.fields.get(HeaderFields.member, "")), each.body) for each in self._signals]
+        self._signals.clear()
+        return [each for each in kept if each[0] != _GREETING]
+
+    def await_signal(
+        self, deadline: float, wake: Wake, wanted: Callable[[str, tuple[Any, ...]], bool] = lambda _name, _body: True
+    ) -> bool:
+        """Whether a wanted signal came before `deadline`, on the monotonic clock, or the wake rang. Raises Silent.
+
+        `wanted` is asked about every signal.
+        """
+        while True:
+            found = [wanted(name, body) for name, body in self.signals()]
+            if any(found):
+                return True
+            if wake.wait(deadline - time.monotonic(), self) is not Woken.BY_FILE:
+                return False
+
+    def cut(self) -> None:
+        """End a call under way, from any thread."""
+        with suppress(OSError):
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _match(self, rule: MatchRule) -> None:
+        self.call(_BUS, "AddMatch", "s", (rule.serialise(),))
+
+    def _take(self) -> None:
+        """Raises TimeoutError when nothing has come, Unreachable."""
+        try:
+            self._connection.recv_messages(timeout=0.0)
+        except TimeoutError:
+            raise
+        except _BROKEN as error:
+            raise _gone(error) from None
+
+
+def _connect(address: str, patience: float) -> _Connection:
+    try:
+        line = prep_socket(next(get_connectable_addresses(address)), timeout=patience)
+    except (FileNotFoundError, RuntimeError, ValueError, StopIteration) as error:
+        raise Absent(Text("bus.no_bus", address=address, reason=str(error))) from None
+    except Exception as error:  # noqa: BLE001 - authentication raises errors of jeepney's own, not all of them exported
+        raise Unreachable(Text("bus.bus_does_not_let_us", address=address, reason=str(error))) from None
+    line.settimeout(patience)  # a call that cannot be sent is one that is not answered
+    try:
+        return _Connection(line, patience)
+    except (*_BROKEN, DBusErrorResponse) as error:
+        line.close()
+        raise Unreachable(Text("bus.bus_does_not_greet_us", address=address, reason=str(error))) from None
+
+
+def _gone(error: Exception) -> Unreachable:
+    return Unreachable(Text("bus.bus_gone_talks_nonsense", reason=str(error)))
+
+
+def _error(asked: str, name: str) -> Exception:
+    if any(part in name for part in _ABSENT):
+        return Absent(verbatim(f"{asked}: {name}"))
+    # it ended while it was asked, or the bus has lost patience
+    return Silent(verbatim(f"{asked}: {name}")) if "NoReply" in name else Refused(asked, name)
+
+
+class Line:
+    """A bus that is opened when it is first needed, and again after it failed. `address` None: there is none."""
+
+    def __init__(
+        self,
+        address: str | None,
+        prepare: Callable[[Bus], None] = lambda _bus: None,
+        connect: Callable[[str], Bus] = Bus,
+    ) -> None:
+        """`prepare` is called with each newly opened bus; what it raises counts as a failure to open it."""
+        self._address, self._prepare, self._connect = address, prepare, connect
+        self._bus: Bus | None = None
+
+    @property
+    def open_bus(self) -> Bus | None:
+        return self._bus
+
+    def bus(self) -> Bus:
+        """Raises Absent, Silent."""
+        if self._address is None:
+            raise Absent(Text("bus.there_no_such_bus"))
+        if self._bus is None:
+            fresh = self._connect(self._address)
+            try:
+                self._prepare(fresh)
+            except BaseException:
+                fresh.close()
+                raise
+            self._bus = fresh
+        return self._bus
+
+    def ask(self, question: Callable[[Bus], Found]) -> Found:
+        """What the question finds on the bus. Raises Absent, and Silent also where a reply is not what was asked for."""
+        try:
+            return question(self.bus())
+        except (IndexError, TypeError, ValueError) as error:
+            raise Silent(Text("bus.answer_makes_no_sense", reason=str(error))) from None
+
+    def cut(self) -> None:
+        if (bus := self._bus) is not None:
+            bus.cut()
+
+    def drop(self) -> None:
+        bus, self._bus = self._bus, None
+        if bus is not None:
+            bus.close()
+
+
+LOOK_AGAIN_SECONDS: Final = 30.0
+
+
+class Recently:
+    """Remembers what `find` found on a bus; another bus, or half a minute, and it is looked up anew."""
+
+    def __init__(self, find: Callable[[Bus], Sequence[Target]]) -> None:
+        self._find = find
+        self._at: float = 0.0
+        self._bus: Bus | None = None
+        self._found: Sequence[Target] = ()
+
+    def on(self, bus: Bus) -> Sequence[Target]:
+        """Raises what `find` raises."""
+        now = time.monotonic()
+        if bus is not self._bus or now - self._at >= LOOK_AGAIN_SECONDS:
+            self._bus = None
+            self._found = self._find(bus)
+            self._bus, self._at = bus, now
+        return self._found
+
+    def forget(self) -> None:
+        """Something of it is gone: look it up at the next use."""
+        self._bus = None
+
+    def ask(self, bus: Bus, question: Callable[[Sequence[Target]], bool]) -> bool:
+        """What the question finds about those there; asked again of a new list when one of them is gone. Raises Absent."""
+        known = self.on(bus)
+        try:
+            return question(known)
+        except Absent:
+            if not known:
+                raise
+            self.forget()
+            return question(self.on(bus))

@@ -1,0 +1,332 @@
+"""How a second terminal talks to the skep that runs: one JSON object as a request, one as the answer, over a local socket that a file in the home names."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
+from multiprocessing.context import AuthenticationError
+from pathlib import Path
+from typing import Any, Final, Self
+
+from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.errors import BadInput, NotRunning, SkepError, StorageError
+from skep.core.text import Text, as_data
+
+LONGEST_PATH: Final = 103
+"""Bytes in a unix socket's path, on macOS, which permits the least."""
+
+BACKLOG: Final = 128
+"""Clients that may wait to be accepted; one more is turned away at once."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """What the control file says. `key` is secret."""
+
+    socket_file: str
+    key: bytes
+
+    def write(self, control_file: Path) -> None:
+        """For this user only. Raises OSError."""
+        body = {"socket": self.socket_file, "key": base64.b64encode(self.key).decode(), "pid": os.getpid()}
+        atomic_write(control_file, json.dumps(body).encode(), mode=0o600)
+
+    @classmethod
+    def read(cls, control_file: Path) -> Door:
+        """Raises OSError; a damaged file leads nowhere and counts as missing."""
+        try:
+            body = json.loads(control_file.read_bytes())
+            return cls(str(body["socket"]), base64.b64decode(body["key"], validate=True))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise FileNotFoundError(f"{control_file} is damaged") from None
+
+
+def listen(socket_file: Path) -> socket.socket:
+    """A listening socket that never blocks, at a path for this user only. Raises OSError."""
+    if len(os.fsencode(socket_file)) > LONGEST_PATH:
+        raise OSError(f"the path {socket_file} is too long for a socket")
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(socket_file))
+        socket_file.chmod(0o600)
+        listening.listen(BACKLOG)
+        # a client may be gone between our waiting and accepting; then accept must not wait for the next one
+        listening.setblocking(False)
+    except BaseException:
+        listening.close()
+        raise
+    return listening
+
+
+def remove_stale(control_file: Path) -> None:
+    """Remove what a killed holder of this home left: the file, and the socket with its folder."""
+    with contextlib.suppress(OSError):
+        socket_file = Path(Door.read(control_file).socket_file)
+        if socket_file.is_socket():
+            remove_socket(socket_file)
+        control_file.unlink()
+
+
+def remove(control_file: Path, socket_file: Path) -> None:
+    """Remove our own; a control file that names another socket is a successor's and stays."""
+    with contextlib.suppress(OSError):
+        if Door.read(control_file).socket_file == str(socket_file):
+            control_file.unlink()
+    remove_socket(socket_file)
+
+
+def remove_socket(socket_file: Path) -> None:
+    with contextlib.suppress(OSError):
+        socket_file.unlink(missing_ok=True)
+        socket_file.parent.rmdir()  # only when nothing else is in it
+
+
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+"""Answers a request; called in a thread of the client's own. A SkepError becomes the answer `problem_answer`."""
+
+REQUEST_LIMIT: Final = 64 * 1024
+ANSWER_LIMIT: Final = 16 * 1024 * 1024
+"""Bytes. An answer may carry the history of a project."""
+CLIENTS: Final = 16
+"""Served at a time; more wait to be accepted."""
+PATIENCE: Final = 5.0
+"""Seconds a client may take to send its request, and again to take the answer."""
+
+log = logging.getLogger(__name__)
+
+_FOREIGN: Final = (AuthenticationError, AssertionError, EOFError, OSError, ValueError)
+"""What a connection raises for rubbish, a wrong key, silence or a client that is gone."""
+
+
+class ControlServer:
+    """Listens from `start` to `close`; also a context manager."""
+
+    def __init__(
+        self,
+        control_file: Path,
+        handler: Handler,
+        *,
+        make_run_folder: Callable[[], Path] = make_run_folder,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`patience` in seconds is how long a client may take, for each direction."""
+        self._control_file, self._handler, self._patience = control_file, handler, patience
+        self._make_run_folder = make_run_folder
+        self._thread: threading.Thread | None = None
+        self._free_places = threading.Semaphore(CLIENTS)
+        self._clients: set[socket.socket] = set()
+        self._closing = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Begin to listen, and say where in the control file; what a killed predecessor left there is removed.
+
+        Call it only while holding the home's lock. Raises StorageError.
+        """
+        remove_stale(self._control_file)
+        key = secrets.token_bytes(32)
+        with contextlib.ExitStack() as opened:
+            try:
+                self._open(opened, self._make_run_folder() / "control", key)
+            except OSError as error:
+                raise StorageError(
+                    Text(
+                        "control_socket.other_terminals_cannot_let",
+                        reason=str(error.strerror or error),
+                        control_file=str(self._control_file),
+                    ),
+                    Text("control_socket.free_some_space_disk_make"),
+                ) from None
+            self._opened = opened.pop_all()
+        self._thread = threading.Thread(target=self._accept, args=(key,), name="control", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening, end the connections and remove the files; a handler at work is not waited for."""
+        if self._thread is None or self._closing.is_set():
+            return
+        self._closing.set()
+        self._wake.close()
+        self._free_places.release()
+        self._thread.join()
+        for client in tuple(self._clients):
+            _hang_up(client)
+        self._opened.close()
+
+    def _open(self, opened: contextlib.ExitStack, socket_file: Path, key: bytes) -> None:
+        opened.callback(remove, self._control_file, socket_file)
+        self._listening = opened.enter_context(listen(socket_file))
+        self._wake, self._woken = map(opened.enter_context, socket.socketpair())
+        Door(str(socket_file), key).write(self._control_file)
+
+    def _accept(self, key: bytes) -> None:
+        while True:
+            self._free_places.acquire()
+            wait([self._listening, self._woken])
+            if self._closing.is_set():
+                return
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                self._free_places.release()  # the client is gone already
+                self._closing.wait(0.1)  # or we are out of file descriptors, and trying at once would only spin
+                continue
+            self._clients.add(client)
+            threading.Thread(target=self._serve, args=(client, key), name="control-client", daemon=True).start()
+
+    def _serve(self, client: socket.socket, key: bytes) -> None:
+        try:
+            with client, Connection(os.dup(client.fileno())) as connection:
+                self._converse(client, connection, key)
+        except _FOREIGN as error:
+            log.info("a control client did not keep to the rules: %s", type(error).__name__)
+        finally:
+            self._clients.discard(client)
+            self._free_places.release()
+
+    def _converse(self, client: socket.socket, connection: Connection, key: bytes) -> None:
+        with _deadline(client, self._patience):
+            deliver_challenge(connection, key)
+            answer_challenge(connection, key)
+            raw = connection.recv_bytes(REQUEST_LIMIT)
+        answer = self._answer(raw)
+        with _deadline(client, self._patience):
+            connection.send_bytes(answer)
+
+    def _answer(self, raw: bytes) -> bytes:
+        try:
+            return _encode(self._handler(_decode(raw)), ANSWER_LIMIT)
+        except SkepError as error:
+            return _encode(problem_answer(error), ANSWER_LIMIT)
+        except Exception:
+            log.exception("a control request failed")
+            return _encode(problem_answer(_OUR_OWN), ANSWER_LIMIT)
+
+
+_OUR_OWN: Final = SkepError(Text("control_socket.running_skep_could_not_answer"), Text("control_socket.details_log"))
+
+
+def problem_answer(error: SkepError) -> dict[str, Any]:
+    """The form in which a request is refused; `core.control` writes the same."""
+    return {"ok": False, "exit_code": error.exit_code, "title": as_data(error.title), "hint": as_data(error.hint)}
+
+
+def ask(control_file: Path, request: dict[str, Any], timeout: float = PATIENCE) -> dict[str, Any]:
+    """The running skep's answer to `request`, within `timeout` seconds for the whole exchange.
+
+    Raises NotRunning when none listens or it does not answer, BadInput when the request is too large.
+    """
+    door = _find_door(control_file)
+    raw = _encode(request, REQUEST_LIMIT)
+    try:
+        with _connected(door.socket_file) as client, _deadline(client, timeout) as late:
+            try:
+                return _decode(_exchange(client, door.key, raw))
+            except (*_FOREIGN, BadInput):
+                raise _no_answer(control_file, timeout if late.is_set() else None) from None
+    except (FileNotFoundError, ConnectionRefusedError):
+        raise _nobody(control_file) from None
+    except OSError:
+        raise _no_answer(control_file, None) from None
+
+
+def _exchange(client: socket.socket, key: bytes, raw: bytes) -> bytes:
+    with Connection(os.dup(client.fileno())) as connection:
+        answer_challenge(connection, key)
+        deliver_challenge(connection, key)
+        connection.send_bytes(raw)
+        return connection.recv_bytes(ANSWER_LIMIT)
+
+
+def _nobody(control_file: Path) -> NotRunning:
+    return NotRunning(
+        Text("control_socket.no_skep_running", parent=str(control_file.parent)),
+        Text("control_socket.start_one_skep_join"),
+    )
+
+
+def _no_answer(control_file: Path, timeout: float | None) -> NotRunning:
+    parent = str(control_file.parent)
+    return NotRunning(
+        Text("control_socket.skep_running_did_not_answer", parent=parent)
+        if timeout is None
+        else Text("control_socket.no_answer_within", parent=parent, timeout=timeout),
+        Text("control_socket.try_again_if_stays_silent"),
+    )
+
+
+def _find_door(control_file: Path) -> Door:
+    try:
+        return Door.read(control_file)
+    except FileNotFoundError:
+        raise _nobody(control_file) from None
+    except OSError as error:
+        raise NotRunning(
+            Text("control_socket.cannot_read", control_file=str(control_file), strerror=str(error.strerror)),
+            Text("control_socket.home_another_user"),
+        ) from None
+
+
+@contextlib.contextmanager
+def _connected(socket_file: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.setblocking(False)  # a full queue is an error then, not a wait without end
+        client.connect(socket_file)
+        client.setblocking(True)
+        yield client
+
+
+@contextlib.contextmanager
+def _deadline(client: socket.socket, seconds: float) -> Iterator[threading.Event]:
+    """Hangs up after `seconds`, which wakes whoever is reading or writing; the event says that it happened."""
+    late = threading.Event()
+
+    def hang_up() -> None:
+        late.set()
+        _hang_up(client)
+
+    timer = threading.Timer(seconds, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+
+
+def _hang_up(client: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it may be closed already
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def _encode(body: dict[str, Any], limit: int) -> bytes:
+    raw = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    if len(raw) > limit:
+        raise BadInput(Text("control_socket.what_sent_other_skep_over", limit=limit // 1024))
+    return raw
+
+
+def _decode(raw: bytes) -> dict[str, Any]:
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise BadInput(Text("control_socket.request_not_json_object"), Text("control.both_may_different_versions"))
+    return body

@@ -1,0 +1,260 @@
+"""Fetches a project's shard index and shards over HTTP, verifies them by hash and says what happened.
+
+It must not open what is in a shard (the worker does), and never takes a file name from a project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, TryAgain, Web
+from skep.adapters.storage.shard_cache import PartFile, ShardCache, free_bytes
+from skep.core.errors import DataError, SkepError
+from skep.core.project.data import FileRef, Layout, ShardIndex, ShardRef
+from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
+from skep.core.project.types import VerifiedProject
+from skep.core.session.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
+from skep.core.text import Problem, Text
+from skep.ports import Post
+
+_THREADS: Final = 2
+_PROGRESS_SECONDS: Final = 0.2
+_CLOSE_SECONDS: Final = 0.5
+_PUBLISHER: Final = Text("web.tell_project_publisher")
+
+UNSIZED_LIMIT: Final = 64 * 1024 * 1024
+"""The largest file of a size that nobody has said: a tokenizer takes a few MB."""
+
+Wanted = ShardRef | FileRef
+
+log = logging.getLogger(__name__)
+
+
+class HttpShards:
+    """The engine's source of training data. Threads start with the first request."""
+
+    def __init__(
+        self,
+        cache_folder: Path,
+        *,
+        limit_bytes: int,
+        keep_free_bytes: int,
+        patience: Patience | None = None,
+        free_space: Callable[[Path], int] = free_bytes,
+        proxy: Callable[[], str] = lambda: "",
+    ) -> None:
+        """`limit_bytes` for this folder, `keep_free_bytes` on its disk; `proxy` is as in Web."""
+        self._cache = ShardCache(
+            cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
+        )
+        self._stop = Stop()
+        self._web = Web(patience or Patience(), self._stop, proxy)
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[Post]] = {}
+        self._index_address = ""
+
+    def fetch_index(self, project: VerifiedProject, post: Post) -> None:
+        """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
+
+        def job() -> None:
+            plan = project.manifest
+            index = self._fetch_index(plan.data.index, plan.data.sha256, plan.recipe.layout)
+            post(IndexArrived(replace(index, files=plan.recipe.files)))
+
+        self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
+
+    def fetch(self, shard: Wanted, post: Post) -> None:
+        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it."""
+        with self._lock:
+            if waiting := self._waiting.get(shard.sha256):
+                waiting.append(post)
+                return
+            self._waiting[shard.sha256] = [post]
+        self._enqueue(lambda: self._report(lambda: self._fetch(shard), lambda problem: self._fail(shard, problem)))
+
+    def close(self) -> None:
+        """Stops downloads within a second; partial files stay. Nothing is posted afterwards."""
+        self._stop.set()
+        for _ in self._threads:
+            self._jobs.put(None)
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        for thread in self._threads:
+            # one that still waits for a connection is left behind: it is a daemon and writes nothing any more
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    # --- threads
+
+    def _enqueue(self, job: Callable[[], None]) -> None:
+        self._jobs.put(job)
+        if len(self._threads) < _THREADS:
+            thread = threading.Thread(target=self._run, name=f"shards-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _run(self) -> None:
+        while job := self._jobs.get():
+            try:
+                self._stop.check()
+                job()
+            except Stopped:
+                return
+
+    def _report(self, job: Callable[[], None], fail: Callable[[Problem], None]) -> None:
+        try:
+            job()
+        except Stopped:
+            raise
+        except SkepError as error:
+            self._stop.check()
+            fail(error.problem)
+        except Exception:
+            # whoever asked waits for an answer, so no error may end the thread in silence
+            log.exception("a download failed in an unforeseen way")
+            fail(Problem(Text("shard.training_data_could_not_fetched"), Text("shard.log_says_more_try_again")))
+
+    # --- small files, held in memory until their hash is known
+
+    def _fetch_index(self, address: str, sha256: str, layout: Layout) -> ShardIndex:
+        raw = self._small_file(Text("shard.project_shard_index"), address, sha256, INDEX_BYTES_LIMIT)
+        index = parse_index(raw, layout)
+        self._index_address = address
+        return index
+
+    def _small_file(self, what: Text, address: str, sha256: str, limit: int) -> bytes:
+        raw = self._web.persist(lambda: self._read(what, address, limit))
+        if hashlib.sha256(raw).hexdigest() != sha256:
+            raise DataError(Text("shard.does_not_match_hash_was_2", what=what), _PUBLISHER)
+        return raw
+
+    def _read(self, what: Text, address: str, limit: int) -> bytes:
+        raw = bytearray()
+        with self._web.get(address, Text("shard.the", what=what)) as answer:
+            for chunk in answer.chunks():
+                raw += chunk
+                if len(raw) > limit:
+                    raise DataError(Text("shard.larger_than_kib", what=what, limit=limit // 1024), _PUBLISHER)
+        return bytes(raw)
+
+    def _fetch_unsized(self, file: FileRef) -> Path:
+        """A file whose size nobody has said; it is small, and comes whole or not at all."""
+        kept = self._cache.find_any_size(file)
+        if kept:
+            return kept
+        raw = self._small_file(Text("shard.project", name=file.name), file.address, file.sha256, UNSIZED_LIMIT)
+        sized = replace(file, bytes=len(raw))
+        with self._cache.room(sized):
+            with PartFile(self._cache.part(sized), sized.bytes) as part:
+                part.restart()
+                part.write(raw)
+            return self._cache.keep(sized)
+
+    # --- shards, and other files of a known size
+
+    def _fetch(self, shard: Wanted) -> None:
+        if isinstance(shard, FileRef):
+            self._cache.pin(shard.sha256)
+        if shard.bytes:
+            path = self._cache.find(shard) or self._download(shard)
+        else:
+            assert isinstance(shard, FileRef)
+            path = self._fetch_unsized(shard)
+        for post in self._done(shard):
+            post(ShardArrived(shard.sha256, str(path)))
+
+    def _fail(self, shard: Wanted, problem: Problem) -> None:
+        for post in self._done(shard):
+            post(ShardFailed(shard.sha256, problem))
+
+    def _done(self, shard: Wanted) -> list[Post]:
+        with self._lock:
+            return self._waiting.pop(shard.sha256)
+
+    def _download(self, shard: Wanted) -> Path:
+        address = self._address(shard)
+        with self._cache.room(shard):
+            self._web.persist(lambda: self._attempt(shard, address))
+            self._stop.check()
+            return self._cache.keep(shard)
+
+    def _address(self, shard: Wanted) -> str:
+        if isinstance(shard, FileRef):
+            return shard.address
+        if not self._index_address:
+            raise DataError(Text("shard.training_data_was_asked_before"), Text("shard.join_project_again"))
+        return shard_address(self._index_address, shard.sha256)
+
+    def _attempt(self, shard: Wanted, address: str) -> None:
+        """One try to make the part file whole and right. Raises DataError, TryAgain, StorageError, Stopped."""
+        with PartFile(self._cache.part(shard), shard.bytes) as file:
+            resumed = file.have > 0
+            if file.have < shard.bytes:
+                resumed = self._receive(shard, address, file)
+            if file.sha256 == shard.sha256:
+                return
+        self._cache.throw_away(shard)
+        # what lay here from before may be to blame: a fresh download decides
+        kind = TryAgain if resumed else DataError
+        raise kind(Text("shard.does_not_match_hash_was", named=_named(shard)), _PUBLISHER)
+
+    def _receive(self, shard: Wanted, address: str, file: PartFile) -> bool:
+        """Writes what comes. Returns whether bytes from before are part of the result."""
+        try:
+            with self._web.get(address, Text("shard.the_2", named=_named(shard)), file.have) as answer:
+                if answer.start == 0:
+                    file.restart()
+                resumed = answer.start > 0
+                self._write(shard, answer, file)
+        except RangeRefused:
+            file.restart()
+            raise
+        if file.have < shard.bytes:
+            raise TryAgain(
+                Text("web.connection_data_server_broke_off", host=answer.host),
+                Text("web.try_again_later"),
+            )
+        return resumed
+
+    def _write(self, shard: Wanted, answer: Answer, file: PartFile) -> None:
+        if answer.length is not None and answer.start + answer.length != shard.bytes:
+            file.restart()
+            raise _wrong_size(shard, answer)
+        last_said = float("-inf")
+        for chunk in answer.chunks():
+            if file.have + len(chunk) > shard.bytes:
+                file.restart()
+                raise _wrong_size(shard, answer)
+            file.write(chunk)
+            if time.monotonic() - last_said >= _PROGRESS_SECONDS:
+                last_said = time.monotonic()
+                self._say_progress(shard, file.have)
+
+    def _say_progress(self, shard: Wanted, have: int) -> None:
+        with self._lock:
+            waiting = tuple(self._waiting[shard.sha256])
+        for post in waiting:
+            post(ShardProgress(shard.sha256, have, shard.bytes))
+
+
+def _named(shard: Wanted) -> Text:
+    return (
+        Text("shard.project", name=shard.name)
+        if isinstance(shard, FileRef)
+        else Text("shard.shard", sha256=shard.sha256[:12])
+    )
+
+
+def _wrong_size(shard: Wanted, answer: Answer) -> DataError:
+    return DataError(
+        Text("shard.data_server_has_not_bytes", named=_named(shard), host=answer.host, bytes=shard.bytes),
+        _PUBLISHER,
+    )

@@ -1,0 +1,151 @@
+"""A TUF repository of skep's releases, read by python-tuf: nothing of it is used unless our root vouches for it.
+
+What was verified is kept in a private folder, so that a server which shows an older list later is noticed. It must not
+install anything, nor decide whether a release is newer than this one.
+
+Protocol: The Update Framework, specification 1.0.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Final
+
+from tuf.api import exceptions as tuf_errors
+from tuf.ngclient.config import UpdaterConfig
+from tuf.ngclient.fetcher import FetcherInterface
+from tuf.ngclient.updater import Updater
+
+from skep.adapters.net.web import NotThere, Stopped, Web
+from skep.core.errors import DataError, UpdateError
+from skep.core.releases import NOTICE_LIMIT, TRY_LATER, Release, read_notice
+from skep.core.text import Text
+
+METADATA: Final = "metadata/"
+TARGETS: Final = "targets/"
+
+Told = Callable[[int, int], None]
+"""Hears how many bytes of how many have come."""
+
+
+class UpdateRepository:
+    """One repository at `address`, which any web server can hold; `root` is the signed list of keys that skep came with."""
+
+    def __init__(self, folder: Path, address: str, root: bytes, web: Web) -> None:
+        self._folder, self._address, self._root = folder, address.rstrip("/") + "/", root
+        self._fetcher = _Fetcher(web, folder)
+
+    def newest(self, notice: str) -> Release | None:
+        """What the notice of that name says; None when the repository has none for this kind of computer.
+
+        Raises UpdateError, Stopped.
+        """
+        with self._in_words():
+            updater = self._updater()
+            found = updater.get_targetinfo(notice)
+            if found is None:
+                return None
+            if found.length > NOTICE_LIMIT:
+                raise UpdateError(Text("update.what_update_server_says_newest_2"), TRY_LATER)
+            return read_notice(Path(updater.download_target(found, str(self._folder / "notice.json"))).read_bytes())
+
+    def fetch(self, release: Release, told: Told = lambda _came, _of: None) -> Path:
+        """The verified archive of a release, in our folder; one that lies there already is not fetched again.
+
+        Raises UpdateError, Stopped.
+        """
+        with self._in_words():
+            updater = self._updater()
+            found = updater.get_targetinfo(release.archive)
+            if found is None:
+                raise UpdateError(Text("update.update_server_does_not_have", version=release.version), TRY_LATER)
+            place = self._folder / release.archive
+            if updater.find_cached_target(found, str(place)) is None:
+                with self._fetcher.telling(found.length, told):
+                    updater.download_target(found, str(place))
+            return place
+
+    def _updater(self) -> Updater:
+        """With everything about the newest list fetched and verified."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        updater = Updater(
+            metadata_dir=str(self._folder / "metadata"),
+            metadata_base_url=self._address + METADATA,
+            target_dir=str(self._folder),
+            target_base_url=self._address + TARGETS,
+            fetcher=self._fetcher,
+            config=UpdaterConfig(prefix_targets_with_hash=False),
+            bootstrap=self._root,
+        )
+        updater.refresh()
+        return updater
+
+    @contextlib.contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except tuf_errors.ExpiredMetadataError:
+            raise UpdateError(
+                Text("update.what_update_server_offers_out"),
+                Text("update.if_computer_clock_right_will", try_later=TRY_LATER),
+            ) from None
+        except tuf_errors.RepositoryError:
+            raise UpdateError(Text("update.what_update_server_offers_not"), TRY_LATER) from None
+        except tuf_errors.DownloadError as error:
+            if isinstance(error.__cause__, Stopped):
+                raise error.__cause__ from None
+            raise UpdateError(Text("update.update_server_cannot_reached_does"), TRY_LATER) from None
+        except OSError as error:
+            raise UpdateError(
+                Text(
+                    "update.update_cannot_kept",
+                    folder=str(self._folder),
+                    reason=str(error.strerror or error),
+                )
+            ) from None
+
+
+class _Fetcher(FetcherInterface):
+    """Downloads under our rules for the web, with temporary files in our own folder, since /tmp may lie in memory."""
+
+    def __init__(self, web: Web, folder: Path) -> None:
+        self._web, self._folder = web, folder
+        self._of = 0
+        self._told: Told = _nobody
+
+    @contextlib.contextmanager
+    def telling(self, of: int, told: Told) -> Iterator[None]:
+        self._of, self._told = of, told
+        try:
+            yield
+        finally:
+            self._of, self._told = 0, _nobody
+
+    def _fetch(self, url: str) -> Iterator[bytes]:
+        try:
+            with self._web.get(url, Text("update.update")) as answer:
+                yield from answer.chunks()
+        except NotThere as error:
+            raise tuf_errors.DownloadHTTPError(str(error.title), error.status) from error
+        except (DataError, Stopped) as error:
+            raise tuf_errors.DownloadError(str(error)) from error
+
+    @contextlib.contextmanager
+    def download_file(self, url: str, max_length: int) -> Iterator[IO[bytes]]:
+        came = 0
+        with tempfile.TemporaryFile(dir=self._folder) as kept:
+            for chunk in self.fetch(url):
+                came += len(chunk)
+                if came > max_length:
+                    raise tuf_errors.DownloadLengthMismatchError(f"more than {max_length} bytes")
+                kept.write(chunk)
+                self._told(came, self._of)
+            kept.seek(0)
+            yield kept
+
+
+def _nobody(_came: int, _of: int) -> None:
+    pass

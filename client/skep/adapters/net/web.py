@@ -1,0 +1,304 @@
+"""GET over https under our rules: who may be asked, how long we wait, when to try again, and how to stop at once.
+
+Plain http is for this computer's own loopback only. It must not write files or know what is downloaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import requests
+import requests.auth
+import urllib3.exceptions
+from urllib3.util import Retry
+
+from skep.core.errors import DataError
+from skep.core.text import NOTHING, Text, sentences
+
+_CHUNK: Final = 64 * 1024
+_REDIRECTS: Final = 5
+_REDIRECT_STATUS: Final = (301, 302, 303, 307, 308)
+_PASSING_STATUS: Final = (408, 425, 429, *range(500, 600))
+_OK: Final = 200
+_PARTIAL: Final = 206
+_BAD_RANGE: Final = 416
+_ADDRESS: Final = re.compile(r"[!-~]+")
+_CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
+_HOST_SHOWN: Final = 60
+
+Result = TypeVar("Result")
+
+
+class TryAgain(DataError):
+    """A failure that may pass."""
+
+
+class Silent(TryAgain):
+    """The server does not begin to answer. That was waited for already, so it is not asked again in the same breath."""
+
+
+class RangeRefused(TryAgain):
+    """The server cannot go on at the byte we asked for."""
+
+
+class NotThere(DataError):
+    """The server answers, but not with what was asked for. `status` is HTTP's."""
+
+    def __init__(self, title: Text, hint: Text = NOTHING, status: int = 0) -> None:
+        super().__init__(title, hint)
+        self.status = status
+
+
+class Stopped(Exception):
+    """Downloads were stopped from our side; nobody needs words."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to wait for a server, in seconds, and how often to try again.
+
+    `read_seconds` is the longest silence; over the same time at least `bytes_per_second` must come on average. A person
+    waits for the first shard, and whoever asks for one asks twice: a dead server should be said within half a minute.
+    """
+
+    connect_seconds: float = 10.0
+    read_seconds: float = 10.0
+    bytes_per_second: int = 1024
+    retry: Retry = Retry(3, backoff_factor=1)  # noqa: RUF009 - a Retry never changes
+
+
+class Stop:
+    """Ends waits and open answers of all downloads at once, from any thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._open: set[requests.Response] = set()
+
+    def set(self) -> None:
+        self._event.set()
+        with self._lock:
+            for response in self._open:
+                # an answer that has just ended cannot be shut down, and need not
+                with contextlib.suppress(OSError, RuntimeError, ValueError):
+                    response.raw.shutdown()
+
+    def check(self) -> None:
+        """Raises Stopped."""
+        if self._event.is_set():
+            raise Stopped
+
+    def wait(self, seconds: float) -> None:
+        """Raises Stopped as soon as it is set."""
+        self._event.wait(seconds)
+        self.check()
+
+    @contextlib.contextmanager
+    def watching(self, response: requests.Response) -> Iterator[None]:
+        with self._lock:
+            self._open.add(response)
+        try:
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._open.discard(response)
+
+
+class _NoCredentials(requests.auth.AuthBase):
+    """Keeps requests from sending what ~/.netrc holds to a project's server."""
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        return request
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A body that is arriving: its first byte is number `start` of the whole; `length` is what is to come, if said."""
+
+    host: str
+    start: int
+    length: int | None
+    _response: requests.Response
+    _patience: Patience
+    _stop: Stop
+
+    def chunks(self) -> Iterator[bytes]:
+        """The body as it arrives. Raises TryAgain when it breaks off or only trickles, Stopped."""
+        window_start, came = time.monotonic(), 0
+        while chunk := self._read():
+            yield chunk
+            came += len(chunk)
+            elapsed = time.monotonic() - window_start
+            if elapsed >= self._patience.read_seconds:
+                if came < elapsed * self._patience.bytes_per_second:
+                    raise TryAgain(Text("web.data_server_sends_too_slowly", host=self.host), _LATER)
+                window_start, came = time.monotonic(), 0
+
+    def _read(self) -> bytes:
+        self._stop.check()
+        try:
+            # read1 hands over what is there, so that a trickle is seen and a stop acts at once
+            chunk: bytes = self._response.raw.read1(_CHUNK, decode_content=False)
+        except (urllib3.exceptions.HTTPError, OSError, ValueError):
+            self._stop.check()
+            raise TryAgain(Text("web.connection_data_server_broke_off", host=self.host), _LATER) from None
+        self._stop.check()
+        return chunk
+
+
+_LATER: Final = Text("web.tried_again_later_what_was")
+
+
+class Web:
+    """Downloads for one owner, all ended by the same `stop`.
+
+    `proxy` is asked before each request: the address of the proxy that the person named, or "" for the environment's.
+    """
+
+    def __init__(self, patience: Patience, stop: Stop, proxy: Callable[[], str] = lambda: "") -> None:
+        self._patience, self._stop, self._proxy = patience, stop, proxy
+
+    def persist(self, attempt: Callable[[], Result]) -> Result:
+        """The result of `attempt`, called again as our patience says while it raises TryAgain, but for Silent."""
+        # urllib3 cannot do it by itself: a download is more than one request, and its waits end when we are stopped
+        retry = self._patience.retry
+        while True:
+            try:
+                return attempt()
+            except TryAgain as error:
+                if isinstance(error, Silent) or not retry.total:
+                    raise
+                retry = retry.increment(error=error)
+            self._stop.wait(retry.get_backoff_time())
+
+    @contextlib.contextmanager
+    def get(self, address: str, what: Text, first_byte: int = 0) -> Iterator[Answer]:
+        """The answer to one GET; `what` names the wanted thing in sentences. Raises DataError, TryAgain, Stopped."""
+        check_address(address)
+        with requests.Session() as session:
+            session.auth = _NoCredentials()
+            # a proxy is used, but never for this computer itself
+            session.trust_env = not _is_loopback(address)
+            session.headers["Accept-Encoding"] = "identity"
+            if first_byte:
+                session.headers["Range"] = f"bytes={first_byte}-"
+            with self._follow(session, address, what) as response, self._stop.watching(response):
+                start = _first_byte(response, what, first_byte)
+                length = response.raw.length_remaining
+                yield Answer(_host(address), start, length, response, self._patience, self._stop)
+
+    def _follow(self, session: requests.Session, address: str, what: Text) -> requests.Response:
+        for _ in range(_REDIRECTS + 1):
+            self._stop.check()
+            response = self._ask(session, address)
+            if response.status_code not in _REDIRECT_STATUS:
+                return response
+            response.close()
+            target = urljoin(address, response.headers.get("Location", ""))
+            _check_redirect(address, target)
+            address = target
+        raise DataError(Text("web.data_server_redirects_too_often", host=_host(address), what=what), _PUBLISHER)
+
+    def _ask(self, session: requests.Session, address: str) -> requests.Response:
+        host = _host(address)
+        patience = (self._patience.connect_seconds, self._patience.read_seconds)
+        proxy = "" if _is_loopback(address) else self._proxy()
+        # given with the request: the environment's would win over the session's
+        through = {"http": proxy, "https": proxy} if proxy else None
+        try:
+            return session.get(address, stream=True, allow_redirects=False, timeout=patience, proxies=through)
+        except requests.exceptions.ProxyError:
+            raise TryAgain(Text("web.proxy_does_not_reach_data", host=host), _proxy_hint(proxy)) from None
+        except requests.exceptions.SSLError:
+            raise DataError(
+                Text("web.data_server_could_not_prove", host=host),
+                Text("web.check_computer_clock_network_hotel"),
+            ) from None
+        except requests.exceptions.Timeout:
+            raise Silent(Text("web.data_server_does_not_answer", host=host), _CONNECTION) from None
+        except requests.exceptions.ConnectionError:
+            raise TryAgain(Text("web.data_server_cannot_reached", host=host), _CONNECTION) from None
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, UnicodeError):
+            raise DataError(Text("web.data_server_cannot_asked", host=host), _PUBLISHER) from None
+
+
+def _proxy_hint(proxy: str) -> Text:
+    if not proxy:
+        return Text("web.check_proxy_system_environment")
+    return Text("web.check_setting_names", setting="network.proxy", host=_host(proxy))
+
+
+_CONNECTION: Final = Text("web.check_internet_connection_if_works")
+_PUBLISHER: Final = Text("web.tell_project_publisher")
+
+
+def check_address(address: str) -> None:
+    """Raises DataError unless this is an https address, or http on this computer's loopback."""
+    # a backslash or an @ is read differently by different libraries, which could hide the real host
+    plain = _ADDRESS.fullmatch(address) and "\\" not in address and "@" not in address
+    if not plain or not _host(address):
+        raise DataError(Text("web.data_address_project_not_web"), _PUBLISHER)
+    scheme = urlsplit(address).scheme
+    if scheme != "https" and not (scheme == "http" and _is_loopback(address)):
+        raise DataError(
+            Text("web.data_server_not_asked_since", host=_host(address)),
+            sentences(Text("web.plain_http_used_computer_itself"), _PUBLISHER),
+        )
+
+
+def _check_redirect(address: str, target: str) -> None:
+    check_address(target)
+    if urlsplit(target).scheme == "http" and not _is_loopback(address):
+        raise DataError(Text("web.data_server_redirects_address_computer", host=_host(address)), _PUBLISHER)
+
+
+def _is_loopback(address: str) -> bool:
+    name = _split(address)[0]
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(address: str) -> str:
+    """Host and port, fit to stand in a sentence; "" when there is none."""
+    name, port = _split(address)
+    shown = re.sub(r"[^0-9A-Za-z.:-]", "?", name)[:_HOST_SHOWN]
+    return f"{shown}:{port}" if shown and port else shown
+
+
+def _split(address: str) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(address)
+        name, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "", None
+    return name, port
+
+
+def _first_byte(response: requests.Response, what: Text, asked: int) -> int:
+    """The number of the first byte in this answer. Raises DataError or TryAgain for an answer that is none."""
+    status, host = response.status_code, _host(response.url)
+    if status == _OK:
+        return 0
+    if status == _PARTIAL and asked:
+        match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if match and int(match[1]) == asked:
+            return asked
+        raise RangeRefused(Text("web.data_server_answers_another_part", host=host, what=what), _PUBLISHER)
+    if status == _BAD_RANGE and asked:
+        raise RangeRefused(Text("web.data_server_cannot_go", host=host, what=what), _LATER)
+    if status in _PASSING_STATUS:
+        raise TryAgain(Text("web.data_server_has_problem_own", host=host, status=status), Text("web.try_again_later"))
+    raise NotThere(Text("web.data_server_does_not_have", host=host, what=what, status=status), _PUBLISHER, status)

@@ -1,0 +1,1 @@
+"""Processes: the worker, what skep has started, how its programs are started."""

@@ -1,0 +1,216 @@
+"""Start at login: the one file that the desktop reads, and the setting app.start_at_login as a view of it.
+
+What the file says is what counts, also when it was changed or removed from outside; nothing is remembered beside it. On
+Linux and other systems with XDG it is a desktop entry in the folder `autostart`, on macOS a launch agent. Neither needs a
+program to be asked. It must not start anything itself.
+
+The launch agent is written by the rules of launchd.plist(5); it was not run on a Mac yet.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import plistlib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from skep.adapters.process.programs import app_command
+from skep.adapters.storage.atomic import atomic_write
+from skep.core.errors import SettingsError, StorageError
+from skep.core.text import NOTHING, Text
+from skep.ports import SettingsStore
+
+KEY: Final = "app.start_at_login"
+LIMIT: Final = 64 * 1024
+"""Largest file in bytes that is read; ours is under 1 kB."""
+ON_WINDOWS: Final = Text("autostart.skep_does_not_start_itself")
+_ENTRY: Final = "Desktop Entry"
+
+
+class Autostart(Protocol):
+    """`refused` says why nothing starts at login here, "" where it can."""
+
+    refused: Text
+
+    def is_on(self) -> bool:
+        """What the file says now. Raises StorageError."""
+
+    def turn(self, *, on: bool) -> None:
+        """Write the file, or remove it; one that says so already is left as it is. Raises StorageError, SettingsError."""
+
+
+def command(home: Path | None) -> list[str]:
+    """What is to be run: the app in the tray, in `home` where that is not the usual one."""
+    return [*app_command(), "--hidden", *(("--home", str(home)) if home is not None else ())]
+
+
+def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str = sys.platform) -> Autostart:
+    """The file of this home: each home has its own, the usual one's has the plain name."""
+    other = None if home == usual else home
+    tail = "" if other is None else "-" + hashlib.sha256(str(home).encode()).hexdigest()[:8]
+    person = Path(environ.get("HOME") or Path.home())
+    match platform:
+        case "win32":
+            return Refused(ON_WINDOWS)
+        case "darwin":
+            label = f"org.skep.skep{tail}"
+            return LaunchAgent(person / "Library" / "LaunchAgents" / f"{label}.plist", label, command(other))
+        case _:
+            config = Path(environ.get("XDG_CONFIG_HOME") or person / ".config")
+            return DesktopEntry(config / "autostart" / f"skep{tail}.desktop", command(other))
+
+
+class Refused:
+    def __init__(self, why: Text) -> None:
+        self.refused = why
+
+    def is_on(self) -> bool:
+        return False
+
+    def turn(self, *, on: bool) -> None:
+        """Raises SettingsError when it is to be on."""
+        if on:
+            raise SettingsError(self.refused)
+
+
+class _InAFile(ABC):
+    """What both kinds of file have in common."""
+
+    refused = NOTHING
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def is_on(self) -> bool:
+        """What the file says now. Raises StorageError."""
+        try:
+            with self.path.open("rb") as file:
+                return self.says_on(file.read(LIMIT))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise self._failed(Text("autostart.read"), error) from None
+
+    def turn(self, *, on: bool) -> None:
+        """Raises StorageError."""
+        if on == self.is_on():
+            return
+        try:
+            if on:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                atomic_write(self.path, self.content(), mode=0o644)
+            else:
+                self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise self._failed(Text("autostart.written") if on else Text("autostart.removed"), error) from None
+
+    def _failed(self, done: Text, error: OSError) -> StorageError:
+        return StorageError(
+            Text(
+                "autostart.file_starting_login_cannot",
+                path=str(self.path),
+                done=done,
+                reason=str(error.strerror or error),
+            ),
+            Text("ledger.make_file_folder_writable_you"),
+        )
+
+    @abstractmethod
+    def says_on(self, raw: bytes) -> bool:
+        """Whether a file with this content starts skep."""
+
+    @abstractmethod
+    def content(self) -> bytes:
+        """What is written to start skep."""
+
+
+class _CaseKept(configparser.RawConfigParser):
+    def optionxform(self, optionstr: str) -> str:
+        return optionstr
+
+
+class DesktopEntry(_InAFile):
+    """Implements Autostart by the XDG autostart specification; a desktop may also switch the entry off in it."""
+
+    def __init__(self, path: Path, start: Sequence[str]) -> None:
+        super().__init__(path)
+        self._start = start
+
+    def says_on(self, raw: bytes) -> bool:
+        parser = _CaseKept(strict=False)
+        try:
+            parser.read_string(raw.decode(errors="replace"))
+        except configparser.Error:
+            return False
+        if not parser.has_section(_ENTRY) or not parser.get(_ENTRY, "Exec", fallback=""):
+            return False
+        hidden = parser.get(_ENTRY, "Hidden", fallback="false").strip().lower() == "true"
+        enabled = parser.get(_ENTRY, "X-GNOME-Autostart-enabled", fallback="true").strip().lower() != "false"
+        return enabled and not hidden
+
+    def content(self) -> bytes:
+        lines = (
+            f"[{_ENTRY}]",
+            "Type=Application",
+            "Name=skep",
+            "Comment=Lend this computer's idle GPU to open model training",
+            "Comment[de]=Die freie GPU dieses Computers offenem Modelltraining leihen",
+            f"Exec={' '.join(quoted(word) for word in self._start)}",
+            "Icon=skep",
+            "Terminal=false",
+            "X-GNOME-Autostart-enabled=true",
+        )
+        return ("\n".join(lines) + "\n").encode()
+
+
+def quoted(word: str) -> str:
+    """An argument of Exec: in double quotes, escaped once for them and once more for the string that holds it."""
+    escaped = "".join(f"\\{character}" if character in '"`$\\' else character for character in word)
+    return '"' + escaped.replace("\\", "\\\\").replace("%", "%%") + '"'
+
+
+class LaunchAgent(_InAFile):
+    """Implements Autostart as launchd.plist(5) has it."""
+
+    def __init__(self, path: Path, label: str, start: Sequence[str]) -> None:
+        super().__init__(path)
+        self._label, self._start = label, start
+
+    def says_on(self, raw: bytes) -> bool:
+        try:
+            found: Any = plistlib.loads(raw)
+        except Exception:  # noqa: BLE001 - a damaged file makes plistlib raise nearly anything
+            return False
+        return isinstance(found, dict) and found.get("RunAtLoad") is True and found.get("Disabled") is not True
+
+    def content(self) -> bytes:
+        return plistlib.dumps(
+            {
+                "Label": self._label,
+                "ProgramArguments": list(self._start),
+                "RunAtLoad": True,
+                "LimitLoadToSessionType": "Aqua",
+                "ProcessType": "Interactive",
+            }
+        )
+
+
+class SettingsWithAutostart:
+    """Implements ports.SettingsStore over another one; app.start_at_login is read from its file and written there."""
+
+    def __init__(self, kept: SettingsStore, start: Autostart) -> None:
+        self._kept, self._start = kept, start
+
+    def load(self) -> dict[str, bool | int | float | str]:
+        """Raises SettingsError, StorageError."""
+        return self._kept.load() | {KEY: self._start.is_on()}
+
+    def save(self, values: dict[str, bool | int | float | str]) -> None:
+        """Raises SettingsError, StorageError."""
+        if KEY in values:
+            self._start.turn(on=values[KEY] is True)
+        self._kept.save({key: value for key, value in values.items() if key != KEY})

@@ -1,0 +1,102 @@
+"""Which processes are skep's own: this one, the practice swarm's, and everything either has started."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final
+
+import psutil
+
+IsOurs = Callable[[int], bool]
+"""Whether the process of this id is skep's."""
+
+
+def is_our_process(pid: int) -> bool:
+    """Whether it is this process or one below it."""
+    if pid == os.getpid():
+        return True
+    with suppress(psutil.Error):
+        return any(parent.pid == os.getpid() for parent in psutil.Process(pid).parents())
+    return False
+
+
+FRESH_SECONDS: Final = 0.2
+"""Looks closer together than this share one."""
+ANEW_SECONDS: Final = 300.0
+"""How often everything is examined anew: a number may have been given to another process unnoticed."""
+
+Roots = Callable[[], Iterable[int]]
+"""Numbers of the processes that began a tree of ours, as far as they live."""
+
+
+def this_process() -> Iterable[int]:
+    return (os.getpid(),)
+
+
+class OwnProcesses:
+    """May be asked from any thread. A process belongs to us by its parent, or by the session that one of ours leads."""
+
+    def __init__(self, roots: Roots = this_process, clock: Callable[[], float] = time.monotonic) -> None:
+        self._roots, self._clock = roots, clock
+        self._lock = threading.Lock()
+        self._known: set[int] = set()
+        self._ours: dict[int, psutil.Process] = {}
+        self._leaders: set[int] = set()
+        self._looked = self._began = float("-inf")
+
+    def look(self) -> dict[int, psutil.Process]:
+        """Those that live now, by number."""
+        with self._lock:
+            if self._clock() - self._looked >= FRESH_SECONDS:
+                self._look()
+                self._looked = self._clock()
+            return dict(self._ours)
+
+    def _look(self) -> None:
+        if self._clock() - self._began >= ANEW_SECONDS:
+            self._began = self._clock()
+            self._known, self._ours, self._leaders = set(), {}, set()
+        living = set(psutil.pids())
+        new = living - self._known
+        self._known = living
+        self._ours = {pid: process for pid, process in self._ours.items() if pid in living}
+        for root in set(self._roots()) & living - self._ours.keys():
+            self._adopt(root)
+            new = living - self._ours.keys()  # what a root has started may have been seen before the root was known
+        self._adopt_all(new)
+
+    def _adopt_all(self, new: set[int]) -> None:
+        """Those of `new` that descend from ours, whatever order their numbers have."""
+        parents = {pid: parent for pid in new if (parent := _parent(pid)) is not None}
+        while found := [
+            pid for pid, parent in parents.items() if parent in self._ours or _session(pid) in self._leaders
+        ]:
+            for pid in found:
+                del parents[pid]
+                self._adopt(pid)
+
+    def _adopt(self, pid: int) -> None:
+        try:
+            self._ours[pid] = psutil.Process(pid)
+        except psutil.Error:
+            return  # it has ended meanwhile
+        if _session(pid) == pid:
+            self._leaders.add(pid)  # also after its own end: its number is not given away while the session lives
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        return int(psutil.Process(pid).ppid())
+    except psutil.Error:
+        return None
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid) if hasattr(os, "getsid") else None
+    except OSError:
+        return None

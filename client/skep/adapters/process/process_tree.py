@@ -1,0 +1,213 @@
+"""Finds and ends everything a worker has started, even what outlived it, and after everything was killed at once.
+
+Processes are told apart by number *and* start time: a number alone may by now belong to a stranger. It must not know
+what the processes do, nor end anything politely (worker_process asks first).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from skep.adapters.storage.paths import RUN_PREFIX
+
+SAME_START_SECONDS: Final = 2.0
+"""Start times this close are one process: they are told from the wall clock, which may be set in between."""
+KILL_SECONDS: Final = 3.0
+"""How long the system may take to end killed processes before we give up on them."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One process. `started` is seconds since the epoch."""
+
+    pid: int
+    started: float
+
+    def find(self) -> psutil.Process | None:
+        """The process, while it lives (a zombie does not)."""
+        try:
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < SAME_START_SECONDS
+            return process if same and _lives(process) else None
+        except psutil.Error:
+            return None
+
+
+def mark(pid: int) -> Mark | None:
+    try:
+        return Mark(pid, psutil.Process(pid).create_time())
+    except psutil.Error:
+        return None
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+class Tree:
+    """A process that leads a session of its own, and all it has started.
+
+    `held` says that the caller is the root's parent and has not waited for it, so that nobody else can have its
+    number. Otherwise the session counts as ours only while a process seen in it before still lives there: a session's
+    number is not given away before its last process is gone.
+
+    `folder` is the one that the tree's processes, and no others, have for temporary files: by it those are ended that
+    went to other sessions, and lost their parents, before anybody saw them.
+    """
+
+    def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:
+        self.root = root
+        self.seen = frozenset(seen) | {root}
+        self._held, self._folder = held, folder
+
+    def look(self) -> bool:
+        """Remember the processes there are now, so that those that move to other sessions are found later.
+
+        Returns whether they are others than before.
+        """
+        before = self.seen
+        self.seen = frozenset(found for process in self.living() if (found := mark(process.pid))) | {self.root}
+        return self.seen != before
+
+    def living(self) -> list[psutil.Process]:
+        """Every process of the tree that is alive now."""
+        everyone = {process.pid: process for process in psutil.process_iter()}
+        ours = {each.pid for each in self.seen if each.find()}
+        if self._held or any(_session(pid) == self.root.pid for pid in ours):
+            ours |= {pid for pid in everyone if _session(pid) == self.root.pid}
+        ours = _with_descendants(ours, everyone)
+        return [everyone[pid] for pid in ours & everyone.keys() if _lives(everyone[pid])]
+
+    def kill(self, within: float = KILL_SECONDS) -> bool:
+        """End all of it at once; what is started meanwhile too. Returns whether nothing is left."""
+        deadline = time.monotonic() + within
+        while left := {*self.living(), *self._strays()}:
+            for process in left:
+                _kill(process)
+            if time.monotonic() > deadline:
+                log.error("could not end the processes %s", [process.pid for process in left])
+                return False
+            time.sleep(0.01)
+        return True
+
+    def _strays(self) -> list[psutil.Process]:
+        """Those that were given our folder, wherever they went; it costs too much to be asked for often."""
+        if not self._folder:
+            return []
+        since = self.root.started - SAME_START_SECONDS
+        return [each for each in psutil.process_iter() if _lives_in(str(self._folder), since, each) and _lives(each)]
+
+
+def _lives_in(folder: str, since: float, process: psutil.Process) -> bool:
+    """Whether a process that was started since then has `folder` for temporary files, as far as it is ours to read."""
+    try:
+        return bool(process.create_time() >= since and process.environ().get("TMPDIR") == folder)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _session(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _with_descendants(ours: set[int], everyone: dict[int, psutil.Process]) -> set[int]:
+    children: dict[int, list[int]] = {}
+    for process in everyone.values():
+        children.setdefault(_parent(process), []).append(process.pid)
+    found, new = set(ours), list(ours)
+    while new:
+        born = [child for child in children.get(new.pop(), []) if child not in found]
+        found.update(born)
+        new.extend(born)
+    return found
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return int(process.ppid())
+    except psutil.Error:
+        return 0
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.Error as error:
+        log.warning("%s", error)
+
+
+# --- the registry: what to end when everything was killed at once
+
+
+def write_registry(file: Path, tree: Tree, run_folder: Path) -> None:
+    """Note the tree and its run folder. A failure is only logged: it costs a clean-up, not the training."""
+    body = {
+        "root": asdict(tree.root),
+        "seen": [asdict(each) for each in sorted(tree.seen, key=lambda each: each.pid)],
+        "run_folder": str(run_folder),
+    }
+    fresh = file.with_name(file.name + ".new")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+            json.dump(body, stream)
+        fresh.replace(file)
+    except OSError as error:
+        log.warning("the worker could not be noted: %s", error)
+
+
+def forget_registry(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("the worker's note could not be removed: %s", error)
+
+
+def sweep_leftovers(file: Path) -> None:
+    """End what is left of the worker noted in `file` by a skep that was killed, and remove its run folder.
+
+    Only for the holder of the home's lock: the worker of a living skep is noted in the same file.
+    """
+    try:
+        body = json.loads(file.read_bytes())
+        root, seen = _read_mark(body["root"]), [_read_mark(each) for each in body["seen"]]
+        run_folder = Path(body["run_folder"])
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        log.warning("the note about an earlier worker cannot be read: %s", error)
+    else:
+        Tree(root, seen, held=False, folder=run_folder if _is_run_folder(run_folder) else None).kill()
+        remove_run_folder(run_folder)
+    forget_registry(file)
+
+
+def _read_mark(body: Any) -> Mark:
+    return Mark(int(body["pid"]), float(body["started"]))
+
+
+def remove_run_folder(folder: Path) -> None:
+    """Remove a worker's run folder; anything that does not look like one, or is a link, stays."""
+    if _is_run_folder(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_run_folder(folder: Path) -> bool:
+    return folder.name.startswith(RUN_PREFIX) and folder.is_absolute()

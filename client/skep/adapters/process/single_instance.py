@@ -1,0 +1,60 @@
+"""One skep at a time in a home, by a file lock that the system releases when its holder dies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from filelock import FileLock, Timeout
+
+from skep.core.errors import AlreadyRunning, StorageError
+from skep.core.text import NOTHING, Text
+
+
+def file_lock(path: Path) -> FileLock:
+    """A lock that is taken at once or refused with filelock.Timeout, and that any thread may release."""
+    # the library's replacement for a file system without locks would outlive a process that was killed
+    return FileLock(path, mode=0o600, blocking=False, thread_local=False, fallback_to_soft=False, on_acquired=_sign)
+
+
+def _sign(descriptor: int) -> None:
+    os.truncate(descriptor, 0)
+    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+
+class InstanceLock:
+    """A context manager that holds the lock at `path`. The file stays; its content is the last holder's process id."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, file_lock(path)
+
+    def __enter__(self) -> Self:
+        """Raises AlreadyRunning, which names the process that holds the lock, or StorageError."""
+        try:
+            self._path.parent.stat()  # filelock would make a missing folder, and let everybody look into it
+            self._lock.acquire()
+        except Timeout:
+            raise AlreadyRunning(
+                Text("single_instance.skep_already_running", parent=str(self._path.parent), holder=self._holder()),
+                Text("single_instance.use_skep_status_pause_resume"),
+            ) from None
+        except OSError as error:
+            if error.filename is None:
+                raise StorageError(
+                    Text("single_instance.cannot_locked", path=str(self._path), strerror=str(error.strerror)),
+                    Text("single_instance.choose_home_disk_computer"),
+                ) from None
+            raise StorageError(
+                Text("single_instance.lock_cannot_opened", path=str(self._path), strerror=str(error.strerror)),
+                Text("single_instance.make_folder_writable_you"),
+            ) from None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._lock.release()
+
+    def _holder(self) -> Text:
+        number = self._path.read_bytes()
+        return Text("single_instance.process", number=int(number)) if number.isdigit() else NOTHING

@@ -1,0 +1,360 @@
+"""The engine's side of the worker: starts the child process, speaks over its pipes, and makes sure of its end.
+
+It must not import anything of `skep.worker`, nor decide when a worker starts or stops (the session does).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+import psutil
+from msgspec.structs import replace
+
+from skep.adapters.process.process_tree import (
+    KILL_SECONDS,
+    Mark,
+    Tree,
+    forget_registry,
+    mark,
+    remove_run_folder,
+    sweep_leftovers,
+    write_registry,
+)
+from skep.adapters.process.programs import module_command
+from skep.core.errors import SkepError
+from skep.core.session import messages as m
+from skep.core.session import wire
+from skep.core.text import Problem, Text
+from skep.ports import Post
+
+COMMAND: Final = module_command("skep.worker.main")
+
+_PASSED_ON: Final = (
+    "PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ",
+    "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH",
+    "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
+)  # fmt: skip
+"""What the worker needs of our environment: to find programs, libraries and devices. No tokens, no proxies."""
+
+
+def spawn(command: Sequence[str], run_folder: Path, threads: int) -> subprocess.Popen[bytes]:
+    """The process, in `run_folder` and a session of its own, with three unbuffered pipes. Raises OSError.
+
+    `threads` 0 leaves their number to the libraries.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        cwd=run_folder,
+        env=_environment(os.environ, run_folder, threads),
+        start_new_session=True,
+        umask=0o077,
+    )
+
+
+def _environment(ours: Mapping[str, str], run_folder: Path, threads: int) -> dict[str, str]:
+    environment = {name: ours[name] for name in _PASSED_ON if name in ours} | {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor",
+        # tensors of each step in huge pages where the system lets us: some 3 000 page faults fewer in every micro-batch
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONSAFEPATH": "1",
+        "TMPDIR": str(run_folder),
+    }
+    return environment | ({"OMP_NUM_THREADS": str(threads)} if threads > 0 else {})
+
+
+LOOK_SECONDS: Final = 1.0
+"""How often we look whether the process is still there, since its end may be hidden behind children that hold its pipes."""
+NEAR_END_SECONDS: Final = 0.05
+"""The same, when it has closed its pipes or should be gone: it ends any moment."""
+FIRST_REMEMBER_SECONDS: Final = 0.25
+LONGEST_REMEMBER_SECONDS: Final = 60.0
+"""How often we look for processes it has started: often while there are new ones, then ever less, since it costs."""
+READ_BYTES: Final = 65536
+LOG_LINE_BYTES: Final = 8192
+LAST_WORDS_SECONDS: Final = 1.0
+"""How long we go on reading what a process that is gone had written."""
+
+log = logging.getLogger(__name__)
+
+NONSENSE: Final = Problem(
+    Text("worker.training_process_sent_something_skep"),
+    Text("worker.if_happens_again_please_report"),
+)
+
+
+class WorkerProcess:
+    """Implements ports.Worker. One process at a time; each runs in a session and a run folder of its own."""
+
+    def __init__(
+        self,
+        post: Post,
+        *,
+        registry_file: Path,
+        make_run_folder: Callable[[], Path],
+        stderr_log: logging.Logger,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
+        """`registry_file` notes the living worker for `sweep_leftovers`; `stderr_log` gets what it writes to stderr."""
+        self._post = post
+        self._registry_file, self._make_run_folder = registry_file, make_run_folder
+        self._stderr_log, self._command = stderr_log, tuple(command)
+        self._life: _Life | None = None
+
+    def start(self, options: m.WorkerOptions) -> None:
+        """Start the process in a fresh run folder. Raises SkepError when it cannot be started."""
+        if self._life and not self._life.is_over:
+            raise SkepError(Text("worker.training_process_running_already"), Text("worker.leave_project_first"))
+        sweep_leftovers(self._registry_file)
+        run_folder = self._make_run_folder()
+        try:
+            process = spawn(self._command, run_folder, options.threads)
+        except OSError as error:
+            remove_run_folder(run_folder)
+            raise SkepError(
+                Text("worker.training_process_could_not_started", strerror=str(error.strerror)),
+                Text("worker.install_skep_again"),
+            ) from None
+        self._life = _Life(process, run_folder, self._registry_file, self._stderr_log, self._post)
+        self._life.begin()
+        self._life.tell(replace(options, run_folder=str(run_folder)))
+
+    def tell(self, message: m.ToWorker) -> None:
+        if self._life:
+            self._life.tell(message)
+
+    def stop(self, within: float = 2.0) -> None:
+        if self._life:
+            self._life.stop(within)
+
+    def close(self, within: float = 2.0) -> None:
+        if self._life:
+            self._life.stop(within)
+            self._life.wait_gone()
+
+
+class _Life:
+    """One process from start to exit: a thread that writes, one that reads, one that waits for its end."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        run_folder: Path,
+        registry_file: Path,
+        stderr_log: logging.Logger,
+        post: Post,
+    ) -> None:
+        self._process, self._run_folder, self._registry_file = process, run_folder, registry_file
+        self._log, self._post = stderr_log, post
+        # some systems tell no start time of a child that has exited already
+        root = mark(process.pid) or Mark(process.pid, time.time())
+        self._tree = Tree(root, held=True, folder=run_folder)
+        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._kill_at = self._read_until = float("inf")
+        self._speaks_nonsense = False
+        self._stirred = threading.Event()
+        """Something happened that the watching thread must look at now."""
+        self._gone = threading.Event()
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=job, name=f"worker-{job.__name__.strip('_')}", daemon=True)
+            for job in (self._write, self._read, self._watch)
+        ]
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def begin(self) -> None:
+        write_registry(self._registry_file, self._tree, self._run_folder)
+        for thread in self._threads:
+            thread.start()
+
+    def tell(self, message: m.ToWorker) -> None:
+        self._outgoing.put(wire.encode(message))
+
+    def stop(self, within: float) -> None:
+        self.tell(m.StopTraining())
+        self._end_by(time.monotonic() + within)
+
+    def _end_by(self, deadline: float) -> None:
+        self._kill_at = min(self._kill_at, deadline)
+        self._stirred.set()
+
+    def wait_gone(self) -> None:
+        """Wait until nothing of it is left, or the system does not let us end it."""
+        self._gone.wait(max(0.0, self._kill_at - time.monotonic()) + 2 * KILL_SECONDS)
+
+    # --- the writing thread: a worker that does not read must block nobody else
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        while line := self._outgoing.get():
+            try:
+                _write_all(self._process.stdin, line)
+            except OSError:
+                return  # it is gone, which the watching thread will tell
+
+    # --- the reading thread
+
+    def _read(self) -> None:
+        try:
+            self._listen()
+        except Exception:
+            log.exception("the worker cannot be listened to, so it is ended")
+            self._end_by(0.0)
+        self._stirred.set()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        hear = Lines(wire.LINE_LIMIT, self._hear, self._nonsense)
+        note = Lines(LOG_LINE_BYTES, self._note, self._note)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ, hear)
+            selector.register(self._process.stderr, selectors.EVENT_READ, note)
+            while selector.get_map():
+                ready = selector.select(LOOK_SECONDS)
+                for key, _ in ready:
+                    if chunk := os.read(key.fd, READ_BYTES):
+                        key.data.feed(chunk)
+                    else:
+                        selector.unregister(key.fileobj)
+                if time.monotonic() > self._read_until:
+                    break  # somebody who escaped us holds the pipe
+        note.end()
+
+    def _hear(self, line: bytes) -> None:
+        if self._speaks_nonsense:
+            return
+        try:
+            message = wire.decode_from_worker(line)
+        except wire.WireError as error:
+            self._nonsense(str(error).encode())
+        else:
+            self._post(message)
+
+    def _nonsense(self, what: bytes) -> None:
+        """A bug or an attack: no more is believed, and the process ends at once."""
+        if not self._speaks_nonsense:
+            self._speaks_nonsense = True
+            self._log.error("the worker's message is none of ours: %r", what[:200])
+            self._post(m.WorkerFailed(NONSENSE, retry=True))
+            self._end_by(0.0)
+
+    def _note(self, line: bytes) -> None:
+        self._log.info("%s", line.decode("utf-8", "backslashreplace").rstrip())
+
+    # --- the watching thread
+
+    def _watch(self) -> None:
+        try:
+            self._guard()
+        except Exception:
+            log.exception("the worker cannot be watched, so it is ended")
+            os.kill(self._process.pid, signal.SIGKILL)
+        self._bury()
+
+    def _guard(self) -> None:
+        look_at, wait = 0.0, FIRST_REMEMBER_SECONDS
+        while self._is_running():
+            now = time.monotonic()
+            if now >= self._kill_at:
+                self._tree.kill()
+            elif now >= look_at:
+                wait = FIRST_REMEMBER_SECONDS if self._remember() else min(2 * wait, LONGEST_REMEMBER_SECONDS)
+                look_at = now + wait
+            self._await_news(min(look_at, self._kill_at))
+        self._tree.kill()
+
+    def _await_news(self, until: float) -> None:
+        """Return when something stirs, at the time `until`, or when it is time to look again."""
+        _, reading, _ = self._threads
+        if reading.is_alive():
+            self._stirred.wait(min(LOOK_SECONDS, max(NEAR_END_SECONDS, until - time.monotonic())))
+            self._stirred.clear()
+        else:
+            time.sleep(NEAR_END_SECONDS)
+
+    def _remember(self) -> bool:
+        """Note which processes there are now. Returns whether they are others than before."""
+        changed = self._tree.look()
+        if changed:
+            write_registry(self._registry_file, self._tree, self._run_folder)
+        return changed
+
+    def _is_running(self) -> bool:
+        """False once it exited; the process is not waited for here, so that its number stays its own."""
+        pid = self._process.pid
+        try:
+            if hasattr(os, "waitid"):  # on macOS only from Python 3.13 on
+                return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+            return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+        except (psutil.Error, ChildProcessError):
+            return False
+
+    def _bury(self) -> None:
+        code = self._process.wait()
+        remove_run_folder(self._run_folder)
+        forget_registry(self._registry_file)
+        self._read_until = time.monotonic() + LAST_WORDS_SECONDS
+        self._gone.set()
+        self._outgoing.put(None)
+        writing, reading, _ = self._threads
+        writing.join(LAST_WORDS_SECONDS)
+        reading.join()  # what it said comes before the word that it is gone
+        if not writing.is_alive():
+            self._close_pipes()
+        self._over.set()
+        self._post(m.WorkerExited(code))
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+def _write_all(pipe: IO[bytes], line: bytes) -> None:
+    left = memoryview(line)
+    while left:
+        left = left[os.write(pipe.fileno(), left) :]
+
+
+class Lines:
+    """Cuts a stream of bytes into lines; one of `limit` bytes or more goes to `too_long` in pieces."""
+
+    def __init__(self, limit: int, each: Callable[[bytes], None], too_long: Callable[[bytes], None]) -> None:
+        self._limit, self._each, self._too_long = limit, each, too_long
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            self._each(bytes(self._rest + line))
+            self._rest.clear()
+        self._rest += rest
+        if len(self._rest) >= self._limit:
+            self.end()
+
+    def end(self) -> None:
+        if self._rest:
+            self._too_long(bytes(self._rest))
+            self._rest.clear()

@@ -1,0 +1,90 @@
+"""Word of the computer's sleep: from logind before it and after, and everywhere from the gap it leaves in the clocks.
+
+Standing still counts as well: when everything of skep was stopped for a while, nobody saw what happened meanwhile.
+It must not decide what a wake means (the session does).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from skep.adapters.sensors.source import Polled
+from skep.core.policy.conditions import Condition, Seen
+from skep.core.session import messages as m
+from skep.ports import Post
+
+LATE_SECONDS: Final = 10.0
+"""How much later than asked a wait may end; no busy computer is that late, one that stood still is."""
+JUMP_SECONDS: Final = 2.0
+"""How far the two clocks may drift apart between two looks; only a sleep moves them this far."""
+
+LOOK_SECONDS: Final = 2.0
+"""The longest wait, whatever was asked: a sleep is noticed at its end, not half a minute later."""
+
+
+def since_boot() -> float:
+    """Seconds that go on while the computer sleeps."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    # macOS counts sleep in this clock and not in time.monotonic(); Windows counts it in both
+    return time.clock_gettime(time.CLOCK_MONOTONIC) if hasattr(time, "CLOCK_MONOTONIC") else time.monotonic()
+
+
+class SleepWatch(Polled):
+    """Implements ports.Sensor without any condition: what it has to tell are events, posted from `read` and `wait`."""
+
+    name = "Sleep, by the clocks"
+    conditions: Sequence[Condition] = ()
+
+    def __init__(
+        self,
+        post: Post,
+        wait: Callable[[float], None] | None = None,
+        *,
+        late_seconds: float = LATE_SECONDS,
+        clocks: tuple[Callable[[], float], Callable[[], float]] = (since_boot, time.monotonic),
+    ) -> None:
+        """`wait` waits for so many seconds at most; `clocks` are one that counts sleep and one that does not."""
+        super().__init__()
+        self._post, self._wait, self._late_seconds = post, wait or super().wait, late_seconds
+        self._since_boot, self._monotonic = clocks
+        self._sleeping = False
+        self._drift: float | None = None
+        self._looked: float | None = None
+
+    def read(self) -> Seen:
+        self._look(expected=0.0)
+        return {}
+
+    def wait(self, seconds: float) -> None:
+        seconds = min(seconds, LOOK_SECONDS)
+        self._wait(seconds)
+        self._look(expected=seconds)
+
+    def about_to_sleep(self) -> None:
+        """The system said so."""
+        self._sleeping = True
+        self._post(m.AboutToSleep())
+
+    def awake(self) -> None:
+        """The system said so, or was late to say what the clocks had told already."""
+        self._look(expected=0.0)
+        if self._sleeping:
+            self._wake(0.0)
+
+    def _look(self, expected: float) -> None:
+        """`expected` are the seconds that may have gone by since the last look, at whatever moment all stood still."""
+        now = self._monotonic()
+        drift = self._since_boot() - now
+        jump = 0.0 if self._drift is None else drift - self._drift
+        late = 0.0 if self._looked is None else now - self._looked - expected
+        self._drift, self._looked = drift, now
+        slept = (jump if jump > JUMP_SECONDS else 0.0) + (late if late > self._late_seconds else 0.0)
+        if slept > 0:
+            self._wake(slept)
+
+    def _wake(self, seconds: float) -> None:
+        self._sleeping = False
+        self._post(m.Slept(seconds))

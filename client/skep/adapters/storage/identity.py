@@ -1,0 +1,103 @@
+"""This computer's libp2p identity: an RSA key made once, in the file format hivemind's p2pd reads.
+
+It must not be sent or logged: the key never leaves this computer.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from skep.adapters.storage.atomic import atomic_create
+from skep.core.errors import StorageError
+from skep.core.project.addresses import peer_id_of, protobuf_key
+from skep.core.text import Text
+
+RSA_BITS: Final = 2048
+KEY_LIMIT: Final = 16 * 1024
+OWNER_ONLY: Final = 0o600
+
+
+class FileIdentity:
+    """Implements ports.Identity over a file, readable by its owner alone, made at first use."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where the private key lies. Raises StorageError when it is damaged or cannot be read or written."""
+        self._key()  # what is damaged must not reach the network's daemon, which would not say so
+        return self._path
+
+    @property
+    def peer_id(self) -> str:
+        """base58 libp2p peer id. Raises StorageError as `path` does."""
+        public = self._key().public_key()
+        der = public.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return peer_id_of(der)
+
+    def _key(self) -> rsa.RSAPrivateKey:
+        try:
+            if not self._path.exists():
+                self._make()
+            raw = _read_private(self._path)
+        except OSError as error:
+            raise StorageError(
+                Text(
+                    "identity.computer_identity_cannot_read_written",
+                    path=str(self._path),
+                    reason=str(error.strerror or error),
+                ),
+                Text("secrets.check_folder_permissions_free_disk"),
+            ) from None
+        return _load(raw, self._path)
+
+    def _make(self) -> None:
+        key = rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+        der = key.private_bytes(
+            serialization.Encoding.DER, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+        )
+        atomic_create(self._path, protobuf_key(der), mode=OWNER_ONLY)
+
+
+def _read_private(path: Path) -> bytes:
+    with path.open("rb") as file:
+        # a copy or a backup may have opened it to others
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & ~OWNER_ONLY:
+            os.fchmod(file.fileno(), OWNER_ONLY)
+        return file.read(KEY_LIMIT)
+
+
+def _load(raw: bytes, path: Path) -> rsa.RSAPrivateKey:
+    damaged = StorageError(
+        Text("identity.computer_identity_damaged", path=str(path)),
+        Text("identity.restore_from_backup_move_file"),
+    )
+    try:
+        key = serialization.load_der_private_key(key_of(raw), password=None)
+    except (ValueError, TypeError):
+        raise damaged from None
+    if not isinstance(key, rsa.RSAPrivateKey):
+        raise damaged
+    return key
+
+
+def key_of(raw: bytes) -> bytes:
+    """The data of such a message. Raises ValueError."""
+    if not raw.startswith(b"\x08\x00\x12"):
+        raise ValueError("not an RSA key message")
+    length, shift, place = 0, 0, 3
+    while raw[place : place + 1] and raw[place] & 0x80:
+        length |= (raw[place] & 0x7F) << shift
+        shift, place = shift + 7, place + 1
+    length |= (raw[place] if place < len(raw) else 0) << shift
+    data = raw[place + 1 :]
+    if len(data) != length:
+        raise ValueError("a truncated key message")
+    return data

@@ -1,0 +1,119 @@
+"""Invitations on this computer: made with a publisher's key, read from files, kept among the home's secrets.
+
+What an invitation says and when it is good is `core.invitation`'s; it must not decide that itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.secrets import HomeSecrets
+from skep.core.errors import InvitationError, StorageError
+from skep.core.project import invitation
+from skep.core.project.data import Project
+from skep.core.project.invitation import Invitation
+from skep.core.project.manifest import Manifest
+from skep.core.project.types import VerifiedProject
+from skep.core.text import Text
+
+
+def verify(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Implements invitation.Verify."""
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
+    """Raises InvitationError when this is not the key of the project's publisher."""
+    if private.public_key().public_bytes_raw() != draft.publisher:
+        raise InvitationError(
+            Text("invitations.key_not_project_publisher_so"),
+            Text("invitations.name_key_signs_manifest_key"),
+        )
+    return replace(draft, signature=private.sign(draft.signed_bytes))
+
+
+def write(made: Invitation, path: Path) -> None:
+    """Raises StorageError."""
+    try:
+        atomic_write(path, made.text.encode(), mode=0o644)
+    except OSError as error:
+        raise StorageError(
+            Text("invitations.invitation_cannot_written", path=str(path), reason=str(error.strerror or error)),
+            Text("signing.choose_another_place_out"),
+        ) from None
+
+
+def read_file(path: Path) -> bytes:
+    """At most as much as an invitation takes, and a byte more. Raises InvitationError."""
+    try:
+        with path.open("rb") as file:
+            return file.read(invitation.LIMIT + 1)
+    except OSError as error:
+        raise InvitationError(
+            Text("corpus.cannot_read", path=str(path), reason=str(error.strerror or error)),
+            Text("signing.check_path"),
+        ) from None
+
+
+class KeptInvitations:
+    """Implements ports.Invitations over the home's secrets."""
+
+    def __init__(
+        self,
+        secrets: HomeSecrets,
+        peer_id: Callable[[], str],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._secrets, self._peer_id, self._now = secrets, peer_id, now
+
+    def accept(self, raw: bytes, manifest: Manifest, *, in_file: bool) -> Invitation:
+        """Check it and keep it, in place of an earlier one. Raises InvitationError, SecretsError, StorageError."""
+        found = invitation.read(raw, verify)
+        invitation.check(found, manifest, self._peer_id(), self._now())
+        self._secrets.put(_secret(manifest.id), found.text, in_file=in_file)
+        return found
+
+    def present(self, project: VerifiedProject) -> str:
+        """The text of a good invitation to the project, "" where it needs none. Raises InvitationError, SecretsError."""
+        manifest = project.manifest
+        if manifest.membership == "open":
+            return ""
+        found = self._kept(project)
+        if found is None:
+            raise invitation.missing(project)
+        invitation.check(found, manifest, self._peer_id(), self._now())
+        return found.text
+
+    def among(self, projects: Sequence[VerifiedProject]) -> list[tuple[Project, Invitation]]:
+        """What is kept of invitations to these, good or expired. Raises InvitationError, SecretsError."""
+        invited = [each for each in projects if each.manifest.membership == "invited"]
+        kept = [(project, self._kept(project)) for project in invited]
+        return [(project, found) for project, found in kept if found is not None]
+
+    def drop(self, project: Project) -> None:
+        """Raises InvitationError when there is none, SecretsError, StorageError."""
+        if self._secrets.get(_secret(project.id)) is None:
+            raise InvitationError(
+                Text("invitations.there_no_invitation_here", title=project.title),
+                Text("invitations.skep_project_invitations_lists_them"),
+            )
+        self._secrets.delete(_secret(project.id))
+
+    def _kept(self, project: Project) -> Invitation | None:
+        text = self._secrets.get(_secret(project.id))
+        return None if text is None else invitation.read(text.encode(), verify)
+
+
+def _secret(project_id: str) -> str:
+    return f"invitation to {project_id}"

@@ -1,0 +1,147 @@
+"""Where skep keeps things: the home with everything it remembers, and run folders for what lives as long as a process.
+
+It must not know what is in the files.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import platformdirs
+
+from skep.core.errors import BadInput, StorageError
+from skep.core.text import Text
+
+RUN_PREFIX: Final = "skep-"
+
+LONGEST_RUN_PARENT: Final = 60
+"""Bytes. A unix socket's path ends at 104 (macOS) or 108 (Linux), and ours add up to 45 to the parent of a run folder."""
+
+_ANOTHER: Final = Text("paths.choose_another_folder_home_skep")
+
+
+@dataclass(frozen=True)
+class Home:
+    """The folder of one installation, an absolute path. Two homes share nothing."""
+
+    root: Path
+
+    @property
+    def settings_file(self) -> Path:
+        return self.root / "settings.toml"
+
+    @property
+    def ledger_file(self) -> Path:
+        return self.root / "ledger.sqlite"
+
+    @property
+    def identity_file(self) -> Path:
+        return self.root / "identity.key"
+
+    @property
+    def projects_folder(self) -> Path:
+        return self.root / "projects"
+
+    @property
+    def keys_folder(self) -> Path:
+        return self.root / "keys"
+
+    @property
+    def secrets_folder(self) -> Path:
+        return self.root / "secrets"
+
+    @property
+    def cache_folder(self) -> Path:
+        return self.root / "cache"
+
+    @property
+    def logs_folder(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.root / "lock"
+
+    @property
+    def pause_file(self) -> Path:
+        return self.root / "pause.json"
+
+    @property
+    def power_limit_file(self) -> Path:
+        return self.root / "power_limit.json"
+
+    @property
+    def practice_folder(self) -> Path:
+        return self.root / "practice"
+
+    @property
+    def updates_folder(self) -> Path:
+        return self.root / "updates"
+
+    @property
+    def control_file(self) -> Path:
+        return self.root / "control.json"
+
+    def check(self) -> None:
+        """Raise BadInput when there is a file in the folder's way, or its path is too long for this system."""
+        try:
+            free = stat.S_ISDIR(self.root.stat().st_mode)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise BadInput(Text("paths.path_skep_folder_too_long"), _ANOTHER) from None
+            free = error.errno != errno.ENOTDIR  # anything else is said when the folder is used
+        if not free:
+            raise BadInput(Text("paths.cannot_skep_folder_since_there", root=str(self.root)), _ANOTHER)
+
+    def create(self) -> None:
+        """Make the folder, for this user only; an existing one is closed to others. Raises StorageError."""
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise StorageError(
+                Text("paths.folder_cannot_used", root=str(self.root), strerror=str(error.strerror)),
+                Text("paths.choose_another_one_home_skep"),
+            ) from None
+
+
+def default_home(environ: Mapping[str, str]) -> Path:
+    """SKEP_HOME, or the system's place for a user's data. Absolute. Raises BadInput."""
+    chosen = environ.get("SKEP_HOME")
+    if not chosen:
+        return platformdirs.user_data_path("skep", appauthor=False)
+    try:
+        return Path(chosen).expanduser().absolute()
+    except RuntimeError:
+        raise BadInput(Text("paths.skep_home_but_there_no", chosen=chosen)) from None
+
+
+def make_run_folder() -> Path:
+    """A new private folder with a path short enough for unix sockets; whoever asked for it removes it.
+
+    Raises StorageError.
+    """
+    problems = []
+    for parent in _run_parents():
+        try:
+            return Path(tempfile.mkdtemp(prefix=RUN_PREFIX, dir=parent))
+        except OSError as error:
+            problems.append(f"{parent}: {error.strerror}")
+    raise StorageError(
+        Text("paths.no_folder_sockets_can_made", names=tuple(problems)), Text("paths.free_some_space_temporary_folder")
+    )
+
+
+def _run_parents() -> list[str]:
+    """Best first. Environment variables are read here, since children are given others on purpose."""
+    wanted = [os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()]
+    short = [parent for parent in wanted if os.path.isabs(parent) and len(os.fsencode(parent)) <= LONGEST_RUN_PARENT]  # noqa: PTH117
+    return [*short, "/tmp"]  # noqa: S108 - the last resort where everything else is too long; mkdtemp makes it private

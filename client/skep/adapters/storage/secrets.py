@@ -1,0 +1,201 @@
+"""Where secrets lie: the system's keyring or, only where the caller has consent for it, a file for this user alone.
+
+The keyring is reached through the `keyring` library (Secret Service, KWallet, macOS, Windows), which is loaded at the
+first use, since it takes a good part of a second. Every call is bounded in time, because a keyring may ask its user for
+a password and wait for ever. It must not fall back by itself, nor put a secret into any message.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from skep.adapters.storage.atomic import atomic_write
+from skep.core.errors import SecretsError, StorageError
+from skep.core.text import Text
+from skep.ports import SecretStore
+
+SERVICE: Final = "skep"
+PATIENCE_SECONDS: Final = 60.0
+"""Long enough to type a password where the keyring asks for one."""
+FILE_LIMIT: Final = 16 * 1024
+
+OTHERWISE: Final = Text("secrets.let_skep_keep_unencrypted_file")
+_IN_PLAIN_SIGHT: Final = ("keyring.backends.null", "keyrings.alt")
+"""Backends that keep nothing, or keep it in files without saying so."""
+
+Found = TypeVar("Found")
+
+
+class KeyringSecrets:
+    """Implements ports.SecretStore over the keyring; `scope` tells one home's secrets from another's."""
+
+    def __init__(
+        self,
+        scope: str,
+        *,
+        patience: float = PATIENCE_SECONDS,
+        find: Callable[[], Any] | None = None,
+    ) -> None:
+        self._scope, self._patience, self._find = scope, patience, find or system_keyring
+
+    def get(self, name: str) -> str | None:
+        """Raises SecretsError."""
+        secret: str | None = self._ask(lambda ring: ring.get_password(SERVICE, self._account(name)))
+        return secret
+
+    def put(self, name: str, secret: str) -> None:
+        """Raises SecretsError, also when the keyring took the secret and does not give it back."""
+
+        def put_and_look(ring: Any) -> bool:
+            ring.set_password(SERVICE, self._account(name), secret)
+            return bool(ring.get_password(SERVICE, self._account(name)) == secret)
+
+        if not self._ask(put_and_look):
+            raise SecretsError(Text("secrets.keyring_took_secret_does_not"), Text("secrets.check", otherwise=OTHERWISE))
+
+    def delete(self, name: str) -> None:
+        """Raises SecretsError."""
+
+        def delete(ring: Any) -> None:
+            if ring.get_password(SERVICE, self._account(name)) is not None:
+                ring.delete_password(SERVICE, self._account(name))
+
+        self._ask(delete)
+
+    def _account(self, name: str) -> str:
+        return f"{name} in {self._scope}"
+
+    def _ask(self, question: Callable[[Any], Found]) -> Found:
+        answers: list[Found] = []
+        errors: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                answers.append(question(self._find()))
+            except Exception as error:  # noqa: BLE001 - a backend raises whatever its own libraries raise
+                errors.append(error)
+
+        # a thread that may be left behind: nothing else ends a call into a keyring that waits for its user
+        asking = threading.Thread(target=ask, name="keyring", daemon=True)
+        asking.start()
+        asking.join(self._patience)
+        if errors:
+            raise _translated(errors[0]) from None
+        if not answers:
+            raise SecretsError(
+                Text("secrets.keyring_did_not_answer_within", patience=self._patience),
+                Text("secrets.may_asking_password_where_you", otherwise=OTHERWISE),
+            )
+        return answers[0]
+
+
+def system_keyring() -> Any:
+    """The keyring library's choice. Raises SecretsError when it would not keep a secret secret."""
+    import keyring  # noqa: PLC0415 - see the module's docstring
+
+    found = keyring.get_keyring()
+    first = next(iter(getattr(found, "backends", [])), found)
+    module = type(first).__module__
+    if module.startswith(_IN_PLAIN_SIGHT):
+        raise SecretsError(
+            Text("secrets.keyring_chosen_computer_keeps_no", module=module),
+            Text("secrets.choose_another_one", otherwise=OTHERWISE),
+        )
+    return first
+
+
+def _translated(error: Exception) -> SecretsError:
+    if isinstance(error, SecretsError):
+        return error
+    # by name: the classes would need the library's import, and these are its public names
+    match type(error).__name__:
+        case "NoKeyringError":
+            return SecretsError(
+                Text("secrets.there_no_keyring_computer_skep"),
+                Text("secrets.start_one_such_gnome_keyring", otherwise=OTHERWISE),
+            )
+        case "KeyringLocked" | "LockedException" | "PromptDismissedException":
+            return SecretsError(Text("secrets.keyring_locked"), Text("secrets.unlock_try_again", otherwise=OTHERWISE))
+        case kind:
+            words = (str(error).splitlines() or [""])[0].rstrip(".")[:200] or kind
+            return SecretsError(
+                Text("secrets.keyring_refuses", words=words), Text("secrets.check_try_again", otherwise=OTHERWISE)
+            )
+
+
+class FileSecrets:
+    """Implements ports.SecretStore over files of mode 0600 in a folder for this user alone. Not encrypted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, name: str) -> str | None:
+        """Raises StorageError."""
+        try:
+            with self._path(name).open("rb") as file:
+                return file.read(FILE_LIMIT).decode(errors="replace")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failed(Text("secrets.read"), error) from None
+
+    def put(self, name: str, secret: str) -> None:
+        """Raises StorageError."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            atomic_write(self._path(name), secret.encode(), mode=0o600)
+        except OSError as error:
+            raise self._failed(Text("secrets.written"), error) from None
+
+    def delete(self, name: str) -> None:
+        """Raises StorageError."""
+        try:
+            self._path(name).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._failed(Text("secrets.removed"), error) from None
+
+    def _path(self, name: str) -> Path:
+        return self._folder / name
+
+    def _failed(self, done: Text, error: OSError) -> StorageError:
+        return StorageError(
+            Text("secrets.secret_cannot", folder=str(self._folder), done=done, reason=str(error.strerror or error)),
+            Text("secrets.check_folder_permissions_free_disk"),
+        )
+
+
+class HomeSecrets:
+    """A home's secrets: in the keyring, but for those that were put into a file with consent.
+
+    `in_file` is that consent. What lies in a file is found without asking the keyring.
+    """
+
+    def __init__(self, keyring: SecretStore, files: SecretStore) -> None:
+        self._keyring, self._files = keyring, files
+
+    def get(self, name: str) -> str | None:
+        """Raises SecretsError, StorageError."""
+        kept = self._files.get(name)
+        return kept if kept is not None else self._keyring.get(name)
+
+    def put(self, name: str, secret: str, *, in_file: bool) -> None:
+        """Raises SecretsError, StorageError; nothing is kept then."""
+        if in_file:
+            self._files.put(name, secret)
+        else:
+            self._keyring.put(name, secret)
+            self._files.delete(name)
+
+    def delete(self, name: str) -> None:
+        """Raises SecretsError, StorageError."""
+        if self.is_in_file(name):
+            self._files.delete(name)
+        else:
+            self._keyring.delete(name)
+
+    def is_in_file(self, name: str) -> bool:
+        """Raises StorageError."""
+        return self._files.get(name) is not None

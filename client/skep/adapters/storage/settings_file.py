@@ -1,0 +1,154 @@
+"""The settings in a TOML file that people may edit too: their comments, order and unknown keys are kept.
+
+It must not know what a setting means; `core.settings` says what may stand in the file. Percentages stand there as
+percent. The file is read at every call, so an edit made in between is never overwritten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import tomlkit
+from tomlkit import TOMLDocument
+from tomlkit.exceptions import TOMLKitError
+
+from skep.adapters.storage.atomic import atomic_write
+from skep.core.errors import SettingsError, StorageError
+from skep.core.settings import settings
+from skep.core.settings.settings import DEFAULTS, SETTINGS, Value
+from skep.core.text import Text, verbatim
+
+LIMIT: Final = 256 * 1024
+"""Largest settings file in bytes that is read; ours is under 2 kB."""
+
+
+class SettingsFile:
+    """Implements ports.SettingsStore."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> dict[str, bool | int | float | str]:
+        """Every known setting: from the file, else its default. Raises SettingsError, StorageError."""
+        return dict(DEFAULTS) | self._values(*self._read())
+
+    def save(self, values: dict[str, bool | int | float | str]) -> None:
+        """Write these, and nothing at all when they stand there already.
+
+        A default that was chosen is written too: it is a choice, and stays one when a later version has another.
+        Raises SettingsError (also for a damaged file, which is left as it is) and StorageError.
+        """
+        text, document = self._read()
+        present = self._values(text, document)
+        wanted = {key: settings.check(key, value) for key, value in values.items()}
+        changed = {key: value for key, value in wanted.items() if key not in present or value != present[key]}
+        for key, value in changed.items():
+            self._put(text, document, key, settings.to_file(key, value))
+        if changed:
+            self._write(document)
+
+    def set_aside(self) -> Path | None:
+        """Move the file away, so that the defaults hold; where to, or None where there was none. Raises StorageError."""
+        numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
+        free = next(each for each in numbered if not each.exists())
+        try:
+            self._path.rename(free)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageError(
+                Text("setting.settings_file_cannot_moved_away", path=str(self._path), strerror=str(error.strerror)),
+                Text("setting.make_folder_writable_you"),
+            ) from None
+        return free
+
+    def _read(self) -> tuple[str, TOMLDocument]:
+        try:
+            raw = self._path.read_bytes()[: LIMIT + 1]
+        except FileNotFoundError:
+            raw = b""
+        except OSError as error:
+            raise StorageError(
+                Text("setting.settings_file_cannot_read", path=str(self._path), strerror=str(error.strerror)),
+                Text("setting.make_readable_you"),
+            ) from None
+        return self._parsed(raw)
+
+    def _parsed(self, raw: bytes) -> tuple[str, TOMLDocument]:
+        if len(raw) > LIMIT:
+            raise SettingsError(
+                Text("setting.settings_file_over_kib", path=str(self._path), limit=LIMIT // 1024), _MEND
+            )
+        try:
+            text = raw.decode()
+            document = tomlkit.parse(text)
+            document.unwrap()  # only this finds a table that is given again in pieces
+        except UnicodeDecodeError:
+            raise SettingsError(Text("setting.settings_file_not_utf_8", path=str(self._path)), _MEND) from None
+        except (TOMLKitError, ValueError, RecursionError) as error:
+            line = getattr(error, "line", None)
+            where = Text("setting.line_2", line=line) if line else Text("setting.cannot_read_toml")
+            raise SettingsError(
+                Text("setting.settings_file_damaged", path=str(self._path), where=where), _MEND
+            ) from None
+        return text, document
+
+    def _values(self, text: str, document: TOMLDocument) -> dict[str, Value]:
+        found = {}
+        plain = document.unwrap()
+        for key in SETTINGS:
+            group, _, name = key.partition(".")
+            table = plain.get(group, {})
+            if not isinstance(table, Mapping):
+                raise self._refusal(text, group, Text("setting.must_group_settings", group=group))
+            if name in table:
+                found[key] = self._checked(text, key, table[name])
+        return found
+
+    def _checked(self, text: str, key: str, value: object) -> Value:
+        try:
+            return settings.from_file(key, value)
+        except SettingsError as error:
+            raise self._refusal(text, key, error.title) from None
+
+    def _refusal(self, text: str, key: str, sentence: Text) -> SettingsError:
+        line = _line_of(text, key)
+        where = Text("setting.line", path=str(self._path), line=line) if line else verbatim(str(self._path))
+        return SettingsError(Text("setting.wrong_there", where=where, sentence=sentence), _MEND)
+
+    def _put(self, text: str, document: TOMLDocument, key: str, value: Value) -> None:
+        group, _, name = key.partition(".")
+        try:
+            table: Any = document.setdefault(group, tomlkit.table())
+            table[name] = value
+        except (TOMLKitError, TypeError) as error:
+            raise self._refusal(text, key, Text("setting.cannot_written_there", key=key, reason=str(error))) from None
+
+    def _write(self, document: TOMLDocument) -> None:
+        try:
+            atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
+        except OSError as error:
+            raise StorageError(
+                Text("setting.settings_cannot_written", path=str(self._path), strerror=str(error.strerror)),
+                Text("setting.old_ones_kept_free_some"),
+            ) from None
+
+
+_MEND: Final = Text("setting.mend_text_editor_move_file")
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """The line that gives `key` a value, counted from 1; a guide for the eye, so unusual spellings may escape it."""
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
+            section = header.group(1) + "."
+            if section == key + ".":
+                return number
+        elif (name := re.match(r"\s*([\w.-]+)\s*=", line)) and section + name.group(1) == key:
+            return number
+    return None

@@ -1,0 +1,1 @@
+"""What the terminal shows: snapshots, events, tables, colours."""

@@ -1,0 +1,119 @@
+"""What a project asks for, as a person reads it before joining: downloads, sends, uses at most. Pure."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import asdict
+from typing import Any
+
+from skep.cli.show.snapshot_view import Line, Span
+from skep.cli.show.speech import numbers, say, tr
+from skep.cli.show.theme import Tone
+from skep.core.project.data import FileRef
+from skep.core.project.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
+from skep.core.project.manifest import Manifest
+from skep.language import units
+
+_TONES = {Verdict.FITS: Tone.LEAF, Verdict.FITS_GENTLY: Tone.HONEY, Verdict.TOO_BIG: Tone.EMBER}
+
+
+def outline(manifest: Manifest) -> dict[str, Any]:
+    """What names the project and its publisher, as JSON."""
+    return {
+        "id": manifest.id,
+        "title": manifest.title,
+        "run_id": manifest.run_id,
+        "revision": manifest.revision,
+        "fingerprint": manifest.fingerprint,
+        "publisher": manifest.publisher.name,
+        "expires": manifest.expires.isoformat(),
+    }
+
+
+def body(manifest: Manifest, fit: Fit) -> dict[str, Any]:
+    """The whole manifest and the fit, as JSON."""
+    publisher = {"name": manifest.publisher.name, "key": f"ed25519:{base64.b64encode(manifest.publisher.key).decode()}"}
+    whole = asdict(manifest) | {"publisher": publisher, "expires": manifest.expires.isoformat()}
+    return {
+        "manifest": whole,
+        "run_id": manifest.run_id,
+        "fingerprint": manifest.fingerprint,
+        "parameters": parameters_of(manifest),
+        "traffic_per_epoch": asdict(traffic_per_epoch(manifest)),
+        "fit": {"verdict": str(fit.verdict), "reasons": list(fit.reasons)},
+        "warnings": list(warnings(manifest)),
+    }
+
+
+def lines(manifest: Manifest, fit: Fit) -> list[Line]:
+    """The permission page, top to bottom."""
+    traffic = traffic_per_epoch(manifest)
+    needs = manifest.needs
+    parameters = units.number(parameters_of(manifest))
+    upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
+    rows = [
+        (tr("Published by"), f"{manifest.publisher.name}, {manifest.fingerprint}"),
+        (tr("Revision"), tr("{revision}, valid until {date}", revision=manifest.revision, date=until(manifest))),
+        (tr("Open to"), _members(manifest)),
+        (tr("Licence"), manifest.license),
+        *([(tr("Homepage"), manifest.homepage)] if manifest.homepage else []),
+        (tr("Model"), tr("{kind}, {parameters} parameters", kind=manifest.recipe.model_type, parameters=parameters)),
+        (tr("Downloads"), _downloads(manifest)),
+        (
+            tr("Sends"),
+            tr(
+                "what training found, not your files: up to {size} each epoch, to other peers",
+                size=numbers().size(traffic.up),
+            ),
+        ),
+        (
+            tr("Uses at most"),
+            tr("{memory} of memory, {disk} of disk", memory=_gb(needs.memory_gb), disk=_gb(needs.disk_gb)),
+        ),
+        ("", tr("and on a GPU {memory} of its memory; {upload} upload", memory=_gb(needs.vram_gb), upload=upload)),
+    ]
+    shown: list[Line] = [(Span(manifest.title, Tone.STRONG),), (Span(manifest.summary),), (Span(""),)]
+    shown += [(Span(f"{label:<14}", Tone.SOFT), Span(text)) for label, text in rows]
+    shown += [(Span(""),), *((Span(sentence, _TONES[fit.verdict]),) for sentence in verdict(fit))]
+    return shown + [(Span(say(sentence), Tone.HONEY),) for sentence in warnings(manifest)]
+
+
+def until(manifest: Manifest) -> str:
+    """The date on which it expires."""
+    return numbers().date(manifest.expires)
+
+
+def _members(manifest: Manifest) -> str:
+    if manifest.membership == "open":
+        return tr("everybody")
+    return tr("invited computers only; skep project accept keeps your invitation")
+
+
+def verdict(fit: Fit) -> list[str]:
+    """The fit in sentences."""
+    return [sentence for sentence in (_badge(fit.verdict), *map(say, fit.reasons)) if sentence]
+
+
+def _badge(verdict: Verdict) -> str:
+    match verdict:
+        case Verdict.FITS:
+            return tr("Fits.")
+        case Verdict.FITS_GENTLY:
+            return tr("Fits gently.")
+        case Verdict.TOO_BIG:
+            return ""
+
+
+def _downloads(manifest: Manifest) -> str:
+    index = tr("training data listed at {address}", address=manifest.data.index)
+    return ", ".join((index, *map(_download, manifest.recipe.files), tr("and the swarm's model")))
+
+
+def _download(file: FileRef) -> str:
+    if not file.bytes:
+        return tr("{name} from {address}", name=file.name, address=file.address)
+    return tr("{name} of {size} from {address}", name=file.name, size=numbers().size(file.bytes), address=file.address)
+
+
+def _gb(count: float) -> str:
+    return numbers().size(round(count * GB))

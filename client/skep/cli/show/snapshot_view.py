@@ -1,0 +1,280 @@
+"""What a person sees while joined: a Snapshot as lines of toned text. Pure; knows no terminal and prints nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from skep.cli.show.speech import numbers, say, tr
+from skep.cli.show.theme import Tone
+from skep.core.record.contributions import Tally, Totals
+from skep.core.session import timeline
+from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
+from skep.core.session.snapshot import Snapshot
+from skep.language import units
+
+NARROW: Final = 60
+"""Columns; below this the bars move to a line of their own."""
+_BAR: Final = 24
+_LABEL: Final = 14
+
+
+def stage_name(stage: Stage) -> str:
+    match stage:
+        case Stage.HARDWARE:
+            return tr("Check this computer")
+        case Stage.DATA:
+            return tr("Fetch training data")
+        case Stage.PEERS:
+            return tr("Reach the swarm")
+        case Stage.WARM_UP:
+            return tr("Warm up")
+        case Stage.STATE:
+            return tr("Load the model's state")
+
+
+@dataclass(frozen=True)
+class Span:
+    text: str
+    tone: Tone = Tone.INK
+
+
+Line = tuple[Span, ...]
+
+
+def plain(line: Line) -> str:
+    """The line's text alone, as it is written where there is no terminal."""
+    return "".join(span.text for span in line).rstrip()
+
+
+def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
+    """Everything to show, top to bottom. `now` is wall-clock seconds, `width` columns."""
+    blocks = [_title(snapshot)]
+    if snapshot.phase in (Phase.JOINING, Phase.RECOVERING):
+        blocks.append(checklist(snapshot.stage, width))
+    blocks.append([(Span(sentence(snapshot, now), _tone(snapshot)),)])
+    if snapshot.progress is not None:
+        blocks.append(_figures(snapshot, snapshot.progress, width))
+    if snapshot.phase in (Phase.TRAINING, Phase.PAUSED) and rules(snapshot):
+        blocks.append(rules(snapshot))
+    if snapshot.problem is not None:
+        blocks.append(_problem(snapshot))
+    return [line for block in blocks for line in ((Span(""),), *block)][1:]
+
+
+def _title(snapshot: Snapshot) -> list[Line]:
+    if snapshot.project is None:
+        return [(Span("skep", Tone.STRONG),)]
+    project = snapshot.project
+    published = tr("published by {fingerprint}", fingerprint=project.fingerprint)
+    return [(Span(project.title, Tone.STRONG), Span(f"  {published}", Tone.SOFT))]
+
+
+def _problem(snapshot: Snapshot) -> list[Line]:
+    if snapshot.problem is None:
+        return []
+    lines: list[Line] = [(Span(say(snapshot.problem.title), Tone.EMBER),)]
+    return [*lines, (Span(say(snapshot.problem.hint), Tone.SOFT),)] if snapshot.problem.hint else lines
+
+
+def checklist(current: StageProgress | None, width: int) -> list[Line]:
+    """The five stages: done, under way with a bar, and still to come."""
+    order = list(Stage)
+    position = order.index(current.stage) if current is not None else 0
+    lines: list[Line] = []
+    for index, stage in enumerate(order):
+        if index < position:
+            lines.append((Span("✓ ", Tone.LEAF), Span(stage_name(stage))))
+        elif index == position:
+            lines.extend(_under_way(stage, current, width))
+        else:
+            lines.append((Span("· ", Tone.SOFT), Span(stage_name(stage), Tone.SOFT)))
+    return lines
+
+
+def _under_way(stage: Stage, current: StageProgress | None, width: int) -> list[Line]:
+    fraction = current.fraction if current is not None else 0.0
+    detail = f"  {say(current.detail)}" if current is not None and current.detail else ""
+    name: Line = (Span("→ ", Tone.HONEY), Span(stage_name(stage), Tone.STRONG))
+    if width < NARROW:
+        return [name, (Span("  "), *bar(fraction, min(_BAR, width - 4)), Span(detail, Tone.SOFT))]
+    gap = " " * max(2, _BAR - len(stage_name(stage)))
+    return [(*name, Span(gap), *bar(fraction, _BAR), Span(detail, Tone.SOFT))]
+
+
+def bar(fraction: float, cells: int, tone: Tone = Tone.HONEY) -> Line:
+    """A progress bar of `cells` columns; a fraction outside 0..1 is drawn at the end it passed."""
+    cells = max(1, cells)
+    full = round(min(1.0, max(0.0, fraction)) * cells) if fraction == fraction else 0  # noqa: PLR0124 - NaN is no progress
+    return (Span("━" * full, tone), Span("─" * (cells - full), Tone.SOFT))
+
+
+def sentence(snapshot: Snapshot, now: float) -> str:
+    """The one sentence that says what is happening and why."""
+    match snapshot.phase:
+        case Phase.IDLE:
+            return tr("Not joined.")
+        case Phase.JOINING:
+            return tr("Joining the swarm.")
+        case Phase.TRAINING | Phase.PAUSED:
+            return reason(snapshot)
+        case Phase.RECOVERING:
+            return trying_again(snapshot.restart_at, now)
+        case Phase.LEAVING:
+            return leaving(snapshot, now)
+
+
+def reason(snapshot: Snapshot) -> str:
+    """Why the share is what it is."""
+    return say(snapshot.allowance.reason)
+
+
+def rules(snapshot: Snapshot) -> list[Line]:
+    """The other rules that hold, and how quickly giving back went; nothing where one rule holds alone."""
+    others = [say(each.allowance.reason) for each in snapshot.holding[1:] if each.rule != "away"]
+    if snapshot.power_cap is not None and snapshot.power_cap.refused:
+        others.append(tr("No power cap. {why}", why=snapshot.power_cap.refused))
+    held = [_row(tr("Also") if number == 0 else "", text) for number, text in enumerate(others)]
+    reacted = timeline.sentence(snapshot.reactions)
+    return [*held, *([_row(tr("Give-back"), say(reacted))] if reacted else [])]
+
+
+def leaving(snapshot: Snapshot, now: float) -> str:
+    """How long leaving may still wait for the round, where it does."""
+    if snapshot.leaving_until is None:
+        return tr("Leaving the swarm.")
+    left = max(0.0, snapshot.leaving_until - now)
+    return tr("Leaving after the next round, in {span} at most.", span=units.span(left))
+
+
+def trying_again(moment: float | None, now: float) -> str:
+    if moment is None or moment <= now:
+        return tr("Trying again.")
+    return tr("Trying again in {span}.", span=units.span(moment - now))
+
+
+def _tone(snapshot: Snapshot) -> Tone:
+    match snapshot.phase:
+        case Phase.TRAINING:
+            return Tone.LEAF
+        case Phase.JOINING | Phase.LEAVING:
+            return Tone.HONEY
+        case Phase.RECOVERING:
+            return Tone.EMBER
+        case Phase.IDLE | Phase.PAUSED:
+            return Tone.SLATE
+
+
+def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Line]:
+    client = tr("behind a router: makes connections, accepts none")
+    heavy = tr("one takes longer than 0.05 s, and a pause waits for it")
+    return [
+        *_epoch(progress, width),
+        _row(tr("Loss"), loss(snapshot)),
+        _row(tr("Speed"), speed(progress)),
+        _row(tr("Compute share"), shares(progress)),
+        _row(tr("Contributions"), tallies(snapshot.totals)),
+        _row(tr("Traffic"), traffic(progress.bytes_sent, progress.bytes_received)),
+        *([_row(tr("Network"), client)] if snapshot.client_mode else []),
+        *([_row(tr("Samples"), heavy)] if snapshot.heavy else []),
+    ]
+
+
+def _row(label: str, text: str) -> Line:
+    return (Span(label.ljust(_LABEL), Tone.SOFT), Span(" "), Span(text))
+
+
+def _epoch(progress: SwarmProgress, width: int) -> list[Line]:
+    done = bar(epoch_fraction(progress), min(_BAR, width - 2))
+    text = Span(epoch(progress))
+    if width < NARROW + _BAR - _LABEL:
+        return [(text,), done]
+    return [(*done, Span("  "), text)]
+
+
+def epoch_fraction(progress: SwarmProgress) -> float:
+    """0..1 of the samples this epoch needs."""
+    return progress.samples_accumulated / progress.target_batch_size if progress.target_batch_size > 0 else 0.0
+
+
+def epoch(progress: SwarmProgress) -> str:
+    """As "epoch 12 · 3 peers · 412 of 1 024 samples"."""
+    done, target = units.number(progress.samples_accumulated), units.number(progress.target_batch_size)
+    peers = tr("{count:number} peers", count=progress.peers)
+    return " · ".join(
+        (
+            tr("epoch {epoch:number}", epoch=progress.epoch),
+            peers,
+            tr("{done} of {target} samples", done=done, target=target),
+        )
+    )
+
+
+def loss(snapshot: Snapshot) -> str:
+    """Training loss, and the held-out loss first → last where it was measured."""
+    training = snapshot.progress.loss if snapshot.progress is not None else None
+    text = tr("{loss} in training", loss=numbers().figure(training, 3))
+    if not snapshot.evaluations:
+        return text
+    first, last = snapshot.evaluations[0].loss, snapshot.evaluations[-1].loss
+    measured = numbers().figure(last, 3) if len(snapshot.evaluations) == 1 else first_to_last(first, last)
+    return " · ".join((text, tr("{loss} held out", loss=measured)))
+
+
+def first_to_last(first: float | None, last: float | None) -> str:
+    return f"{numbers().figure(first, 3)} → {numbers().figure(last, 3)}"
+
+
+def speed(progress: SwarmProgress) -> str:
+    return tr("{rate} samples/s", rate=numbers().figure(progress.samples_per_second))
+
+
+def shares(progress: SwarmProgress) -> str:
+    asked, measured = units.percent(progress.share_asked), units.percent(progress.share_measured)
+    return tr("{asked} asked · {measured} measured", asked=asked, measured=measured)
+
+
+def tallies(totals: Totals) -> str:
+    """As "4 confirmed · 1 pending · 0 lost"."""
+    return tr(
+        "{confirmed:number} confirmed · {pending:number} pending · {lost:number} lost",
+        confirmed=totals.confirmed.contributions,
+        pending=totals.pending.contributions,
+        lost=totals.lost.contributions,
+    )
+
+
+def traffic(sent: int, received: int) -> str:
+    return tr("{sent} up · {received} down", sent=numbers().size(sent), received=numbers().size(received))
+
+
+def samples(counted: Tally) -> str:
+    """As "1 280 samples"."""
+    return tr("{count:number} samples", count=counted.samples)
+
+
+def farewell(totals: Totals) -> str:
+    """The last sentence of a run."""
+    confirmed, lost, pending = totals.confirmed, totals.lost, totals.pending
+    parts = [
+        tr("{number:number} confirmed ({samples})", number=confirmed.contributions, samples=samples(confirmed)),
+        tr("{number:number} lost ({samples})", number=lost.contributions, samples=samples(lost)),
+    ]
+    if pending.contributions:
+        parts.append(tr("{number:number} pending ({samples})", number=pending.contributions, samples=samples(pending)))
+    return tr("Left the swarm. Contributions: {parts}.", parts=tuple(parts))
+
+
+def update(snapshot: Snapshot) -> str:
+    """The swarm's progress in one line, where there is no terminal to redraw."""
+    progress = snapshot.progress
+    if progress is None:
+        return sentence(snapshot, 0.0)
+    parts = (
+        epoch(progress),
+        tr("loss {loss}", loss=numbers().figure(progress.loss, 3)),
+        speed(progress),
+        tr("share {shares}", shares=shares(progress)),
+        tallies(snapshot.totals),
+    )
+    return " · ".join(parts)

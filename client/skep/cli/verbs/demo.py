@@ -1,0 +1,148 @@
+"""The verb `demo`: a practice swarm and this computer in it, by the path every project takes, with a report."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from skep import bootstrap
+from skep.adapters.storage.paths import Home
+from skep.cli.interrupt import INTERRUPTED, Interrupts
+from skep.cli.parser import Context, Verbs
+from skep.cli.show import snapshot_view
+from skep.cli.show.renderers import face
+from skep.cli.show.speech import tr
+from skep.cli.stay import Course, Ending, Goal, Run
+from skep.cli.verbs.join import known, remarks
+from skep.core.record.contributions import Tally, Totals
+from skep.core.session.messages import Join
+from skep.core.text import Problem, Text
+from skep.host.practice.process import PracticeProcess
+
+GOAL: Final = Goal(confirmed=5, loss_ratio=0.8)
+LIMIT: Final = 210.0
+"""Seconds of the whole demo until it leaves, whatever was reached; under 4 minutes with the farewell."""
+DEVOTED: Final = {
+    "compute.share_using": 1.0,
+    "when.battery_pause": False,
+    "when.call_pause": False,
+    "when.full_screen_pause": False,
+}
+"""Settings of the demo's own home: whoever watches it is at the computer, and would only see how it steps back."""
+POLITE: Final = 8.0
+"""Seconds the practice swarm may take to end by itself."""
+HURRIED: Final = 0.4
+"""The same after Ctrl-C, counted from when this computer has left."""
+
+
+def add(verbs: Verbs) -> None:
+    verbs.verb("demo", _demo, tr("see it work: a practice swarm, this computer joining it, and a report"))
+
+
+def _demo(context: Context, _arguments: argparse.Namespace) -> int:
+    started = time.monotonic()
+    root = Path(tempfile.mkdtemp(prefix="skep-demo-"))
+    own = Context(context.terminal, Home(root / "home"), context.environ)
+    swarm = PracticeProcess(own.home.root, root / "run", own.environ)
+    interrupts = Interrupts(swarm.ask)
+    with interrupts:
+        try:
+            return _in_home(own, swarm, interrupts, started)
+        finally:
+            swarm.end(HURRIED if interrupts.asked else POLITE)
+            shutil.rmtree(root, ignore_errors=True)
+
+
+def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, started: float) -> int:
+    own.home.create()
+    bootstrap.settings(own.home).save({**DEVOTED})
+    own.terminal.note(tr("The demo has a home of its own, {folder}, and removes it at the end.", folder=own.home.root))
+    own.terminal.note(tr("Starting a practice swarm on this computer …"))
+    swarm.start()
+    manifest = swarm.manifest(lambda: interrupts.asked)
+    if manifest is None:
+        return INTERRUPTED
+    with bootstrap.hold(own.home):
+        project = known(own, str(manifest))
+        remarks(own, project)
+        join = Join(project)
+        with bootstrap.build(own.home, join) as parts:
+            ending = Ending(goal=GOAL, total_seconds=LIMIT - (time.monotonic() - started))
+            run = Run(parts, face(own.terminal), ending)
+            code = run.go(join, interrupts)
+    return INTERRUPTED if interrupts.asked else _report(own, run, code)
+
+
+def _report(own: Context, run: Run, code: int) -> int:
+    report = Report.of(run.course, run.snapshot.totals)
+    own.terminal.show({"event": "report"} | report.body(), ["", *report.lines()])
+    shortfall = report.shortfall(GOAL)
+    if shortfall is None:
+        return code
+    own.terminal.problem(shortfall)
+    return 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the demo shows at the end. Losses in nats per token, on the held-out shard."""
+
+    first_loss: float | None
+    last_loss: float | None
+    loss_ratio: float | None
+    totals: Totals
+    bytes_sent: int
+    bytes_received: int
+    peers: int
+    confirmed: int
+
+    @classmethod
+    def of(cls, course: Course, totals: Totals) -> Report:
+        first, last = (course.losses[0], course.losses[-1]) if course.losses else (None, None)
+        return cls(
+            first_loss=first,
+            last_loss=last,
+            loss_ratio=course.loss_ratio,
+            totals=totals,
+            bytes_sent=course.bytes_sent,
+            bytes_received=course.bytes_received,
+            peers=course.peers,
+            confirmed=course.confirmed,
+        )
+
+    def body(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        loss = snapshot_view.first_to_last(self.first_loss, self.last_loss)
+        if self.loss_ratio is not None:
+            loss = tr("{loss} ({ratio:.2f} of the first)", loss=loss, ratio=self.loss_ratio)
+        rows = (
+            (tr("Held-out loss"), loss),
+            (tr("Confirmed"), _epochs(self.totals.confirmed)),
+            (tr("Pending"), _epochs(self.totals.pending)),
+            (tr("Lost"), _epochs(self.totals.lost)),
+            (tr("Averaged with"), tr("{count:number} other peers", count=self.peers)),
+            (tr("Traffic"), snapshot_view.traffic(self.bytes_sent, self.bytes_received)),
+        )
+        return [f"{label:<15}{text}" for label, text in rows]
+
+    def shortfall(self, goal: Goal) -> Problem | None:
+        """Why the demo did not show what it set out to show; None when it did."""
+        if self.confirmed < goal.confirmed:
+            title = Text("demo.too_few_epochs", count=self.confirmed, goal=goal.confirmed)
+        elif self.loss_ratio is None or self.loss_ratio > goal.loss_ratio:
+            title = Text("demo.loss_did_not_fall", ratio=goal.loss_ratio)
+        else:
+            return None
+        return Problem(title, Text("demo.busy_computer_usual_reason_close"))
+
+
+def _epochs(tally: Tally) -> str:
+    epochs = tr("{count:number} epochs", count=tally.contributions)
+    return f"{epochs} ({snapshot_view.samples(tally)})"

@@ -1,0 +1,95 @@
+"""The verb `settings`: list, get and set. A running skep is told, so that a change acts at once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any, Final
+
+from skep import bootstrap
+from skep.cli.parser import Context, Verbs
+from skep.cli.show.speech import say, tr
+from skep.cli.show.terminal import table
+from skep.core.policy.contradictions import contradictions
+from skep.core.settings import settings as declared
+from skep.core.settings.hours import in_words
+from skep.core.settings.settings import GROUPS, SETTINGS, Setting, Value
+
+SCHEDULE: Final = "when.schedule"
+
+
+def add(verbs: Verbs) -> None:
+    group = verbs.group("settings", tr("list, get or set what skep may use"), alone=_list)
+    group.verb("list", _list, tr("list every setting with its value"))
+    get = group.verb("get", _get, tr("print one setting's value"))
+    get.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
+    put = group.verb("set", _set, tr("change one setting; a running skep obeys at once"))
+    put.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
+    put.add_argument("value", metavar=tr("VALUE"), help=tr("such as 30, yes or automatic"))
+
+
+def _list(context: Context, _arguments: argparse.Namespace) -> int:
+    values = bootstrap.settings(context.home).load()
+    body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
+    rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
+    remarks = contradictions(values)
+    lines: list[Any] = [
+        table((tr("Setting"), tr("Value"), tr("What it does")), rows),
+        *(("", *map(say, remarks)) if remarks else ()),
+    ]
+    context.terminal.show(body | {"remarks": list(remarks)}, lines)
+    return 0
+
+
+def _row(setting: Setting, value: Value) -> tuple[str, str, str]:
+    return (setting.key, declared.show(setting.key, value), say(setting.help))
+
+
+def described(setting: Setting, value: Value) -> dict[str, Any]:
+    """One setting as JSON; percentages are fractions, and a bound that is not there is null."""
+    return {
+        "key": setting.key,
+        "value": value,
+        "shown": declared.show(setting.key, value),
+        "default": setting.default,
+        "label": setting.label,
+        "help": setting.help,
+        "group": GROUPS[setting.group],
+        "unit": setting.unit,
+        "minimum": setting.minimum if math.isfinite(setting.minimum) else None,
+        "maximum": setting.maximum if math.isfinite(setting.maximum) else None,
+        "choices": list(setting.choices),
+        "words": in_words(str(value)) if setting.key == SCHEDULE else None,
+    }
+
+
+def _get(context: Context, arguments: argparse.Namespace) -> int:
+    setting = declared.declared(arguments.key)
+    value = bootstrap.settings(context.home).load()[setting.key]
+    lines = [declared.show(setting.key, value)]
+    if setting.key == SCHEDULE:
+        lines.append(say(in_words(str(value))))
+    context.terminal.show(described(setting, value), lines)
+    return 0
+
+
+def _set(context: Context, arguments: argparse.Namespace) -> int:
+    value = declared.parse(arguments.key, arguments.value)
+    bootstrap.change_settings(context.home, {arguments.key: value})
+    sentence = tr("{key} is {value} now.", key=arguments.key, value=declared.show(arguments.key, value))
+    more = [say(in_words(str(value)))] if arguments.key == SCHEDULE else []
+    remarks = contradictions(bootstrap.settings(context.home).load() | {arguments.key: value})
+    body = described(SETTINGS[arguments.key], value) | {"remarks": list(remarks)}
+    context.terminal.show(body, [sentence, *more, *map(say, remarks)])
+    if arguments.key == "heat.power_cap_watts" and value:
+        _remark_on_power(context)
+    return 0
+
+
+def _remark_on_power(context: Context) -> None:
+    """Where no card lets skep limit its power, say so when somebody asks for it."""
+    caps = [cap for device in bootstrap.devices().list() if (cap := bootstrap.power_cap(device))]
+    if not caps:
+        context.terminal.note(tr("It has no effect on the processor, and there is no graphics card here."))
+    elif all(cap.refused for cap in caps):
+        context.terminal.note(tr("It has no effect here. {why}", why=caps[0].refused))

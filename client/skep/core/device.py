@@ -1,0 +1,61 @@
+"""What can compute in this computer, as the engine sees it without torch. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from skep.core.text import NOTHING, Text
+
+
+class DeviceKind(StrEnum):
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    APPLE = "apple"
+    CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class PowerCap:
+    """The power limit a card has now, and the bounds in which it can be set, all in watts; None where it has none.
+
+    `refused` is why skep cannot change it, in a sentence; empty when it can.
+    """
+
+    watts: float | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    refused: Text = NOTHING
+
+
+@dataclass(frozen=True)
+class Device:
+    """One thing that can compute, as the engine sees it without torch.
+
+    Bytes for memory, degrees Celsius, watts, utilisation 0..1; None where there is no source.
+    `unusable` is the reason in plain words why training cannot use it; None when it can. `bf16` tells whether it computes
+    in bfloat16.
+    """
+
+    kind: DeviceKind
+    index: int
+    name: str
+    memory_total: int | None = None
+    memory_free: int | None = None
+    driver: str | None = None
+    temperature: float | None = None
+    power: float | None = None
+    utilisation: float | None = None
+    unusable: Text | None = None
+    bf16: bool | None = None
+
+    @property
+    def choice(self) -> str:
+        """What the setting compute.device calls it, which is torch's name: AMD's GPUs are cuda devices too."""
+        match self.kind:
+            case DeviceKind.CPU:
+                return "cpu"
+            case DeviceKind.APPLE:
+                return "mps"
+            case DeviceKind.NVIDIA | DeviceKind.AMD:
+                return f"cuda:{self.index}"

@@ -1,0 +1,1 @@
+"""What the worker may use now, and why."""

@@ -1,0 +1,351 @@
+"""The rules of giving back, each a named predicate that proposes a ceiling and says its sentence. Pure.
+
+A rule looks at the facts of one moment only; how long something must last, and how long it must be over, stands beside
+it as data and is kept by `ramp`. A source that does not exist switches its rule off; one that does not answer caps at
+the share granted while somebody uses this computer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
+from typing import Any, Final
+
+from skep.core.device import PowerCap
+from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
+from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Reading, Source
+from skep.core.settings import hours
+from skep.core.settings.declarations import DEFAULTS
+from skep.core.settings.hours import Grade
+from skep.core.text import NOTHING, Text
+
+Settings = Mapping[str, bool | int | float | str]
+
+FULL: Final = 1.0
+PROCESSOR: Final = "CPU"
+"""What the worker calls its device when it trains on the processor."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules look at. `now` is wall clock seconds; `zone` is where this computer is.
+
+    `idle_more` are seconds gone by since the input reading was taken. `heat` is the share that the heat loop allows, and
+    `gpu_memory` what is to be held of the GPU's memory so that other programs have enough; both loops are kept outside.
+    `power_cap` is the limit that skep has set on the card, or why it could not; None while it wants none.
+    A `heavy` project cannot stop as soon as it must while somebody is there: one sample takes longer than that.
+    """
+
+    conditions: Conditions = field(default_factory=Conditions)
+    settings: Settings = field(default_factory=dict)
+    now: float = 0.0
+    zone: tzinfo = UTC
+    pause: PauseState | None = None
+    idle_more: float = 0.0
+    heat: float = FULL
+    gpu_memory: GpuMemory = GpuMemory.KEEP
+    power_cap: PowerCap | None = None
+    on_processor: bool = False
+    heavy: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`propose` gives a ceiling with its sentence while the rule holds, else None.
+
+    It counts once it has held for `onset` seconds, and until it has been over for what the setting `calm` says; `over`
+    is its sentence in between. `label` names it in lists; `setting` is the setting that rules it, `condition` the
+    reading that it needs, where there is one.
+    """
+
+    name: str
+    label: Text
+    propose: Callable[[Facts], Allowance | None]
+    setting: str = ""
+    condition: Condition | None = None
+    onset: float = 0.0
+    calm: str = ""
+    over: Text = NOTHING
+
+
+def share_of(settings: Settings, key: str) -> float:
+    """A setting as a share 0..1, its default where it is none; what is no number grants nothing."""
+    value = settings.get(key, DEFAULTS[key])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        value = DEFAULTS[key]
+    return min(FULL, max(0.0, float(value)))
+
+
+def number_of(settings: Settings, key: str) -> float:
+    """A setting as a number, its default where it is none."""
+    value = settings.get(key, DEFAULTS[key])
+    return float(value) if isinstance(value, int | float) else float(DEFAULTS[key])
+
+
+def using(settings: Settings) -> float:
+    """The share while somebody uses this computer, which the share while away bounds."""
+    return min(share_of(settings, "compute.share_using"), share_of(settings, "compute.share_away"))
+
+
+def is_over(pause: PauseState, now: float) -> bool:
+    """Whether a pause with an end has reached it."""
+    return pause.until is not None and not now < pause.until
+
+
+def is_on(settings: Settings, key: str) -> bool:
+    return bool(settings.get(key, DEFAULTS[key]))
+
+
+# --- the person's own word, and the clock
+
+
+def _paused(facts: Facts) -> Allowance | None:
+    pause = facts.pause
+    if pause is None or is_over(pause, facts.now):
+        return None
+    if pause.until is None:
+        return Allowance(0.0, Text("rule.paused_until_you_resume"))
+    until = hours.clock_time(pause.until, facts.now, facts.zone)
+    return Allowance(0.0, Text("rule.paused_until", until=until), until=pause.until)
+
+
+def _schedule(facts: Facts) -> Allowance | None:
+    grid = hours.grid(str(facts.settings.get("when.schedule", hours.FULL_WEEK)))
+    match hours.at(grid, hours.local(facts.now, facts.zone)):
+        case Grade.FULL:
+            return None
+        case Grade.GENTLE:
+            return _gentle(facts, hours.next_change(grid, facts.now, facts.zone, frozenset({Grade.FULL, Grade.OFF})))
+        case Grade.OFF:
+            until = hours.next_change(grid, facts.now, facts.zone, frozenset({Grade.FULL, Grade.GENTLE}))
+            back = hours.clock_time(until, facts.now, facts.zone) if until else None
+            outside = Text("rule.outside_your_hours_until", until=back) if back else Text("rule.outside_your_hours")
+            return Allowance(0.0, outside, until=until)
+
+
+def _gentle(facts: Facts, until: float | None) -> Allowance:
+    own = share_of(facts.settings, "when.gentle_using" if is_used(facts) else "when.gentle_away")
+    share = own or using(facts.settings)
+    limit = _limit(share)
+    if until:
+        limit = Text("rule.limit_until", limit=limit, until=hours.clock_time(until, facts.now, facts.zone))
+    return Allowance(share, Text("rule.your_gentle_hours", limit=limit), until=until)
+
+
+def _limit(share: float) -> Text:
+    return Text("rule.limit", share=share) if share else Text("rule.limit_paused")
+
+
+def _granted(share: float) -> Text:
+    return Text("rule.granted", share=share) if share else Text("rule.granted_paused")
+
+
+# --- what the machine is doing
+
+
+def _silent(facts: Facts, reading: Reading[Any]) -> Allowance:
+    share = using(facts.settings)
+    note = reading.note or Text("rule.source_silent")
+    granted = _granted(share)
+    return Allowance(share, Text("rule.until_it_answers", note=note, granted=granted))
+
+
+def _when(
+    condition: Condition, share: float, sentence: Text, *, network: bool = True
+) -> Callable[[Facts], Allowance | None]:
+    """The proposal of a rule that holds while a yes-or-no reading says yes."""
+
+    def propose(facts: Facts) -> Allowance | None:
+        reading = facts.conditions[condition]
+        if reading.source is Source.SILENT:
+            return _silent(facts, reading)
+        return Allowance(share, sentence, network=network) if reading.value else None
+
+    return propose
+
+
+def _unless_off(key: str, propose: Callable[[Facts], Allowance | None]) -> Callable[[Facts], Allowance | None]:
+    return lambda facts: propose(facts) if is_on(facts.settings, key) else None
+
+
+def _busy_gpu(facts: Facts) -> Allowance | None:
+    reading = facts.conditions[Condition.GPU_USE]
+    if facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    busy = reading.value is not None and reading.value > BUSY_GPU
+    return Allowance(0.0, Text("rule.another_program_using_gpu")) if busy else None
+
+
+def _busy_processor(facts: Facts) -> Allowance | None:
+    reading = facts.conditions[Condition.PROCESSOR_USE]
+    if not facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    share = using(facts.settings)
+    if share >= share_of(facts.settings, "compute.share_away"):
+        # nothing is held back for them, so nothing is to be said
+        return None
+    busy = reading.value is not None and reading.value > BUSY_PROCESSOR
+    return Allowance(share, Text("rule.other_programs_need_processor"), present=True) if busy else None
+
+
+# --- the person
+
+
+def idle_seconds(facts: Facts) -> float | None:
+    """Since the last input, as of now; None where it is not known."""
+    read = facts.conditions[Condition.INPUT].value
+    return None if read is None else read + facts.idle_more
+
+
+def is_used(facts: Facts) -> bool:
+    """Whether somebody uses this computer, or may: a screen whose last use cannot be told counts as in use."""
+    conditions, idle = facts.conditions, idle_seconds(facts)
+    if conditions[Condition.LOCKED].value:
+        return False
+    if idle is None:
+        return conditions.graphical or conditions[Condition.INPUT].source is Source.SILENT
+    return idle < number_of(facts.settings, "compute.idle_minutes") * 60
+
+
+def _input(facts: Facts) -> Allowance | None:
+    reading = facts.conditions[Condition.INPUT]
+    if reading.source is Source.SILENT:
+        return replace(_silent(facts, reading), present=True)
+    if not is_used(facts):
+        return None
+    if facts.heavy and facts.on_processor:
+        return Allowance(0.0, Text("rule.paused_for_long_steps"), present=True)
+    share = using(facts.settings)
+    if reading.source is Source.MISSING:
+        note = reading.note or Text("rule.last_use_unknown")
+        return Allowance(share, Text("rule.to_be_safe", note=note, granted=_granted(share)), present=True)
+    sentence = Text("rule.share_in_use", share=share) if share else Text("rule.paused_in_use")
+    return Allowance(share, sentence, present=True)
+
+
+# --- the device
+
+
+def _gpu_memory(facts: Facts) -> Allowance | None:
+    reading, sentence = facts.conditions[Condition.GPU_MEMORY], Text("rule.your_programs_need_gpu_memory")
+    if facts.on_processor:
+        return None
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    match facts.gpu_memory:
+        case GpuMemory.KEEP:
+            return None
+        case GpuMemory.SHRINK:
+            # its ceiling is that of an absent user, so that it wins over that rule alone and is said
+            return Allowance(share_of(facts.settings, "compute.share_away"), sentence, memory=GpuMemory.SHRINK)
+        case GpuMemory.RELEASE:
+            return Allowance(0.0, sentence, memory=GpuMemory.RELEASE)
+
+
+def _heat(facts: Facts) -> Allowance | None:
+    reading = facts.conditions[Condition.TEMPERATURE]
+    if reading.source is Source.SILENT:
+        return _silent(facts, reading)
+    if facts.heat >= FULL:
+        return None
+    device = Text("rule.processor") if facts.on_processor else Text("rule.gpu")
+    cap = number_of(facts.settings, "heat.cap_celsius")
+    return Allowance(facts.heat, Text("rule.keeping_cool", device=device, cap=cap))
+
+
+def _power_cap(facts: Facts) -> Allowance | None:
+    cap = facts.power_cap
+    if cap is None or cap.watts is None or cap.refused:
+        return None
+    # the driver keeps it; the share stays that of an absent user, and the sentence is said
+    return Allowance(share_of(facts.settings, "compute.share_away"), Text("rule.power_limited", watts=cap.watts))
+
+
+def _away(facts: Facts) -> Allowance:
+    share = share_of(facts.settings, "compute.share_away")
+    return Allowance(
+        share, Text("rule.training_full_share") if share == FULL else Text("rule.training_share", share=share)
+    )
+
+
+_CALM: Final = "when.calm_seconds"
+_MAINS_CALM: Final = "when.mains_calm_seconds"
+
+RULES: Final = (
+    Rule("paused", Text("rule.your_pause"), _paused),
+    Rule("schedule", Text("rule.schedule"), _schedule, "when.schedule"),
+    Rule(
+        "battery",
+        Text("rule.battery"),
+        _unless_off("when.battery_pause", _when(Condition.BATTERY, 0.0, Text("rule.on_battery"))),
+        "when.battery_pause",
+        Condition.BATTERY,
+        calm=_MAINS_CALM,
+        over=Text("rule.battery_moment_ago"),
+    ),
+    Rule(
+        "metered",
+        Text("rule.metered_connection"),
+        _unless_off(
+            "network.metered_pause", _when(Condition.METERED, 0.0, Text("rule.on_metered_connection"), network=False)
+        ),
+        "network.metered_pause",
+        Condition.METERED,
+        calm=_MAINS_CALM,
+        over=Text("rule.metered_connection_moment_ago"),
+    ),
+    Rule(
+        "full_screen",
+        Text("rule.full_screen_program"),
+        _unless_off("when.full_screen_pause", _when(Condition.FULL_SCREEN, 0.0, Text("rule.full_screen_program_open"))),
+        "when.full_screen_pause",
+        Condition.FULL_SCREEN,
+        calm=_CALM,
+        over=Text("rule.full_screen_program_was_open"),
+    ),
+    Rule(
+        "call",
+        Text("rule.call_film"),
+        _unless_off("when.call_pause", _when(Condition.INHIBITED, 0.0, Text("rule.call_film_running"))),
+        "when.call_pause",
+        Condition.INHIBITED,
+        calm=_CALM,
+        over=Text("rule.call_film_was_running_moment"),
+    ),
+    Rule(
+        "busy_gpu",
+        Text("rule.busy_gpu"),
+        _unless_off("when.busy_gpu_pause", _busy_gpu),
+        "when.busy_gpu_pause",
+        Condition.GPU_USE,
+        onset=2.0,
+        calm=_CALM,
+        over=Text("rule.another_program_was_using_gpu"),
+    ),
+    Rule("input", Text("rule.you_use_computer"), _input, "compute.share_using", Condition.INPUT),
+    Rule(
+        "busy_processor",
+        Text("rule.busy_processor"),
+        _busy_processor,
+        "compute.share_using",
+        Condition.PROCESSOR_USE,
+        onset=5.0,
+        calm=_CALM,
+        over=Text("rule.other_programs_needed_processor_moment"),
+    ),
+    Rule("gpu_memory", Text("rule.gpu_memory"), _gpu_memory, "memory.leave_gpu_gb", Condition.GPU_MEMORY),
+    Rule("heat", Text("rule.temperature_cap"), _heat, "heat.cap_celsius", Condition.TEMPERATURE),
+    Rule("power_cap", Text("rule.power_cap"), _power_cap, "heat.power_cap_watts"),
+    Rule("away", Text("rule.away"), _away, "compute.share_away"),
+)
+"""In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""
+
+RAMP: Final = Rule("ramp", Text("rule.up_gently"), lambda _facts: None, "compute.ramp_seconds")
+"""Proposed by `ramp` alone: what keeps a share that may rise from rising at once."""
+
+ALL: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RULES, RAMP)}

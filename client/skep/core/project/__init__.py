@@ -1,0 +1,1 @@
+"""What a project is: its manifest, its data, how it fits, who is invited."""

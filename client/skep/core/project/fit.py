@@ -1,0 +1,280 @@
+"""Whether this computer can carry a project and what it would take of it, before anything is downloaded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from skep.core.device import Device, DeviceKind
+from skep.core.project.recipe import values
+from skep.core.project.sizes import gradient_bytes, state_bytes
+from skep.core.project.types import Manifest, OptimizerSpec
+from skep.core.text import NOTHING, Text
+
+GB: Final = 1_000_000_000
+FLOAT: Final = 4
+"""Bytes of one fp32 value: a weight, a gradient or one of the optimizer's statistics."""
+PEAK: Final = 2.0
+"""Loading or serving a state holds a second copy for a while."""
+CPU_PEAK_EXTRA_BYTES: Final = 20
+"""Per parameter at that peak, above device and host together, where the model itself lies in the host's memory too;
+measured: 43.5 in all with offload and reuse, whose arithmetic is 24."""
+BASE_BYTES: Final = 700_000_000
+"""What a training process takes before the model: the training stack and its helper processes."""
+GENTLE: Final = 0.7
+"""Above this part of what is there, it fits, but only just."""
+
+
+class Verdict(StrEnum):
+    FITS = "fits"
+    FITS_GENTLY = "fits gently"
+    TOO_BIG = "too big"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The verdict, and a sentence for everything there is to say about it."""
+
+    verdict: Verdict
+    reasons: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes each way and epoch, with the gradients and the state averaged once."""
+
+    up: int
+    down: int
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Bytes of the host's memory, of the disk, and of a GPU's memory where one is used."""
+
+    memory: float
+    disk: float
+    device: float | None = None
+
+
+@dataclass(frozen=True)
+class _Want:
+    what: Text
+    needed: float
+    there: float | None
+
+
+def parameters_of(manifest: Manifest) -> int:
+    """How many parameters are trained and averaged."""
+    return values(manifest.recipe.trained)
+
+
+def frozen_bytes(manifest: Manifest) -> int:
+    """What a frozen base takes, in fp32, on the device and in memory while it is loaded."""
+    return values(manifest.recipe.frozen) * FLOAT
+
+
+def files_bytes(manifest: Manifest) -> int:
+    """What the recipe's own files take on the disk, as far as it is known."""
+    return sum(file.bytes for file in manifest.recipe.files)
+
+
+def traffic_per_epoch(manifest: Manifest) -> Traffic:
+    """An upper bound: in a group of n peers, each sends and receives (n-1)/n of this twice."""
+    sync, shapes = manifest.sync, manifest.recipe.trained
+    gradients = gradient_bytes(sync, shapes)
+    state = state_bytes(sync, shapes) // sync.average_state_every
+    return Traffic(up=2 * (gradients + state), down=2 * (gradients + state))
+
+
+def optimizer_bytes(spec: OptimizerSpec) -> int:
+    """Per parameter, of the optimizer's statistics: two moments of Adam and LAMB, the momentum of SGD."""
+    match spec.name:
+        case "adamw" | "lamb":
+            return 2 * FLOAT
+        case "sgd":
+            return FLOAT if spec.betas[0] > 0 else 0
+
+
+def device_bytes(manifest: Manifest) -> int:
+    """Per parameter on the device: weights, gradients, and what is not kept elsewhere."""
+    sync = manifest.sync
+    accumulators = 0 if sync.reuse_grad_buffers else FLOAT
+    return 2 * FLOAT + accumulators + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
+
+
+def host_bytes(manifest: Manifest) -> int:
+    """Per parameter in the host's memory: averaged weights and gradients, and what is offloaded there."""
+    sync = manifest.sync
+    feedback = FLOAT if sync.powersgd else 0
+    return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
+
+
+def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
+    """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
+    gpu = best_gpu(devices)
+    want = memory_needed(manifest, on_gpu=gpu is not None)
+    wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.memory"), want.memory, memory)]
+    if gpu is not None and want.device is not None:
+        wants.append(_Want(Text("fit.memory_2", name=gpu.name), want.device, gpu.memory_total))
+    return _judge(wants)
+
+
+def memory_needed(manifest: Manifest, *, on_gpu: bool) -> Needed:
+    """What the manifest asks for, or what its model takes where that is more."""
+    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
+    disk = max(needs.disk_gb * GB, files_bytes(manifest))
+    if not on_gpu:
+        peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
+        return Needed(max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen), disk)
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
+    return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest) + frozen))
+
+
+def best_gpu(devices: Sequence[Device]) -> Device | None:
+    """The usable one with the most memory; None where only the processor can train."""
+    usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
+    return max(usable, key=lambda device: device.memory_total or 0, default=None)
+
+
+def _judge(wants: Sequence[_Want]) -> Fit:
+    known = [(want, want.there) for want in wants if want.there is not None]
+    if too_big := tuple(_too_big(want, there) for want, there in known if want.needed > there):
+        return Fit(Verdict.TOO_BIG, too_big)
+    tight = tuple(_tight(want, there) for want, there in known if want.needed > there * GENTLE)
+    return Fit(Verdict.FITS_GENTLY if tight else Verdict.FITS, tight)
+
+
+def _too_big(want: _Want, there: float) -> Text:
+    needed, have = _differently(want.needed, there)
+    return Text("fit.too_big_needs_you_have", needed=needed, what=want.what, have=have)
+
+
+def _tight(want: _Want, there: float) -> Text:
+    return Text("fit.needs_you_have", gb=_gb(want.needed), what=want.what, gb_2=_gb(there))
+
+
+def _gb(count: float) -> Text:
+    return Text("fit.whole_gb" if count >= 10 * GB else "fit.gb", gb=round(count / GB, 0 if count >= 10 * GB else 1))
+
+
+def _differently(needed: float, there: float) -> tuple[Text, Text]:
+    """Both in words; with more digits where rounding would make them the same, which explains nothing."""
+    words = _gb(needed), _gb(there)
+    return (
+        words if words[0] != words[1] else (Text("fit.exact_gb", gb=needed / GB), Text("fit.exact_gb", gb=there / GB))
+    )
+
+
+SHORT: Final = 3
+"""Epochs up to this many times matchmaking are short: newcomers were seen never to catch up with such swarms."""
+PROCESSOR_FLOPS: Final = 50e9
+"""Floating point operations a second that training reached on a processor with two cores."""
+FLOPS_PER_PARAMETER: Final = 6
+"""For each token: two in the forward pass, four in the backward pass."""
+FLOPS_PER_FROZEN: Final = 4
+
+
+def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tuple[Text, ...]:
+    """Sentences about the manifest at the swarm's rate.
+
+    `samples_per_second` is what the whole swarm was measured to process. While that is unknown, the rate of a single
+    computer without a GPU stands in for it: no swarm is much slower, so only what is surely too short is warned of.
+    """
+    measured = max(samples_per_second or 0.0, 0.0)
+    rate = measured or lone_processor_rate(manifest)
+    epoch, matchmaking = manifest.sync.target_batch_size / rate, manifest.sync.matchmaking_seconds
+    if epoch > SHORT * matchmaking:
+        return ()
+    seconds = _seconds(epoch)
+    if measured:
+        return (Text("fit.short_epochs", seconds=seconds, matchmaking=matchmaking),)
+    return (Text("fit.short_epochs_of_one_computer", seconds=seconds, matchmaking=matchmaking),)
+
+
+def lone_processor_rate(manifest: Manifest) -> float:
+    """Samples a second that one computer without a GPU is expected to process."""
+    recipe = manifest.recipe
+    # a frozen parameter needs no gradient of its own, only what passes through it
+    flops = FLOPS_PER_PARAMETER * values(recipe.trained) + FLOPS_PER_FROZEN * values(recipe.frozen)
+    return PROCESSOR_FLOPS / (flops * recipe.positions)
+
+
+def _seconds(seconds: float) -> Text:
+    return Text("fit.about_s", seconds=seconds) if seconds >= 1 else Text("fit.less_than_1_s")
+
+
+HOUR: Final = 3600
+CORES: Final = 2
+"""Of the processor on which PROCESSOR_FLOPS was reached."""
+CARD_FLOPS: Final = 2e12
+"""Floating point operations a second that training reaches on a small card: a few tenths of what such cards are sold with."""
+PEERS: Final = 4
+"""Computers like this one in the swarm that is reckoned with, this one included."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """`memory`, `device` and `disk` in bytes, `device` of a GPU's memory and None without one.
+
+    `samples` is what this computer processes in an hour at full share; `up` and `down` are bytes an hour in a swarm of PEERS
+    computers like this one, `most` the bytes an hour each way that no swarm goes beyond.
+    """
+
+    memory: int
+    device: int | None
+    disk: int
+    samples: int
+    up: int
+    down: int
+    most: int
+
+
+def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Estimate:
+    """`cores` are the processor's. The disk's part is what the manifest allows for."""
+    card = best_gpu(devices)
+    needed = memory_needed(manifest, on_gpu=card is not None)
+    rate = samples_a_second(manifest, on_gpu=card is not None, cores=cores)
+    sync, traffic = manifest.sync, traffic_per_epoch(manifest)
+    fastest = HOUR / sync.matchmaking_seconds
+    epochs = min(fastest, HOUR * PEERS * rate / sync.target_batch_size)
+    # each peer of n keeps one part of n of what it averages to itself
+    part = (PEERS - 1) / PEERS
+    return Estimate(
+        memory=round(needed.memory),
+        device=None if needed.device is None else round(needed.device),
+        disk=round(needed.disk),
+        samples=round(rate * HOUR),
+        up=round(traffic.up * part * epochs),
+        down=round(traffic.down * part * epochs),
+        most=round(max(traffic.up, traffic.down) * fastest),
+    )
+
+
+def samples_a_second(manifest: Manifest, *, on_gpu: bool, cores: int) -> float:
+    """At full share, from the number of parameters alone: right to a factor of a few."""
+    flops = CARD_FLOPS if on_gpu else PROCESSOR_FLOPS * max(1, cores) / CORES
+    return lone_processor_rate(manifest) * flops / PROCESSOR_FLOPS
+
+
+HINT = Text("fit.nothing_was_downloaded_setting_can", setting="compute.device")
+
+
+def lacking(manifest: Manifest, devices: Sequence[Device], wanted: str) -> Text:
+    """A sentence when every GPU that may be picked is known to lack the precision; empty else.
+
+    `wanted` is the setting compute.device. The processor computes in every precision, and every GPU in fp16.
+    """
+    if manifest.precision != "bf16":
+        return NOTHING
+    candidates = [each for each in devices if _may_be_picked(each, wanted)]
+    if not candidates or not all(each.bf16 is False for each in candidates):
+        return NOTHING
+    return Text("fit.computes_bf16_cannot", title=manifest.title, name=candidates[0].name)
+
+
+def _may_be_picked(device: Device, wanted: str) -> bool:
+    if device.kind is DeviceKind.CPU or device.unusable is not None:
+        return False
+    return wanted in ("", device.choice) or (wanted == "cuda" and device.choice == "cuda:0")

@@ -1,0 +1,185 @@
+"""Invitations: a publisher's signed word that one peer may take part in one project until a date. Pure.
+
+An invitation is a JSON file that needs no secrecy: it is worth nothing without the private key of the peer it names.
+Signatures are made and checked by what callers hand in, over `PREFIX` and the fields in a fixed order.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from skep.core.errors import InvitationError
+from skep.core.project.data import Project
+from skep.core.project.fields import KEY_PREFIX, Choice, Field, FieldError, Moment, Object, Pattern, PublicKey, Whole
+from skep.core.project.types import Manifest, fingerprint
+from skep.core.strict_json import read_object
+from skep.core.text import Text
+
+LIMIT: Final = 4096
+"""Bytes of an invitation's file; one takes about 500."""
+PREFIX: Final = b"skep invitation v1\n"
+"""Goes before the signed bytes, so that a signature of something else can never pass for an invitation's."""
+LEEWAY: Final = timedelta(minutes=5)
+"""How far this computer's clock may lag behind the publisher's."""
+LONGEST_DAYS: Final = 3650
+
+TRAINER: Final = "trainer"
+SEED: Final = "seed"
+ROLES: Final = (TRAINER, SEED)
+"""A trainer averages; a seed keeps the swarm findable and may load its state, and never averages."""
+
+PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
+
+Verify = Callable[[bytes, bytes, bytes], bool]
+"""Whether (raw Ed25519 public key, signature, message) belong together."""
+
+_FIELDS: Final[dict[str, Field]] = {
+    "format": Whole(1, 1),
+    "project": Pattern("[a-z0-9-]{3,40}", Text("invitation.project_id")),
+    "publisher": PublicKey(),
+    "peer": PEER,
+    "role": Choice(ROLES),
+    "issued": Moment(),
+    "expires": Moment(),
+    "signature": Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64")),
+}
+_ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """Who may take part in what; `issued` and `expires` are aware, in whole seconds of UTC."""
+
+    project: str
+    publisher: bytes
+    """Raw Ed25519 public key of whoever signed it, 32 bytes."""
+    peer: str
+    role: str
+    issued: datetime
+    expires: datetime
+    signature: bytes = b""
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """What the signature is over."""
+        return PREFIX + json.dumps(self._body(), sort_keys=True, separators=(",", ":")).encode()
+
+    @property
+    def text(self) -> str:
+        """The file's content."""
+        signature = base64.b64encode(self.signature).decode()
+        return json.dumps(self._body() | {"signature": signature}, indent=1) + "\n"
+
+    def _body(self) -> dict[str, Any]:
+        return {
+            "format": 1,
+            "project": self.project,
+            "publisher": KEY_PREFIX + base64.b64encode(self.publisher).decode(),
+            "peer": self.peer,
+            "role": self.role,
+            "issued": f"{self.issued:%Y-%m-%dT%H:%M:%SZ}",
+            "expires": f"{self.expires:%Y-%m-%dT%H:%M:%SZ}",
+        }
+
+
+def draft(manifest: Manifest, peer: str, role: str, now: datetime, days: int) -> Invitation:
+    """An invitation to be signed, valid from `now` (aware) for so many days. Raises InvitationError."""
+    if manifest.membership != "invited":
+        raise InvitationError(
+            Text("invitation.open_everybody_so_nobody_needs", title=manifest.title),
+            Text("invitation.set_membership_invited_manifest_sign"),
+        )
+    issued = now.astimezone(UTC).replace(microsecond=0)
+    try:
+        PEER.read(peer, "")
+    except FieldError as error:
+        raise InvitationError(
+            Text("invitation.not_peer_id", peer=peer[:60], reason=error.phrase),
+            Text("invitation.volunteer_finds_skep_identity"),
+        ) from None
+    if not 1 <= days <= LONGEST_DAYS:
+        raise InvitationError(
+            Text("invitation.invitation_lasts_from_1_days", longest_days=LONGEST_DAYS),
+            Text("invitation.give_days_number_those"),
+        )
+    return Invitation(manifest.id, manifest.publisher.key, peer, role, issued, issued + timedelta(days=days))
+
+
+def read(raw: bytes, verify: Verify) -> Invitation:
+    """The invitation in `raw`, its signature checked by `verify`. Raises InvitationError."""
+    body = read_object(raw, LIMIT, _invalid)
+    try:
+        fields = Object(dict, _FIELDS).read(body, "")
+    except FieldError as error:
+        raise _invalid(error.text) from None
+    del fields["format"]
+    found = Invitation(**fields | {"signature": base64.b64decode(fields["signature"])})
+    if not verify(found.publisher, found.signature, found.signed_bytes):
+        raise InvitationError(Text("invitation.invitation_was_changed_after_was"), _ASK)
+    return found
+
+
+def _invalid(phrase: Text) -> InvitationError:
+    return InvitationError(Text("invitation.invitation_not_valid", phrase=phrase), _ASK)
+
+
+def check(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> None:
+    """Raise InvitationError, in one sentence, unless it lets `peer` take part in the project at `now` (aware)."""
+    if found.project != manifest.id:
+        raise InvitationError(Text("invitation.invitation_another_project", project=found.project), _ASK)
+    if found.publisher != manifest.publisher.key:
+        raise InvitationError(
+            Text(
+                "invitation.invitation_signed_another_key_than",
+                fingerprint=fingerprint(found.publisher),
+                title=manifest.title,
+                fingerprint_2=manifest.fingerprint,
+            ),
+            _ASK,
+        )
+    if found.peer != peer:
+        raise InvitationError(
+            Text("invitation.invitation_another_computer_one", peer=found.peer, peer_2=peer),
+            Text("invitation.give_publisher_computer_identity"),
+        )
+    if found.expires <= now:
+        raise InvitationError(
+            Text("invitation.invitation_expired", title=manifest.title, expires=f"{found.expires:%Y-%m-%d}"), _ASK
+        )
+    if found.issued > now + LEEWAY:
+        raise InvitationError(
+            Text("invitation.invitation_begins_only", title=manifest.title, issued=f"{found.issued:%Y-%m-%d}"),
+            Text("invitation.check_computer_clock_wait_until"),
+        )
+
+
+def is_good(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> bool:
+    """`check` as a question, for what other peers present."""
+    try:
+        check(found, manifest, peer, now)
+    except InvitationError:
+        return False
+    return True
+
+
+def end_of(text: str) -> datetime:
+    """When the invitation in `text` expires, its signature not looked at. Raises InvitationError."""
+    return read(text.encode(), lambda *_: True).expires
+
+
+def over(title: str) -> InvitationError:
+    """What to say when this computer's own invitation expires while it trains."""
+    return InvitationError(Text("invitation.computer_invitation_expired_so_swarm", title=title), _ASK)
+
+
+def missing(project: Project) -> InvitationError:
+    """What to say where a project wants an invitation and there is none."""
+    return InvitationError(
+        Text("invitation.invited_computers_one_has_no", title=project.title),
+        Text("invitation.send_publisher_what_skep_identity"),
+    )

@@ -1,0 +1,1 @@
+"""What is remembered: contributions, what they cost, the timeline of a day."""

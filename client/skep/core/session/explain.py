@@ -1,0 +1,124 @@
+"""Why the share is what it is, and what it would be if: the policy's own rules, asked under other conditions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import tzinfo
+from typing import Any, Final
+
+from skep.core.errors import BadInput
+from skep.core.policy.allowance import GpuMemory
+from skep.core.policy.conditions import Condition, Conditions, Source, answered
+from skep.core.policy.contradictions import contradictions
+from skep.core.policy.decision import Holding, combined, holding
+from skep.core.policy.regulators import Heat, heated
+from skep.core.policy.rules import ALL, RULES, Facts, number_of
+from skep.core.session import step
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Text, as_data
+
+_TOO_WARM: Final = 5.0
+"""Degrees above the cap that are imagined."""
+
+_IMAGINED: Final[Mapping[str, tuple[Condition, float | bool]]] = {
+    word: (condition, value) for condition in Condition for word, value in condition.spec.imagined.items()
+}
+HOT: Final = "hot"
+WORDS: Final = (*_IMAGINED, HOT)
+"""What may be asked for: `--if input,battery`."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A rule that has no source here, and why."""
+
+    rule: str
+    note: Text
+
+
+def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> dict[str, Any]:
+    """Every rule that holds, or would if `words`, the winner first, and the sources that are missing; as JSON.
+
+    Without words it is what really holds, waits and the ramp included; with words, what would once it has lasted.
+    Raises BadInput for a word that is none.
+    """
+    asked = _asked(words)
+    held = _would_hold(snapshot, asked, now, zone) if asked else snapshot.holding
+    granted = combined(held) if asked else snapshot.allowance
+    return {
+        "if": list(asked),
+        "allowance": asdict(granted),
+        "holding": [_told(each) for each in held],
+        "missing": [asdict(each) for each in missing(snapshot.conditions)],
+        "remarks": [as_data(each) for each in remarks(snapshot)],
+    }
+
+
+def remarks(snapshot: Snapshot) -> tuple[Text, ...]:
+    """What the settings ask for and do not get, in sentences."""
+    told, cap = contradictions(snapshot.settings), snapshot.power_cap
+    return (
+        (*told, Text("explain.power_cap_has_no_effect", refused=cap.refused))
+        if cap is not None and cap.refused
+        else told
+    )
+
+
+def _asked(words: object) -> tuple[str, ...]:
+    if not isinstance(words, Iterable) or isinstance(words, str):
+        raise BadInput(Text("explain.what_asked_not_list_words"))
+    asked = tuple(str(word).strip().lower().replace("-", "").replace("_", "") for word in words)
+    for word in asked:
+        if word not in WORDS:
+            raise BadInput(
+                Text("explain.nothing_imagine", word=word[:40]), Text("explain.choose_from", names=tuple(WORDS))
+            )
+    return asked
+
+
+def _told(each: Holding) -> dict[str, Any]:
+    rule = ALL[each.rule]
+    return asdict(each) | {"label": as_data(rule.label), "setting": rule.setting}
+
+
+def _would_hold(snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tzinfo) -> tuple[Holding, ...]:
+    facts = step.facts_of(snapshot, now, zone)
+    grades = snapshot.grades
+    facts = replace(
+        facts,
+        idle_more=grades.steady - grades.input_at,
+        heat=grades.heat.limit,
+        gpu_memory=grades.room.level,
+    )
+    for word in words:
+        facts = _imagine(facts, word)
+    return holding(facts)
+
+
+def _imagine(facts: Facts, word: str) -> Facts:
+    """The facts as they would be; a processor that is busy, or a GPU, is that of the device that trains."""
+    if word == HOT:
+        cap = number_of(facts.settings, "heat.cap_celsius")
+        seen = facts.conditions.with_seen({Condition.TEMPERATURE: answered(cap + _TOO_WARM)})
+        share = combined(holding(facts)).share
+        return replace(facts, conditions=seen, heat=heated(Heat(), cap + _TOO_WARM, cap, share, 0.0).limit)
+    condition, value = _IMAGINED["processor" if word == "busy" and facts.on_processor else word]
+    seen = facts.conditions.with_seen({condition: answered(value)})
+    if condition is Condition.INPUT:
+        facts = replace(facts, idle_more=0.0)
+    if condition is Condition.GPU_MEMORY:
+        facts = replace(facts, gpu_memory=GpuMemory.RELEASE)
+    return replace(facts, conditions=seen)
+
+
+def missing(conditions: Conditions) -> tuple[Missing, ...]:
+    """The rules whose source does not exist on this computer."""
+    return tuple(
+        Missing(
+            rule.name,
+            conditions[rule.condition].note or Text("explain.nothing_here_says", what=rule.condition.spec.name),
+        )
+        for rule in RULES
+        if rule.condition is not None and conditions[rule.condition].source is Source.MISSING
+    )

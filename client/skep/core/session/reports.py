@@ -1,0 +1,254 @@
+"""What the worker and its shards report, step by step; one small function for each message. Pure.
+
+A report that comes while no worker runs, or that does not fit the phase, changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from skep.core.project.data import FileRef, ShardIndex, ShardRef
+from skep.core.record.contributions import Contribution, ContributionState, Evaluation, note
+from skep.core.session import effects as e
+from skep.core.session import messages as m
+from skep.core.session import transitions
+from skep.core.session.phases import Phase, StageProgress
+from skep.core.session.snapshot import Snapshot, WorkerRun
+from skep.core.session.transitions import LEFT, STOPPED, Step, become_idle, leave, trouble
+from skep.core.text import Problem, Remedy, Text
+
+FIRST_WAIT: Final = 2.0
+LONGEST_WAIT: Final = 60.0
+"""Seconds before a failed worker is started again: the first wait doubles with each failure in a row up to this."""
+STEADY_SECONDS: Final = 300.0
+"""Training for this long, or for an epoch, ends a row of failures."""
+EVALUATIONS_SHOWN: Final = 512
+KILLED: Final = -9
+
+Report = (
+    m.WorkerStage
+    | m.WorkerJoined
+    | m.WorkerProgress
+    | m.WorkerEvaluated
+    | m.WorkerMemory
+    | m.ContributionPending
+    | m.ContributionConfirmed
+    | m.ContributionLost
+    | m.ShardWanted
+    | m.ShardArrived
+    | m.ShardProgress
+    | m.ShardFailed
+    | m.WorkerFailed
+    | m.WorkerExited
+)
+
+
+def report(snapshot: Snapshot, message: Report, now: float) -> Step:
+    """What one report changes. `now` is wall clock seconds."""
+    if snapshot.worker is None:
+        return _late(snapshot, message)
+    return _report(snapshot, snapshot.worker, message, now)
+
+
+def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) -> Step:
+    match message:
+        case m.WorkerStage():
+            return _stage(snapshot, message), ()
+        case m.WorkerJoined():
+            return _joined(snapshot, worker, message, now), ()
+        case m.WorkerProgress():
+            return _progress(snapshot, worker, message, now)
+        case m.WorkerEvaluated(evaluation=evaluation):
+            return _evaluated(snapshot, evaluation)
+        case m.ContributionPending() | m.ContributionConfirmed() | m.ContributionLost():
+            return _noted(snapshot, _weighed(_contribution(message), snapshot))
+        case m.ShardWanted() | m.ShardArrived() | m.ShardFailed():
+            return _shard(snapshot, worker, message)
+        case m.WorkerFailed():
+            return _failed(snapshot, worker, message)
+        case m.WorkerExited(code=code):
+            return _exited(snapshot, worker, code, now)
+        case m.WorkerMemory() | m.ShardProgress():
+            return snapshot, ()  # for front ends only
+
+
+def _late(snapshot: Snapshot, message: Report) -> Step:
+    """Without a worker only one thing is news: that what was pending at its exit is lost."""
+    if isinstance(message, m.ContributionLost):
+        return _noted(snapshot, _contribution(message))
+    return snapshot, ()
+
+
+# --- joining and training
+
+
+def _stage(snapshot: Snapshot, message: m.WorkerStage) -> Snapshot:
+    if snapshot.phase is not Phase.JOINING:
+        return snapshot
+    return replace(snapshot, stage=StageProgress(message.stage, message.fraction, message.detail))
+
+
+def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now: float) -> Snapshot:
+    if snapshot.phase is not Phase.JOINING:
+        return snapshot
+    return replace(
+        snapshot,
+        phase=Phase.TRAINING,
+        stage=None,
+        problem=None,
+        joined=True,
+        peer_id=message.peer_id,
+        device=message.device,
+        client_mode=message.client_mode,
+        heavy=message.heavy,
+        worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
+    )
+
+
+def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, now: float) -> Step:
+    assert snapshot.project is not None
+    if worker.joined_at is None:
+        return snapshot, ()
+    moved = replace(snapshot, progress=message.progress, position=message.position, heavy=message.heavy)
+    if _is_steady(worker, message.progress.epoch, now):
+        moved = replace(moved, failures=0)
+    turned = snapshot.progress is None or snapshot.progress.epoch != message.progress.epoch
+    # not at every word: what of an epoch skep's own death takes away was never averaged, and may be drawn again
+    saving = _saved(moved) if turned else ()
+    if not message.contribution or message.samples <= 0:
+        return moved, saving
+    growing = Contribution(message.contribution, message.progress.epoch, message.samples, ContributionState.PENDING)
+    noted, recording = _noted(moved, growing)
+    return noted, (*saving, *recording)
+
+
+def _saved(snapshot: Snapshot) -> tuple[e.Effect, ...]:
+    assert snapshot.project is not None
+    return (e.SavePosition(snapshot.project.id, snapshot.position),)
+
+
+def _is_steady(worker: WorkerRun, epoch: int, now: float) -> bool:
+    long_enough = worker.joined_at is not None and now - worker.joined_at >= STEADY_SECONDS
+    return long_enough or epoch > worker.joined_epoch
+
+
+def _evaluated(snapshot: Snapshot, evaluation: Evaluation) -> Step:
+    assert snapshot.project is not None
+    # the first is kept for ever: it is what the last is compared with
+    shown = (*snapshot.evaluations[:1], *snapshot.evaluations[1:][2 - EVALUATIONS_SHOWN :], evaluation)
+    return replace(snapshot, evaluations=shown), (e.SaveEvaluation(snapshot.project.id, evaluation),)
+
+
+# --- contributions
+
+
+def _contribution(
+    message: m.ContributionPending | m.ContributionConfirmed | m.ContributionLost,
+) -> Contribution:
+    match message:
+        case m.ContributionPending(id=id_, epoch=epoch, samples=samples):
+            return Contribution(id_, epoch, samples, ContributionState.PENDING)
+        case m.ContributionConfirmed(id=id_, epoch=epoch, samples=samples, peers=peers):
+            return Contribution(id_, epoch, samples, ContributionState.CONFIRMED, peers=peers)
+        case m.ContributionLost(id=id_, epoch=epoch, samples=samples, reason=reason, peers=peers):
+            return Contribution(id_, epoch, samples, ContributionState.LOST, reason, peers)
+
+
+def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:
+    """With what the whole swarm puts into an epoch, which is what an epoch is."""
+    if contribution.state is not ContributionState.CONFIRMED or snapshot.progress is None:
+        return contribution
+    return replace(contribution, swarm=max(contribution.samples, snapshot.progress.target_batch_size))
+
+
+def _noted(snapshot: Snapshot, contribution: Contribution) -> Step:
+    project = snapshot.project or snapshot.last_project
+    noted = note(snapshot.account, snapshot.totals, contribution)
+    if project is None or noted is None:
+        return snapshot, ()
+    account, totals = noted
+    return replace(snapshot, account=account, totals=totals), (e.Record(project.id, contribution),)
+
+
+# --- shards
+
+
+def _shard(snapshot: Snapshot, worker: WorkerRun, message: m.ShardWanted | m.ShardArrived | m.ShardFailed) -> Step:
+    if isinstance(message, m.ShardWanted):
+        return _wanted(snapshot, worker, message.sha256)
+    return _shard_answered(snapshot, worker, message)
+
+
+def _wanted(snapshot: Snapshot, worker: WorkerRun, sha256: str) -> Step:
+    if snapshot.phase is Phase.LEAVING or snapshot.index is None:
+        return snapshot, ()
+    shard = _find(snapshot.index, sha256)
+    if shard is None:
+        unknown = Problem(Text("worker.training_process_asked_data_not"))
+        return snapshot, (e.TellWorker(m.ShardFailed(sha256, unknown)),)
+    waiting = replace(worker, wanted=worker.wanted | {sha256})
+    return replace(snapshot, worker=waiting), (e.FetchShard(shard),)
+
+
+def _find(index: ShardIndex, sha256: str) -> ShardRef | FileRef | None:
+    known: tuple[ShardRef | FileRef, ...] = (*index.shards, *index.held_out, *index.files)
+    return next((file for file in known if file.sha256 == sha256), None)
+
+
+def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArrived | m.ShardFailed) -> Step:
+    if message.sha256 not in worker.wanted:
+        return snapshot, ()  # asked for by an earlier worker
+    served = replace(worker, wanted=worker.wanted - {message.sha256})
+    return replace(snapshot, worker=served), (e.TellWorker(message),)
+
+
+# --- the end of a worker
+
+
+def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> Step:
+    if snapshot.phase is Phase.LEAVING:
+        return leave(snapshot)
+    if worker.departing:
+        return transitions.depart(snapshot, worker)
+    failed = replace(snapshot, worker=replace(worker, failed=True))
+    told, notifying = trouble(failed, message.problem)
+    if message.retry:
+        # it exits by itself; stopping it makes sure that it does
+        return told, (*notifying, e.StopWorker())
+    leaving, stopping = leave(told)
+    return leaving, (*notifying, *stopping)
+
+
+def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Step:
+    assert snapshot.project is not None
+    asked = snapshot.phase is Phase.LEAVING and not worker.failed
+    losing = e.LosePending(snapshot.project.id, LEFT if asked else STOPPED)
+    saving = _saved(snapshot) if snapshot.progress is not None else ()
+    gone = replace(snapshot, worker=None)
+    if snapshot.phase is Phase.LEAVING:
+        after, effects = become_idle(gone)
+        return after, (losing, *saving, *effects)
+    if worker.departing:
+        return transitions.gone(snapshot), (replace(losing, reason=LEFT), *saving)
+    told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
+    after, effects = _recovering(told, now) if told.joined else become_idle(told)
+    return after, (losing, *saving, *notifying, *effects)
+
+
+def _recovering(snapshot: Snapshot, now: float) -> Step:
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(snapshot.failures, 10))
+    waiting = replace(
+        snapshot, phase=Phase.RECOVERING, stage=None, failures=snapshot.failures + 1, restart_at=now + wait
+    )
+    return waiting, ()
+
+
+def _unexpected(code: int) -> Problem:
+    if code == KILLED:
+        return Problem(
+            Text("worker.training_process_was_ended_from"),
+            Text("worker.computer_may_have_run_out"),
+            Remedy.PROJECTS.value,
+        )
+    return Problem(Text("worker.training_process_ended_unexpectedly"), Text("worker.worker_log_has_details"))

@@ -1,0 +1,284 @@
+"""The state machine: (snapshot, message, now) -> (snapshot, effects). Pure, total, and the heart of skep.
+
+::
+
+    idle ───Join───> joining ───WorkerJoined───> training <───share 0, share above 0───> paused
+     ^ ^              │  ^                          │                                      │
+     │ └─IndexFailed──┤  │                          │                                      │
+     │   first start  │  └─────────Tick────── recovering <──────WorkerExited───────────────┤
+     │   failed       │                             │        (also from joining,           │
+     │                │                             │         once it had joined)          │
+     │ <──────────────┼────────────Leave, Quit──────┘                                      │
+     │                v                                                                    │
+     └─WorkerExited─ leaving <───Leave, Quit, WorkerFailed that no retry mends─────────────┘
+
+    paused ───no network: the worker exits───> paused without a worker ───network again───> joining    (see `aside`)
+
+Leave from training or paused lets the worker finish the round first: leaving with `leaving_until`, which Quit, a second
+Leave with `now`, and that moment itself cut short. Every other way into leaving stops the worker at once.
+The share the worker runs at is always `allowance.share`, which the policy's rules grant and `ramp` moves over time;
+the person's own pause is kept as `pause`.
+A worker runs exactly while `snapshot.worker` is set: from StartWorker to WorkerExited. Contributions still pending
+when it exits are lost. What a worker reports is handled in `reports`, what several messages share in `transitions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, tzinfo
+
+from skep.core.policy.allowance import PauseState, Reaction
+from skep.core.policy.conditions import Condition, Conditions, sensible
+from skep.core.policy.ramp import Grades, grant, with_input_read
+from skep.core.policy.rules import PROCESSOR, Facts, is_over
+from skep.core.session import effects as e
+from skep.core.session import messages as m
+from skep.core.session import metering, timeline, transitions
+from skep.core.session.phases import Phase
+from skep.core.session.reports import LONGEST_WAIT, report
+from skep.core.session.snapshot import Snapshot, WorkerRun
+from skep.core.session.transitions import (
+    Step,
+    become_idle,
+    go_on_leaving,
+    leave,
+    leave_after_round,
+    start_worker,
+    trouble,
+)
+from skep.core.text import Problem, Text
+
+__all__ = ["PauseState", "Snapshot", "Step", "WorkerRun", "initial", "step"]
+
+
+def initial(
+    settings: dict[str, bool | int | float | str],
+    pause: PauseState | None,
+    now: float,
+    *,
+    zone: tzinfo = UTC,
+    conditions: Conditions | None = None,
+    reactions: Sequence[Reaction] = (),
+) -> Snapshot:
+    """An engine's first snapshot: the settings, and what was kept from last time. `now` is wall clock seconds."""
+    snapshot = Snapshot(
+        settings=settings, pause=pause, conditions=conditions or Conditions(), reactions=tuple(reactions)
+    )
+    return _granted(snapshot, now, zone, at_once=True)[0]
+
+
+def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC) -> Step:
+    """What `message` changes, and what is to be done about it. Never raises.
+
+    `now` is wall clock seconds, `zone` this computer's time zone.
+    """
+    awake, waking = _after_pause(snapshot, now)
+    granted, granting = _granted(awake, now, zone)
+    moved, effects = _apply(granted, message, now)
+    at_once = _acts_at_once(message)
+    regranted, regranting = (
+        (moved, ()) if _is_granted(granted, moved, at_once=at_once) else _granted(moved, now, zone, at_once=at_once)
+    )
+    followed, following = transitions.follow(regranted, now)
+    watched = timeline.watched(snapshot, followed, message, now)
+    awoken, sleeping = timeline.slept(watched, message, now)
+    after, recording = timeline.recorded(awoken, now)
+    meter, due = metering.metered(snapshot, after, now)
+    spending = (e.RecordUsage(due),) if due is not None else ()
+    told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
+    return replace(after, meter=meter), told
+
+
+def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
+    """Whether nothing that an allowance depends on has changed since it was granted, as at most ticks."""
+    same = (
+        granted.conditions is moved.conditions
+        and granted.settings is moved.settings
+        and granted.pause is moved.pause
+        and granted.phase is moved.phase
+        and granted.project is moved.project
+        and granted.worker is moved.worker
+        and granted.device == moved.device
+        and granted.heavy == moved.heavy
+        and granted.power_cap == moved.power_cap
+    )
+    return same and not at_once
+
+
+def _acts_at_once(message: m.Message) -> bool:
+    """What a person asks for is not ramped."""
+    if isinstance(message, m.ChangeSettings):
+        return any(key.partition(".")[0] in ("compute", "when", "heat") for key in message.values)
+    return isinstance(message, m.Resume)
+
+
+def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
+    match message:
+        case m.Join() | m.Leave() | m.Pause() | m.Resume() | m.ChangeSettings() | m.Quit():
+            return _obey(snapshot, message, now)
+        case m.Tick():
+            return _tick(snapshot, now)
+        case m.ConditionsSeen() | m.PowerCapSeen() | m.AboutToSleep() | m.Slept():
+            return _noticed(snapshot, message)
+        case m.WorkerPaused():
+            return timeline.obeyed(snapshot, message, now)
+        case m.IndexArrived():
+            return _index_arrived(snapshot, message)
+        case m.IndexFailed():
+            return _index_failed(snapshot, message)
+        case m.ProblemArose(problem=problem):
+            return trouble(snapshot, problem)
+        case _:
+            return report(snapshot, message, now)
+
+
+# --- time
+
+
+def _after_pause(snapshot: Snapshot, now: float) -> Step:
+    if snapshot.pause is None or not is_over(snapshot.pause, now):
+        return snapshot, ()
+    return replace(snapshot, pause=None), (e.SavePause(paused=False),)
+
+
+def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = False) -> Step:
+    """The allowance of this moment, the phase that goes with it, and the worker told when it concerns it."""
+    facts = facts_of(snapshot, now, zone)
+    given = grant(snapshot.grades, facts, at_once=at_once or snapshot.project is None)
+    allowance, before, phase = given.allowance, snapshot.allowance, snapshot.phase
+    if phase in (Phase.TRAINING, Phase.PAUSED):
+        away = snapshot.worker is None or snapshot.worker.departing
+        phase = Phase.PAUSED if allowance.share == 0 or away else Phase.TRAINING
+    after = replace(snapshot, grades=given.grades, holding=given.holding, allowance=allowance, phase=phase)
+    told = (allowance.share, allowance.present, allowance.memory) != (before.share, before.present, before.memory)
+    return after, (e.SetAllowance(allowance),) if told else ()
+
+
+def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
+    """What the rules look at. Trained on is the device that the worker confirmed, or else the one that was chosen."""
+    on_processor = (snapshot.device or snapshot.settings.get("compute.device")) in (PROCESSOR, "cpu")
+    return Facts(
+        snapshot.conditions,
+        snapshot.settings,
+        now,
+        zone,
+        snapshot.pause,
+        power_cap=snapshot.power_cap,
+        on_processor=on_processor,
+        heavy=snapshot.heavy,
+    )
+
+
+def _noticed(snapshot: Snapshot, message: m.ConditionsSeen | m.PowerCapSeen | m.AboutToSleep | m.Slept) -> Step:
+    match message:
+        case m.ConditionsSeen():
+            return _seen(snapshot, message), ()
+        case m.PowerCapSeen(cap=cap):
+            return replace(snapshot, power_cap=cap), ()
+        case m.AboutToSleep():
+            return snapshot, ()  # it may think better of it; what a sleep means is known at its end
+        case m.Slept(seconds=seconds):
+            return transitions.woken(snapshot, seconds)
+
+
+def _seen(snapshot: Snapshot, message: m.ConditionsSeen) -> Snapshot:
+    conditions = snapshot.conditions.with_seen(sensible(message.seen))
+    read = Condition.INPUT in message.seen
+    grades: Grades = with_input_read(snapshot.grades) if read else snapshot.grades
+    return replace(snapshot, conditions=conditions, grades=grades)
+
+
+def _tick(snapshot: Snapshot, now: float) -> Step:
+    if snapshot.phase is Phase.LEAVING:
+        return go_on_leaving(snapshot, now)
+    if snapshot.phase is not Phase.RECOVERING or snapshot.restart_at is None:
+        return transitions.ticked(snapshot, now)
+    # a clock put back must not turn a wait of seconds into one of hours
+    due = now >= snapshot.restart_at or now < snapshot.restart_at - LONGEST_WAIT
+    return start_worker(snapshot) if due and snapshot.allowance.network else (snapshot, ())
+
+
+# --- commands
+
+
+def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
+    match command:
+        case m.Join():
+            return _join(snapshot, command)
+        case m.Leave(now=at_once):
+            return leave(snapshot) if at_once else leave_after_round(snapshot, now)
+        case m.Quit():
+            return _quit(snapshot)
+        case m.Pause(until=until):
+            return _pause(snapshot, PauseState(until), now)
+        case m.Resume():
+            return replace(snapshot, pause=None), (e.SavePause(paused=False),)
+        case m.ChangeSettings(values=values):
+            return replace(snapshot, settings=snapshot.settings | values), (e.SaveSettings(values),)
+
+
+def _join(snapshot: Snapshot, command: m.Join) -> Step:
+    if snapshot.quitting:
+        return snapshot, ()
+    if snapshot.project is not None:
+        return snapshot, (e.Notify(_already_in(snapshot.phase, snapshot.project.title)),)
+    joining = Snapshot(
+        phase=Phase.JOINING,
+        settings=snapshot.settings,
+        allowance=snapshot.allowance,
+        pause=snapshot.pause,
+        conditions=snapshot.conditions,
+        power_cap=snapshot.power_cap,
+        holding=snapshot.holding,
+        grades=snapshot.grades,
+        reactions=snapshot.reactions,
+        change=snapshot.change,
+        project=command.project,
+        seeds=command.seeds,
+    )
+    return joining, (e.FetchIndex(command.project),)
+
+
+def _already_in(phase: Phase, title: str) -> Problem:
+    if phase is Phase.LEAVING:
+        return Problem(Text("engine.skep_still_leaving", title=title), Text("engine.join_again_moment"))
+    return Problem(Text("engine.you_already", title=title), Text("engine.leave_first_one_project_time"))
+
+
+def _quit(snapshot: Snapshot) -> Step:
+    if snapshot.quitting:
+        return snapshot, ()
+    quitting = replace(snapshot, quitting=True)
+    return (quitting, (e.EndEngine(),)) if snapshot.phase is Phase.IDLE else leave(quitting)
+
+
+def _pause(snapshot: Snapshot, pause: PauseState, now: float) -> Step:
+    if is_over(pause, now):
+        return replace(snapshot, pause=None), (e.SavePause(paused=False),)
+    return replace(snapshot, pause=pause), (e.SavePause(paused=True, until=pause.until),)
+
+
+# --- the project's index
+
+
+def _awaits_index(snapshot: Snapshot, message: m.IndexArrived | m.IndexFailed) -> bool:
+    """False for an answer that belongs to a join given up since."""
+    waiting = snapshot.phase is Phase.JOINING and snapshot.index is None
+    return waiting and message.project == snapshot.project
+
+
+def _index_arrived(snapshot: Snapshot, message: m.IndexArrived) -> Step:
+    if not _awaits_index(snapshot, message):
+        return snapshot, ()
+    ready = replace(snapshot, index=message.index)
+    # without a network the stay begins paused, and `aside` starts the worker later
+    return start_worker(ready) if ready.allowance.network else (replace(ready, phase=Phase.PAUSED), ())
+
+
+def _index_failed(snapshot: Snapshot, message: m.IndexFailed) -> Step:
+    if not _awaits_index(snapshot, message):
+        return snapshot, ()
+    told, notifying = trouble(snapshot, message.problem)
+    idle, effects = become_idle(told)
+    return idle, (*notifying, *effects)

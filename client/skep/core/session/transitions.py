@@ -1,0 +1,162 @@
+"""The transitions that several messages share: leaving, stopping, and the worker out of the swarm for a while and back. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from skep.core.project.types import VerifiedProject
+from skep.core.session import effects as e
+from skep.core.session import messages as m
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot, WorkerRun
+from skep.core.text import Problem, Text
+
+Step = tuple[Snapshot, tuple[e.Effect, ...]]
+
+LEFT: Final = Text("worker.left_before_round")
+STOPPED: Final = Text("worker.worker_stopped_before_round")
+GB: Final = 1_000_000_000
+LONGEST_GOODBYE: Final = 60.0
+"""Seconds that leaving waits for the round, at most."""
+
+
+def trouble(snapshot: Snapshot, problem: Problem) -> Step:
+    """Show `problem`, and tell the user once."""
+    if snapshot.problem == problem:
+        return snapshot, ()
+    return replace(snapshot, problem=problem), (e.Notify(problem),)
+
+
+def start_worker(snapshot: Snapshot) -> Step:
+    """A worker for the project whose index is here, at the share granted now."""
+    assert isinstance(snapshot.project, VerifiedProject)
+    assert snapshot.index is not None
+    settings = snapshot.settings
+    options = m.WorkerOptions(
+        manifest=snapshot.project.text,
+        index=snapshot.index,
+        seeds=snapshot.seeds,
+        share=snapshot.allowance.share,
+        device=str(settings.get("compute.device", "")),
+        threads=int(settings.get("compute.threads", 0)),
+        port=int(settings.get("network.port", 0)),
+        client_mode=str(settings.get("network.client_mode", "automatic")),
+        present=snapshot.allowance.present,
+        memory=snapshot.allowance.memory,
+        leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
+        leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
+    )
+    joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None, falling=None)
+    return joining, (e.StartWorker(snapshot.project, options),)
+
+
+def leave(snapshot: Snapshot) -> Step:
+    """Towards idle at once: through leaving while a worker runs. Ends a wait for the round."""
+    if snapshot.phase is Phase.IDLE or (snapshot.phase is Phase.LEAVING and snapshot.leaving_until is None):
+        return snapshot, ()
+    if snapshot.worker is None:
+        return become_idle(snapshot)
+    return replace(snapshot, phase=Phase.LEAVING, stage=None, leaving_until=None), (e.StopWorker(),)
+
+
+def leave_after_round(snapshot: Snapshot, now: float) -> Step:
+    """Towards idle after the round that takes what was accumulated; at once where there can be nothing to take."""
+    if snapshot.phase is Phase.LEAVING:
+        return snapshot, ()
+    trains = snapshot.phase in (Phase.TRAINING, Phase.PAUSED)
+    if not trains or snapshot.worker is None or snapshot.worker.failed:
+        return leave(snapshot)
+    if snapshot.worker.departing:
+        until = snapshot.worker.departing_until
+        return leave(snapshot) if until is None else (replace(snapshot, phase=Phase.LEAVING, leaving_until=until), ())
+    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LONGEST_GOODBYE)
+    return waiting, (e.TellWorker(m.FinishTraining()),)
+
+
+def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
+    """Wait no longer than was said; a clock put back must not turn a minute into hours."""
+    until = snapshot.leaving_until
+    if until is None or until - LONGEST_GOODBYE <= now < until:
+        return snapshot, ()
+    return leave(snapshot)
+
+
+def become_idle(snapshot: Snapshot) -> Step:
+    """The end of a stay; also of the engine, when it was asked to quit. What was achieved stays on show."""
+    idle = replace(
+        snapshot,
+        phase=Phase.IDLE,
+        project=None,
+        last_project=snapshot.project,
+        index=None,
+        stage=None,
+        worker=None,
+        restart_at=None,
+        leaving_until=None,
+        falling=None,
+    )
+    return idle, (e.EndEngine(),) if snapshot.quitting else ()
+
+
+SLEEP_SECONDS: Final = 30.0
+"""After a shorter sleep the swarm still knows this peer."""
+
+_IN_THE_SWARM: Final = (Phase.TRAINING, Phase.PAUSED)
+
+
+def follow(snapshot: Snapshot, now: float) -> Step:
+    """Let the worker leave when there may be no network, and start one when there may be again."""
+    worker = snapshot.worker
+    if not snapshot.allowance.network:
+        if worker is None or worker.departing or worker.failed:
+            return snapshot, ()
+        return _out_of(snapshot, worker, now)
+    if snapshot.phase is Phase.PAUSED and worker is None:
+        return start_worker(snapshot)
+    return snapshot, ()
+
+
+def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
+    match snapshot.phase:
+        case Phase.TRAINING | Phase.PAUSED:
+            # on a metered connection only a round that takes our work is worth its traffic
+            if snapshot.allowance.rule == "metered" and not snapshot.account.pending:
+                return depart(snapshot, worker)
+            told = replace(worker, departing=True, departing_until=now + LONGEST_GOODBYE)
+            return replace(snapshot, phase=Phase.PAUSED, worker=told), (e.TellWorker(m.FinishTraining()),)
+        case Phase.JOINING:
+            return depart(snapshot, worker)
+        case Phase.IDLE | Phase.RECOVERING | Phase.LEAVING:
+            return snapshot, ()
+
+
+def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
+    """The worker stops at once; the stay goes on without it."""
+    told = replace(worker, departing=True, departing_until=None)
+    return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(),)
+
+
+def woken(snapshot: Snapshot, seconds: float) -> Step:
+    """The computer slept, or stood still, for so long."""
+    worker = snapshot.worker
+    if worker is None or worker.failed or seconds <= SLEEP_SECONDS:
+        return snapshot, ()
+    if snapshot.phase not in (*_IN_THE_SWARM, Phase.JOINING) or (worker.departing and worker.departing_until is None):
+        return snapshot, ()
+    return depart(snapshot, worker)
+
+
+def ticked(snapshot: Snapshot, now: float) -> Step:
+    """Time went on: a last round that takes too long is given up."""
+    worker = snapshot.worker
+    if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
+        return snapshot, ()
+    # a clock put back must not turn a minute into hours
+    late = not worker.departing_until - LONGEST_GOODBYE <= now < worker.departing_until
+    return depart(snapshot, worker) if late else (snapshot, ())
+
+
+def gone(snapshot: Snapshot) -> Snapshot:
+    """The worker that departed has exited."""
+    return replace(snapshot, phase=Phase.PAUSED, worker=None, stage=None, falling=None)

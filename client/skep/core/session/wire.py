@@ -1,0 +1,62 @@
+"""Messages as JSON lines: how the engine and the worker talk.
+
+One message is one line, an object with "type" and the message's fields. Decoding is strict: an unknown type, a missing
+or extra field or a wrong type raises WireError, since both ends ship together and a mismatch is a bug or an attack.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, cast
+
+import msgspec
+
+from skep.core.session.messages import FromWorker, ToWorker
+from skep.core.strict_json import read_object, shown
+
+LINE_LIMIT: Final = 4 * 1024 * 1024
+"""Longest line in bytes either side accepts; the start message carries the manifest and the shard index."""
+
+
+DEEPEST: Final = 32
+"""Levels of objects and lists in a message: a sentence may hold others, each of which adds three or four."""
+
+
+class WireError(ValueError):
+    """A line that is not one of our messages."""
+
+
+def encode(message: ToWorker | FromWorker) -> bytes:
+    """The message as one JSON line, newline included. Raises ValueError for a number that is not finite."""
+    return json.dumps(msgspec.to_builtins(message), separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def decode_to_worker(line: bytes) -> ToWorker:
+    """Raises WireError."""
+    return cast("ToWorker", build(ToWorker, read_object(line, LINE_LIMIT, WireError, DEEPEST)))
+
+
+def decode_from_worker(line: bytes) -> FromWorker:
+    """Raises WireError."""
+    return cast("FromWorker", build(FromWorker, read_object(line, LINE_LIMIT, WireError, DEEPEST)))
+
+
+def build(kind: Any, value: Any) -> Any:
+    """`value`, as parsed from JSON, as an instance of the annotated type `kind`. Raises WireError."""
+    try:
+        built = msgspec.convert(value, kind)
+    except (msgspec.ValidationError, UnicodeError) as error:  # the latter for a name that is half a character
+        raise WireError(str(error).encode("ascii", "backslashreplace").decode()) from None
+    if name := _unknown(value, msgspec.to_builtins(built)):
+        raise WireError(f"unknown field {shown(name)}")
+    return built
+
+
+def _unknown(given: Any, known: Any) -> str:
+    """The name of a field of `given` that is not in `known`, "" if none: msgspec passes over those of dataclasses."""
+    if isinstance(given, dict):
+        beside = given.keys() - known.keys()
+        return min(beside, default="") or next(
+            filter(None, (_unknown(each, known[name]) for name, each in given.items())), ""
+        )
+    return next(filter(None, map(_unknown, given, known)), "") if isinstance(given, list) else ""

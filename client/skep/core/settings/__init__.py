@@ -1,0 +1,1 @@
+"""The settings: their declarations, their checks, the weekly grid of hours."""

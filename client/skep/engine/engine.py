@@ -1,0 +1,369 @@
+"""The engine: one thread that takes messages in, asks the session what they mean, and carries the effects out.
+
+It must not decide anything (`core.session` does) nor know an adapter; it knows ports. What an effect finds out comes
+back as a message and is handled before the next one from outside.
+
+::
+
+    post() ──> inbox ──> step(snapshot, message, now) ──> effects ──> ports ──┐
+                 ^                    │                                       │
+                 └────────────────────┼──── what the ports post ──────────────┘
+                                      └──> observers(message, snapshot)
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from skep import ports
+from skep.core.errors import SkepError
+from skep.core.policy.allowance import PauseState
+from skep.core.policy.conditions import Conditions
+from skep.core.project.data import Project
+from skep.core.project.types import VerifiedProject
+from skep.core.record.contributions import Contribution, ContributionState
+from skep.core.session import effects as e
+from skep.core.session import messages as m
+from skep.core.session import step, timeline
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem, Remedy, Text
+from skep.engine.sensing import Sensing, unread
+
+INBOX: Final = 1000
+"""Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
+TICK_SECONDS: Final = 1.0
+CALM_TICK_SECONDS: Final = 2.0
+"""While nothing is joined or all goes well: then only the end of a pause, and a sensor that hangs, wait for the clock."""
+_CALM: Final = (Phase.IDLE, Phase.TRAINING)
+ENDED_BEFORE: Final = Text("engine.skep_ended_before_round")
+OUR_OWN: Final = Problem(Text("app.skep_met_error_own_goes"), Text("app.log_has_details"), Remedy.REPORT.value)
+
+log = logging.getLogger("skep.engine.engine")
+
+
+class Engine:
+    """Runs a session on real parts. Construct, `observe`, `start`, `post`, and after a Quit `join`."""
+
+    def __init__(
+        self,
+        *,
+        clock: ports.Clock,
+        make_worker: Callable[[ports.Post], ports.Worker],
+        open_ledger: Callable[[], ports.Ledger],
+        shards: ports.Shards,
+        settings: ports.SettingsStore,
+        pauses: ports.Pauses,
+        identity: ports.Identity,
+        notify: Callable[[Problem], None] | None = None,
+        listen_host: Callable[[e.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
+        invitations: ports.Invitations | None = None,
+        sensors: Sequence[ports.Sensor] = (),
+        graphical: bool = False,
+    ) -> None:
+        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` and `listen_host` too.
+
+        `listen_host` gives the address a worker is to listen at, before each start; it may raise SkepError.
+
+        Without `invitations` only open projects can be joined. `graphical` says whether somebody can sit at a screen of
+        this computer. The sensors are read from `start` to the end.
+        """
+        self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
+        self._identity, self._notify, self._listen_host = identity, notify, listen_host
+        self._open_ledger = open_ledger
+        self._invitations, self._invitation = invitations, ""
+        self._sensing = Sensing(sensors, self.post, clock)
+        self._unseen = Conditions(graphical=graphical).with_seen(unread(sensors))
+        self._worker = make_worker(self.post)
+        self._ledger: ports.Ledger
+        self._inbox: queue.Queue[m.Message] = queue.Queue(maxsize=INBOX)
+        self._follow_ups: deque[m.Message] = deque()
+        self._observers: list[ports.Observer] = []
+        self._unwritten: dict[str, e.Record] = {}
+        self._snapshot = Snapshot()
+        self._ticked = 0.0
+        self._started: Future[None] = Future()
+        self._ending = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The latest; may be read from any thread."""
+        return self._snapshot
+
+    def observe(self, observer: ports.Observer) -> None:
+        """Tell `observer` of every message from now on, after its effects, in the engine's thread."""
+        self._observers.append(observer)
+
+    def start(self) -> None:
+        """Load settings, pause and ledger, then run. Raises SkepError when one of them cannot be had."""
+        self._thread.start()
+        self._started.result()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most `timeout` seconds. Returns whether it came."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def post(self, message: m.Message) -> None:
+        """Hand over a message, from any thread. After the engine's end nothing happens."""
+        if threading.current_thread() is self._thread:
+            self._follow_ups.append(message)  # waiting for room in the inbox would be waiting for ourselves
+            return
+        while not self._ended.is_set():
+            try:
+                self._inbox.put(message, timeout=TICK_SECONDS)
+            except queue.Full:
+                continue
+            return
+
+    # --- the thread
+
+    def _run(self) -> None:
+        try:
+            self._open()
+        except BaseException as error:  # noqa: BLE001 - start() raises it in the caller's thread
+            self._ended.set()
+            self._started.set_exception(error)
+            return
+        self._started.set_result(None)
+        try:
+            self._sensing.start()
+            while not self._ending:
+                self._turn()
+        finally:
+            self._close()
+
+    def _open(self) -> None:
+        paused, until = self._pauses.load()
+        pause = PauseState(until) if paused else None
+        settings = self._settings.load()
+        self._ledger = self._open_ledger()
+        try:
+            self._snapshot = step.initial(
+                settings,
+                pause,
+                self._clock.wall(),
+                zone=self._clock.zone(),
+                conditions=self._unseen,
+                reactions=self._ledger.reactions(timeline.KEPT),
+            )
+            self._lose_what_an_earlier_life_left()
+            self._close_the_timeline()
+        except BaseException:
+            self._ledger.close()
+            raise
+        self._ticked = self._clock.monotonic()
+
+    def _lose_what_an_earlier_life_left(self) -> None:
+        # told as well as written, so that listeners know how it went with what they saw pending back then
+        for project_id in self._ledger.projects():
+            for contribution in self._ledger.pending(project_id):
+                lost = replace(contribution, state=ContributionState.LOST, reason=ENDED_BEFORE)
+                self._ledger.record(project_id, lost)
+                self._follow_ups.append(_lost(contribution, ENDED_BEFORE))
+
+    def _close_the_timeline(self) -> None:
+        now = self._clock.wall()
+        last = [*self._ledger.changes(now, now + 1.0)][:1]
+        if end := timeline.closing(last[0] if last else None, self._ledger.alive(), now):
+            self._ledger.record_change(end)
+
+    def _turn(self) -> None:
+        message = self._next()
+        if message is not None:
+            self._handle(message)
+        # by the clock too, so that a stream of messages without a pause does not hold up the time
+        if message is None or self._clock.monotonic() - self._ticked >= self._tick_seconds:
+            self._tick()
+
+    @property
+    def _tick_seconds(self) -> float:
+        return CALM_TICK_SECONDS if self._snapshot.phase in _CALM else TICK_SECONDS
+
+    def _next(self) -> m.Message | None:
+        try:
+            return self._inbox.get(timeout=self._tick_seconds)
+        except queue.Empty:
+            return None
+
+    def _tick(self) -> None:
+        self._ticked = self._clock.monotonic()
+        self._sensing.check()
+        self._catch_up()
+        self._handle(m.Tick())
+
+    def _handle(self, message: m.Message) -> None:
+        self._follow_ups.append(message)
+        while self._follow_ups:
+            self._take(self._follow_ups.popleft())
+
+    def _take(self, message: m.Message) -> None:
+        try:
+            self._snapshot, effects = step.step(self._snapshot, message, self._clock.wall(), self._clock.zone())
+        except Exception:
+            log.exception("no step for %s", type(message).__name__)
+            self._confess(message)
+            return
+        for effect in effects:
+            self._perform(effect)
+        self._tell(message)
+
+    def _tell(self, message: m.Message) -> None:
+        for observer in self._observers:
+            try:
+                observer(message, self._snapshot)
+            except Exception:
+                log.exception("an observer failed at %s", type(message).__name__)
+                self._confess(message)
+
+    def _confess(self, message: m.Message) -> None:
+        if not isinstance(message, m.ProblemArose):  # else a failing observer would be told of it for ever
+            self.post(m.ProblemArose(OUR_OWN))
+
+    def _close(self) -> None:
+        self._ended.set()
+        self._catch_up()
+        for part in (self._sensing, self._worker, self._shards, self._ledger):
+            try:
+                part.close()
+            except Exception:
+                log.exception("%s did not close", type(part).__name__)
+
+    # --- effects
+
+    def _perform(self, effect: e.Effect) -> None:
+        try:
+            self._carry_out(effect)
+        except SkepError as error:
+            log.warning("%s: %s", type(effect).__name__, error)
+            self._miscarried(effect, error.problem)
+        except Exception:
+            log.exception("%s failed", type(effect).__name__)
+            self._miscarried(effect, OUR_OWN)
+
+    def _carry_out(self, effect: e.Effect) -> None:  # noqa: C901 - one arm per effect, each a single call
+        match effect:
+            case e.FetchIndex(project=project):
+                self._present(project)
+                self._shards.fetch_index(project, lambda message: self.post(_of(project, message)))
+            case e.StartWorker():
+                self._worker.start(self._completed(effect))
+            case e.TellWorker(message=message):
+                self._worker.tell(message)
+            case e.StopWorker():
+                self._worker.stop()
+            case e.SetAllowance(allowance=allowance):
+                self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
+            case e.FetchShard(shard=shard):
+                self._shards.fetch(shard, self.post)
+            case e.Record(project_id=project_id, contribution=contribution):
+                self._unwritten.pop(contribution.id, None)
+                self._ledger.record(project_id, contribution)
+            case e.LosePending():
+                self._lose(effect)
+            case e.SavePosition(project_id=project_id, position=position):
+                self._ledger.save_position(project_id, position)
+            case e.SaveEvaluation(project_id=project_id, evaluation=evaluation):
+                self._ledger.save_evaluation(project_id, evaluation)
+            case e.SaveSettings(values=values):
+                self._settings.save(values)
+            case e.SavePause(paused=paused, until=until):
+                self._pauses.save(paused=paused, until=until)
+            case e.RecordChange(change=change):
+                self._ledger.record_change(change)
+            case e.RecordReaction(reaction=reaction):
+                self._ledger.record_reaction(reaction)
+            case e.RecordUsage(quarter=quarter):
+                self._ledger.add_usage(quarter)
+            case e.Notify(problem=problem):
+                if self._notify:
+                    self._notify(problem)
+            case e.EndEngine():
+                self._ending = True
+
+    def _miscarried(self, effect: e.Effect, problem: Problem) -> None:
+        """What the failure of an effect means to the session."""
+        match effect:
+            case e.FetchIndex(project=project):
+                self.post(m.IndexFailed(problem, project))
+            case e.StartWorker():
+                self.post(m.WorkerFailed(problem, retry=True))
+                self.post(m.WorkerExited(1))
+            case e.FetchShard(shard=shard):
+                self.post(m.ShardFailed(shard.sha256, problem))
+            case e.Record(contribution=contribution):
+                self._unwritten[contribution.id] = effect
+                self.post(m.ProblemArose(problem))
+            case e.Notify():
+                pass  # a problem about telling a problem would only hide it
+            case (
+                e.TellWorker()
+                | e.StopWorker()
+                | e.SetAllowance()
+                | e.LosePending()
+                | e.SavePosition()
+                | e.SaveEvaluation()
+                | e.SaveSettings()
+                | e.SavePause()
+                | e.RecordChange()
+                | e.RecordReaction()
+                | e.RecordUsage()
+                | e.EndEngine()
+            ):
+                self.post(m.ProblemArose(problem))
+
+    def _completed(self, wanted: e.StartWorker) -> m.WorkerOptions:
+        """The worker's options but for its run folder. Raises SkepError."""
+        return structs.replace(
+            wanted.options,
+            identity_path=str(self._identity.path),
+            invitation=self._invitation,
+            listen_host=self._listen_host(wanted),
+            position=self._ledger.position(wanted.project.id),
+        )
+
+    def _present(self, project: VerifiedProject) -> None:
+        """Get out the invitation, where the project wants one: without it nothing is attempted. Raises SkepError."""
+        self._invitation = self._invitations.present(project) if self._invitations else ""
+
+    def _lose(self, effect: e.LosePending) -> None:
+        pending = {each.id: each for each in self._snapshot.account.pending}
+        try:
+            pending |= {each.id: each for each in self._ledger.pending(effect.project_id)}
+        finally:
+            settled = (each.contribution for each in self._unwritten.values())
+            for each in settled:
+                if each.state is not ContributionState.PENDING:
+                    pending.pop(each.id, None)
+            for each in pending.values():
+                self.post(_lost(each, effect.reason))
+
+    def _catch_up(self) -> None:
+        """Write what the ledger refused before, once it takes rows again."""
+        try:
+            for record in list(self._unwritten.values()):
+                self._ledger.record(record.project_id, record.contribution)
+                del self._unwritten[record.contribution.id]
+        except SkepError:
+            return  # told when it was refused first
+        except Exception:
+            log.exception("the ledger cannot catch up")
+
+
+def _of(project: Project, message: m.Message) -> m.Message:
+    return replace(message, project=project) if isinstance(message, m.IndexArrived | m.IndexFailed) else message
+
+
+def _lost(contribution: Contribution, reason: Text) -> m.ContributionLost:
+    return m.ContributionLost(contribution.id, contribution.epoch, contribution.samples, reason)

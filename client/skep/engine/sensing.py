@@ -1,0 +1,197 @@
+"""Runs the sensors: each in a thread of its own, so that one that hangs or fails is silent and hurts nobody else.
+
+It must not know what a reading means; what it finds out is posted as ConditionsSeen, and only what is news. `Sensing`
+goes on until it is closed; `look` reads every sensor once.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+from skep.core.policy.change_filter import Told, news
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, silent, unreadable
+from skep.core.session import messages as m
+from skep.ports import Clock, Post, Sensor, TellsItself
+
+DEADLINE: Final = 3.0
+"""Seconds a reading may take before its source counts as silent."""
+CLOSING: Final = 0.5
+"""Seconds that sensors have to let go, all of them together."""
+FIRST_RETRY: Final = 1.0
+LONGEST_RETRY: Final = 30.0
+"""Seconds before a sensor that failed is read again: doubled with each failure in a row."""
+ABSENT_SECONDS: Final = 5.0
+"""Seconds between two looks for sources that this computer does not have: most never come."""
+
+PERIODS: Final = {condition: condition.spec.period for condition in Condition}
+"""Seconds between two readings of a source that has to be asked."""
+TOLD_PERIODS: Final = {condition: condition.spec.told_period for condition in Condition}
+"""The same, at most, of a source that misses nothing meanwhile: one that tells by itself is read at once when it does."""
+
+log = logging.getLogger("skep.engine.sensing")
+
+
+def unread(sensors: Sequence[Sensor]) -> Seen:
+    """What is known before the first reading: that each of these sources has not answered yet."""
+    return {condition: silent(unreadable(condition)) for sensor in sensors for condition in sensor.conditions}
+
+
+class Sensing:
+    """Construct, `start`, `check` several times a second, `close`."""
+
+    def __init__(self, sensors: Sequence[Sensor], post: Post, clock: Clock, deadline: float = DEADLINE) -> None:
+        self._watches = [_Watch(sensor, post, clock, deadline) for sensor in sensors]
+
+    def start(self) -> None:
+        for watch in self._watches:
+            watch.start()
+
+    def check(self) -> None:
+        """Tell which reading takes too long; from any one thread, at no cost worth naming."""
+        for watch in self._watches:
+            watch.check()
+
+    def close(self) -> None:
+        """End every thread; one whose source hangs even now is left to end with the process."""
+        for watch in self._watches:
+            watch.close()
+        deadline = threading.Event()
+        timer = threading.Timer(CLOSING, deadline.set)
+        timer.daemon = True
+        timer.start()
+        for watch in self._watches:
+            watch.join(deadline)
+        timer.cancel()
+
+
+class _Watch:
+    """One sensor, its thread, and what was told of it."""
+
+    def __init__(self, sensor: Sensor, post: Post, clock: Clock, deadline: float) -> None:
+        self._sensor, self._post, self._clock, self._deadline = sensor, post, clock, deadline
+        self._asked = min((PERIODS[condition] for condition in sensor.conditions), default=LONGEST_RETRY)
+        self._told_of = min((TOLD_PERIODS[condition] for condition in sensor.conditions), default=LONGEST_RETRY)
+        self._teller = sensor if isinstance(sensor, TellsItself) else None
+        self._told: dict[Condition, Told] = {}
+        self._lock = threading.Lock()
+        self._reading_since: float | None = None
+        self._hangs = False
+        self._absent = False
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"sensor {sensor.name}", daemon=True)
+        self._closer = threading.Thread(target=self._let_go, name=f"closing {sensor.name}", daemon=True)
+
+    @property
+    def _period(self) -> float:
+        period = self._told_of if self._teller is not None and self._teller.tells else self._asked
+        return max(period, ABSENT_SECONDS) if self._absent else period
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def check(self) -> None:
+        with self._lock:
+            since = self._reading_since
+            if since is None or self._hangs or self._clock.monotonic() - since < self._deadline:
+                return
+            self._hangs = True
+            message = self._news(self._silence())
+        log.warning("%s has not answered for %g s", self._sensor.name, self._deadline)
+        self._tell(message)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._closer.start()  # a source that hangs may hang here too
+
+    def join(self, late: threading.Event) -> None:
+        for thread in (self._closer, self._thread):
+            while thread.is_alive() and not late.is_set():
+                thread.join(0.02)
+        if self._thread.is_alive():
+            log.warning("%s does not end", self._sensor.name)
+
+    def _let_go(self) -> None:
+        try:
+            self._sensor.close()
+        except Exception:
+            log.exception("%s did not close", self._sensor.name)
+
+    # --- the thread
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._closing.is_set():
+            failures = 0 if self._read() else failures + 1
+            if failures:
+                self._closing.wait(min(LONGEST_RETRY, FIRST_RETRY * 2.0 ** min(failures - 1, 10)))
+            elif not self._wait():
+                self._closing.wait(self._period)
+
+    def _read(self) -> bool:
+        with self._lock:
+            self._reading_since = self._clock.monotonic()
+        try:
+            seen = self._only_its_own(self._sensor.read())
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the source does not answer
+            log.warning("%s cannot be read: %s: %s", self._sensor.name, type(error).__name__, error)
+            seen = None
+        self._absent = seen is not None and all(each.source is Source.MISSING for each in seen.values())
+        with self._lock:
+            self._reading_since, self._hangs = None, False
+            message = self._news(self._silence() if seen is None else seen)
+        self._tell(message)
+        return seen is not None
+
+    def _only_its_own(self, seen: Seen) -> Seen:
+        """One reading for each condition that is the sensor's, no more; one that is left out does not answer."""
+        own = self._sensor.conditions
+        return self._silence() | {condition: seen[condition] for condition in own if condition in seen}
+
+    def _wait(self) -> bool:
+        """False where the sensor cannot even wait; then the thread does."""
+        try:
+            self._sensor.wait(self._period)
+        except Exception:
+            log.exception("%s cannot wait", self._sensor.name)
+            return False
+        return True
+
+    def _silence(self) -> dict[Condition, Reading[Any]]:
+        return {condition: silent(unreadable(condition)) for condition in self._sensor.conditions}
+
+    def _news(self, seen: Seen) -> m.ConditionsSeen | None:
+        now = self._clock.monotonic()
+        fresh = news(self._told, seen, now)
+        self._told |= {condition: Told(reading, now) for condition, reading in fresh.items()}
+        return m.ConditionsSeen(fresh, self._clock.wall()) if fresh else None
+
+    def _tell(self, message: m.ConditionsSeen | None) -> None:
+        # never while holding the lock: posting may wait for the thread that checks
+        if message is not None and not self._closing.is_set():
+            self._post(message)
+
+
+def look(sensors: Sequence[Sensor], clock: Clock, deadline: float = DEADLINE) -> Seen:
+    """Every sensor read once, all at the same time; what takes longer than `deadline` seconds is silent."""
+    seen = dict(unread(sensors))
+    waiting = {condition for sensor in sensors for condition in sensor.conditions}
+    lock, complete = threading.Lock(), threading.Event()
+
+    def take(message: object) -> None:
+        assert isinstance(message, m.ConditionsSeen)
+        with lock:
+            seen.update(message.seen)
+            waiting.difference_update(message.seen)
+            if not waiting:
+                complete.set()
+
+    sensing = Sensing(sensors, take, clock, deadline)
+    sensing.start()
+    if waiting:
+        complete.wait(deadline)
+    sensing.close()
+    with lock:
+        return dict(seen)

@@ -1,0 +1,1 @@
+"""A checkpoint as a folder that transformers can load."""

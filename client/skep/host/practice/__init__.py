@@ -1,0 +1,1 @@
+"""A practice swarm on this computer."""

@@ -1,0 +1,108 @@
+"""The practice swarm as a child of a front end: started, listened to, and ended with everything it had started."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from skep.adapters.process.programs import module_command
+from skep.core.errors import SwarmError
+from skep.core.text import Text, verbatim
+
+START: Final = 120.0
+"""Seconds the swarm may take until it can be joined; importing torch on a busy computer is most of it."""
+
+
+class PracticeProcess:
+    """`skep practice` in a session of its own. `folder` takes its temporary files and its log."""
+
+    def __init__(self, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
+        self._home, self._folder, self._environ = home, folder, environ
+        self._child: subprocess.Popen[bytes] | None = None
+        self._tree: set[psutil.Process] = set()
+
+    def start(self) -> None:
+        """Returns at once; `manifest` waits until the swarm is there."""
+        self._folder.mkdir(mode=0o700)
+        # what the swarm leaves in temporary folders, even when killed, goes with the demo's own folder
+        places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR"), str(self._folder))
+        command = [*module_command("skep.cli.main"), "--home", str(self._home), "--json"]
+        with (self._folder / "practice.log").open("wb") as log:
+            self._child = subprocess.Popen(
+                [*command, "practice", "--peers", "1", "--until-eof"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**self._environ, **places},
+                start_new_session=True,
+            )
+
+    def manifest(self, asked_to_stop: Callable[[], bool]) -> Path | None:
+        """The signed manifest that joins the swarm; None when asked to stop before. Raises SwarmError."""
+        assert self._child is not None
+        assert self._child.stdout is not None
+        deadline, line = time.monotonic() + START, b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.stdout, selectors.EVENT_READ)
+            while not line.endswith(b"\n"):
+                if asked_to_stop():
+                    return None
+                if time.monotonic() > deadline:
+                    raise SwarmError(Text("process.practice_swarm_did_not_start", start=START), self._last_words())
+                if selector.select(0.1):
+                    piece = os.read(self._child.stdout.fileno(), 65_536)
+                    if not piece and asked_to_stop():
+                        return None
+                    if not piece:
+                        raise SwarmError(Text("process.practice_swarm_ended_before_could"), self._last_words())
+                    line += piece
+        self._look()
+        return Path(json.loads(line)["manifest"])
+
+    def _last_words(self) -> Text:
+        lines = (self._folder / "practice.log").read_text(errors="replace").split("\n")
+        return verbatim(" ".join(line.strip() for line in lines[-4:] if line.strip()))
+
+    def ask(self) -> None:
+        """Ask it to end, politely; may be called more than once, and from a signal handler."""
+        if self._child is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._child.send_signal(signal.SIGINT)
+
+    def end(self, within: float) -> None:
+        """Ask, wait for `within` seconds at most, kill what is left of its tree. Nothing of it is left afterwards."""
+        if self._child is None:
+            return
+        self._look()
+        self.ask()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(within)
+        self._look()
+        for process in self._tree:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(self._tree, 1.0)
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._child = None
+
+    def _look(self) -> None:
+        """Remember everything the swarm has started; orphans are known by their session."""
+        assert self._child is not None
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+                if os.getsid(process.pid) == self._child.pid:
+                    self._tree |= {process, *process.children(recursive=True)}

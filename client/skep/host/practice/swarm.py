@@ -1,0 +1,228 @@
+"""A practice swarm on this computer: a seed peer, training peers and a file server, all real processes, all loopback.
+
+Joining it goes exactly the way a real project is joined: a signed manifest, shards over HTTP by hash, real averaging.
+It must not touch the engine, the ledger or the control socket of the home it lives in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from msgspec import structs
+
+from skep.adapters.process import practice_mark
+from skep.adapters.process.worker import WorkerProcess
+from skep.adapters.storage import signing
+from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.identity import FileIdentity
+from skep.adapters.storage.logs import open_log
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.errors import SkepError
+from skep.core.project import links
+from skep.core.project.data import ShardIndex
+from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
+from skep.core.text import Text
+from skep.host.practice.manifest import SEQUENCE_LENGTH, practice_manifest
+from skep.host.server.file_server import FileServer
+from skep.host.server.peer_process import PeerProcess, check_port
+from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.language.translator import ENGLISH, translator
+from skep.recipes.registry import parse_manifest
+
+LOOPBACK: Final = "127.0.0.1"
+SAMPLES_PER_SHARD: Final = 1024
+SHARDS: Final = 24
+HELD_OUT_SAMPLES: Final = 256
+RESTART_SECONDS: Final = 3.0
+SHARE: Final = 0.3
+"""What each training peer computes at: enough to average with, and the processor is left to whoever joins."""
+
+
+@dataclass(frozen=True)
+class PracticeFolder:
+    """Where a home keeps what its practice swarm needs; the key stays, so that a joined project can be updated."""
+
+    root: Path
+
+    @property
+    def key(self) -> Path:
+        return self.root / "publisher.key"
+
+    @property
+    def served(self) -> Path:
+        return self.root / "served"
+
+    @property
+    def manifest(self) -> Path:
+        return self.served / "practice.json"
+
+    def identity(self, name: str) -> FileIdentity:
+        return FileIdentity(self.root / f"{name}.id")
+
+    def next_revision(self) -> int:
+        """One more than at the last start, since the peers' addresses differ each time."""
+        counter = self.root / "revision"
+        revision = int(counter.read_text()) + 1 if counter.exists() else 1
+        atomic_write(counter, str(revision).encode(), mode=0o600)
+        return revision
+
+
+def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
+    """Run the swarm until `stop` is set. `announce` is called with the path of the signed manifest that joins it, and
+    the link that does.
+
+    `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
+    """
+    check_port(LOOPBACK, port)
+    folder = PracticeFolder(home / "practice")
+    folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.ExitStack() as started:
+        started.enter_context(practice_mark.noted(folder.root))
+        server = FileServer(folder.served)
+        index, sha256 = prepare_data(folder)
+        server.start()
+        started.callback(server.close)
+        addresses = started.enter_context(seed(folder, port))
+        manifest, key = publish(folder, addresses, f"{server.address}/index.json", sha256)
+        trainers = [Trainer(folder, number, manifest, index) for number in range(peers)]
+        for trainer in trainers:
+            started.callback(trainer.close)
+            trainer.start()
+        announce(folder.manifest, links.link_to(f"{server.address}/{folder.manifest.name}", key))
+        stop.wait()
+        for trainer in trainers:
+            trainer.stop()
+
+
+def prepare_data(folder: PracticeFolder) -> tuple[ShardIndex, str]:
+    """Cut this interpreter's standard library into shards, into the served folder. Returns the index and its sha256."""
+    shutil.rmtree(folder.served, ignore_errors=True)
+    _, sha256, index = build_shards(
+        library_sources(),
+        folder.served,
+        sequence_length=SEQUENCE_LENGTH,
+        samples_per_shard=SAMPLES_PER_SHARD,
+        max_shards=SHARDS,
+        held_out_samples=HELD_OUT_SAMPLES,
+    )
+    return index, sha256
+
+
+@contextlib.contextmanager
+def seed(folder: PracticeFolder, port: int) -> Iterator[list[str]]:
+    """A running seed peer process; its addresses."""
+    identity = folder.identity("seed")
+    identity.peer_id  # noqa: B018 - makes the key at first use
+    arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(identity.path)]
+    process = PeerProcess("skep.host.server.seed", arguments, folder.root / "seed.log")
+    try:
+        yield process.start()
+    finally:
+        process.end()
+
+
+def publish(folder: PracticeFolder, addresses: list[str], index_address: str, sha256: str) -> tuple[str, bytes]:
+    """Write and sign the manifest; returns its text, and its publisher's raw public key."""
+    key = signing.ensure_key(folder.key)
+    text = json.dumps(
+        practice_manifest(
+            revision=folder.next_revision(),
+            publisher_key=signing.key_text(key),
+            peers=addresses,
+            index_address=index_address,
+            index_sha256=sha256,
+            now=datetime.now(UTC),
+        ),
+        indent=2,
+    )
+    manifest = parse_manifest(text.encode())
+    atomic_write(folder.manifest, text.encode(), mode=0o600)
+    signing.sign_manifest(folder.manifest, folder.key)
+    return text, manifest.publisher.key
+
+
+class Trainer:
+    """One training peer of the practice swarm: skep's own worker, with its shards handed over from the served folder."""
+
+    def __init__(self, folder: PracticeFolder, number: int, manifest: str, index: ShardIndex) -> None:
+        self._folder = folder
+        self._changing = threading.Lock()
+        self._stopping = False
+        self._options = WorkerOptions(
+            manifest=manifest,
+            index=index,
+            listen_host=LOOPBACK,
+            share=SHARE,
+            device="cpu",
+            threads=1,
+        )
+        self._name = f"peer{number}"
+        self._worker: WorkerProcess | None = None
+        self._restart: threading.Timer | None = None
+
+    def start(self) -> None:
+        """Start its worker, unless it was told to stop. Raises SkepError."""
+        identity = self._folder.identity(self._name)
+        identity.peer_id  # noqa: B018 - makes the key at first use
+        with self._changing:
+            if self._stopping:
+                return
+            self._worker = WorkerProcess(
+                self._hear,
+                registry_file=self._folder.root / f"{self._name}.worker",
+                make_run_folder=make_run_folder,
+                stderr_log=open_log(self._folder.root, self._name),
+            )
+            self._worker.start(structs.replace(self._options, identity_path=str(identity.path)))
+
+    def stop(self) -> None:
+        """Ask it to leave; returns at once."""
+        with self._changing:
+            self._stopping = True
+            if self._restart:
+                self._restart.cancel()
+            if self._worker:
+                self._worker.stop()
+
+    def close(self) -> None:
+        """Return when nothing of it is left."""
+        self.stop()
+        if self._worker:
+            self._worker.close()
+
+    def _hear(self, message: Message) -> None:
+        if isinstance(message, ShardWanted) and self._worker:
+            path = self._folder.served / f"{message.sha256}.safetensors"
+            self._worker.tell(ShardArrived(message.sha256, str(path)))
+        elif isinstance(message, WorkerFailed):
+            print(f"{self._name}: {_say(message.problem.title)}", file=sys.stderr)  # noqa: T201 - the operator's terminal
+        elif isinstance(message, WorkerExited):
+            self._start_again_later()
+
+    def _start_again_later(self) -> None:
+        with self._changing:
+            if not self._stopping:
+                self._restart = threading.Timer(RESTART_SECONDS, self._start_again)
+                self._restart.daemon = True
+                self._restart.start()
+
+    def _start_again(self) -> None:
+        try:
+            self.start()
+        except SkepError as error:
+            print(f"{self._name}: {_say(error.title)}", file=sys.stderr)  # noqa: T201 - the operator's terminal
+            self._start_again_later()
+
+
+def _say(message: Text) -> str:
+    """In English, as all of the practice swarm's log."""
+    return translator(ENGLISH).say(message)

@@ -1,0 +1,1 @@
+"""`skep host`: seed peer, state keeper and file server of a project."""

@@ -1,0 +1,122 @@
+"""Checkpoints of a run as safetensors files in one folder: written whole or not at all, the newest few kept.
+
+A file holds `parameter.NAME` for each trained parameter and `optimizer.NUMBER` for each tensor of the optimizer's
+state, in hivemind's order; its metadata names the format, run id, epoch, and the manifest it belongs to. It must not
+know about the swarm. No pickle anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from skep.adapters.storage.atomic import atomic_write
+from skep.core.errors import StorageError
+from skep.core.text import Text
+
+FORMAT: Final = "skep checkpoint 1"
+PARAMETER: Final = "parameter."
+OPTIMIZER: Final = "optimizer."
+_NAME: Final = re.compile(r"epoch-(\d{8})\.safetensors")
+_LEFTOVER: Final = re.compile(r"\.epoch-\d{8}\.safetensors\..*")
+_DAMAGED: Final = Text("checkpoints.remove_it")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`parameters` by name and `optimizer` tensors in order, on the CPU; `manifest` is its raw text."""
+
+    run_id: str
+    epoch: int
+    manifest: str
+    parameters: Mapping[str, torch.Tensor]
+    optimizer: Sequence[torch.Tensor]
+
+
+class CheckpointFolder:
+    """The checkpoints of one run, of which the newest `keep` stay."""
+
+    def __init__(self, folder: Path, keep: int) -> None:
+        self._folder, self._keep = folder, keep
+
+    def paths(self) -> list[Path]:
+        """Newest first. Raises StorageError."""
+        try:
+            found = [path for path in self._folder.iterdir() if _NAME.fullmatch(path.name)]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._unusable(error) from None
+        return sorted(found, reverse=True)
+
+    def write(self, checkpoint: Checkpoint) -> Path:
+        """Add it, then drop the oldest beyond those to keep. Raises StorageError, and then nothing is changed."""
+        path = self._folder / f"epoch-{checkpoint.epoch:08d}.safetensors"
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._tidy()
+            atomic_write(path, save(_tensors(checkpoint), _metadata(checkpoint)))
+            for old in self.paths()[self._keep :]:
+                old.unlink()
+        except OSError as error:
+            raise self._unusable(error) from None
+        return path
+
+    def _tidy(self) -> None:
+        """Remove what a process that was killed while it wrote has left."""
+        for path in self._folder.iterdir():
+            if _LEFTOVER.fullmatch(path.name):
+                path.unlink()
+
+    def _unusable(self, error: OSError) -> StorageError:
+        return StorageError(
+            Text(
+                "checkpoints.checkpoints_cannot_read_written",
+                folder=str(self._folder),
+                reason=str(error.strerror or error),
+            ),
+            Text("secrets.check_folder_permissions_free_disk"),
+        )
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint in a file. Raises StorageError when it is none, or damaged."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            names = list(file.keys())
+            if metadata.get("format") != FORMAT:
+                raise StorageError(Text("checkpoints.not_checkpoint_skep", path=str(path)), Text("signing.check_path"))
+            parameters = {
+                name.removeprefix(PARAMETER): file.get_tensor(name) for name in names if name.startswith(PARAMETER)
+            }
+            optimizer = [file.get_tensor(name) for name in sorted(names) if name.startswith(OPTIMIZER)]
+        return Checkpoint(metadata["run_id"], int(metadata["epoch"]), metadata["manifest"], parameters, optimizer)
+    except FileNotFoundError:
+        raise StorageError(
+            Text("checkpoints.there_no_checkpoint", path=str(path)), Text("signing.check_path")
+        ) from None
+    except (OSError, SafetensorError, ValueError, KeyError):
+        raise StorageError(Text("checkpoints.checkpoint_damaged_cannot_read", path=str(path)), _DAMAGED) from None
+
+
+def _tensors(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
+    named = {f"{PARAMETER}{name}": tensor for name, tensor in checkpoint.parameters.items()}
+    numbered = {f"{OPTIMIZER}{place:06d}": tensor for place, tensor in enumerate(checkpoint.optimizer)}
+    return {name: tensor.detach().clone().contiguous() for name, tensor in (named | numbered).items()}
+
+
+def _metadata(checkpoint: Checkpoint) -> dict[str, str]:
+    return {
+        "format": FORMAT,
+        "run_id": checkpoint.run_id,
+        "epoch": str(checkpoint.epoch),
+        "manifest": checkpoint.manifest,
+    }

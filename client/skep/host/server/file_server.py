@@ -1,0 +1,215 @@
+"""A small web server for the files of one folder, or for a list of files, and nothing else.
+
+For practice it listens on loopback; a host may open it, and then it serves only what is on its list. No listing, no
+folders below, no links, no more than so many connections at a time.
+"""
+
+from __future__ import annotations
+
+import errno
+import http.server
+import os
+import re
+import socket
+import socketserver
+import stat
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from skep.core.errors import BadInput, SkepError
+from skep.core.text import Text
+
+HOST: Final = "127.0.0.1"
+
+_NAME: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
+_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_IDLE_SECONDS: Final = 60
+_CHUNK: Final = 64 * 1024
+MOST_CONNECTIONS: Final = 128
+"""At a time; each has a thread. Further ones are closed at once, and downloads try again by themselves."""
+
+Place = Path | Mapping[str, Path]
+"""Where the served files are: a folder, or each file by the name it is asked for."""
+
+
+class FileServer:
+    """Serves `place` in threads of its own between `start` and `close`. Port 0 takes any free one.
+
+    `host` is the IPv4 address of this computer to listen on.
+    """
+
+    def __init__(self, place: Place, port: int = 0, host: str = HOST) -> None:
+        self._place = place
+        self._host, self._port = host, port
+        self._server: _Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """The folder's address, without a slash at its end. Known once started."""
+        assert self._server is not None, "start first"
+        return f"http://{self._host}:{self._server.server_address[1]}"
+
+    def start(self) -> None:
+        """Raises BadInput when the port is taken or not allowed."""
+        try:
+            self._server = _Server(self._place, self._host, self._port)
+        except (OSError, OverflowError) as error:
+            raise _no_port(self._port, error) from None
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="files", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops listening and ends connections; may be called again."""
+        if self._server is None or self._thread is None:
+            return
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._server.end_connections()
+        self._thread = None
+
+
+def _no_port(port: int, error: OSError | OverflowError) -> SkepError:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return BadInput(Text("file_server.port_use_computer", port=port), Text("file_server.choose_another_port_0_any"))
+    if isinstance(error, PermissionError):
+        return BadInput(
+            Text("file_server.port_may_not_used_you", port=port), Text("file_server.choose_port_from_1024_0")
+        )
+    if isinstance(error, OverflowError):
+        return BadInput(Text("file_server.not_port", port=port), Text("file_server.choose_port_from_1024_65535"))
+    return SkepError(
+        Text("file_server.port_cannot_listened", port=port, reason=str(error.strerror or error)),
+        Text("file_server.choose_another_port"),
+    )
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, place: Place, host: str, port: int) -> None:
+        self.place = place
+        self._lock = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        # http.server would look up the host's name, which can take seconds without a network
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            full = len(self._connections) >= MOST_CONNECTIONS
+            if not full:
+                self._connections.add(request)
+        if full:
+            self.shutdown_request(request)
+            return
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def end_connections(self) -> None:
+        with self._lock:
+            for connection in self._connections:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news."""
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_SECONDS
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Quiet: the terminal belongs to the program around it."""
+
+    def version_string(self) -> str:
+        return "skep"
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        try:
+            file = _open_file(self.server.place, self.path)
+        except OSError:
+            self._send_head(HTTPStatus.NOT_FOUND, 0)
+            return
+        with file:
+            self._send_file(file, os.fstat(file.fileno()).st_size, with_body=with_body)
+
+    def _send_file(self, file: BinaryIO, size: int, *, with_body: bool) -> None:
+        wanted = _parse_range(self.headers.get("Range"), size)
+        if wanted is None:
+            self._send_head(HTTPStatus.OK, size)
+            wanted = range(size)
+        elif not wanted:
+            self._send_head(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, 0, f"bytes */{size}")
+        else:
+            said = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
+            self._send_head(HTTPStatus.PARTIAL_CONTENT, len(wanted), said)
+        if with_body:
+            self._send_body(file, wanted)
+
+    def _send_head(self, status: HTTPStatus, length: int, content_range: str = "") -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Accept-Ranges", "bytes")
+        if content_range:
+            self.send_header("Content-Range", content_range)
+        self.end_headers()
+
+    def _send_body(self, file: BinaryIO, wanted: range) -> None:
+        file.seek(wanted.start)
+        left = len(wanted)
+        while left and (chunk := file.read(min(left, _CHUNK))):
+            self.wfile.write(chunk)
+            left -= len(chunk)
+
+
+def _open_file(place: Place, target: str) -> BinaryIO:
+    """The regular file of this name in `place`. Raises OSError for anything else."""
+    name = target.partition("?")[0].removeprefix("/")
+    if not _NAME.fullmatch(name):
+        raise FileNotFoundError(target)
+    path = place / name if isinstance(place, Path) else place.get(name)
+    if path is None:
+        raise FileNotFoundError(target)
+    # O_NONBLOCK: opening a named pipe must not hang before it is seen to be none of ours
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(target)
+    return os.fdopen(descriptor, "rb")
+
+
+def _parse_range(header: str | None, size: int) -> range | None:
+    """The bytes asked for; None when the whole file is to be sent, empty when there is nothing at that place."""
+    match = _RANGE.fullmatch(header or "")
+    if not match or not (match[1] or match[2]):
+        return None
+    if not match[1]:
+        return range(max(0, size - int(match[2])), size)
+    first = int(match[1])
+    last = int(match[2]) if match[2] else size - 1
+    if match[2] and last < first:
+        return None
+    return range(first, min(last + 1, size))

@@ -1,0 +1,178 @@
+"""`skep host`: what a project needs on one small server, from its signed manifest to the end.
+
+A child process is the seed and the state keeper; the shard server runs in threads of this one. It must not import the
+training stack, nor touch the engine and the ledger of the home it lives in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit, urlunsplit
+
+from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.storage import signing
+from skep.adapters.storage.atomic import atomic_write
+from skep.bootstrap import listen_host
+from skep.core.errors import SkepError
+from skep.core.project import links
+from skep.core.project.manifest import Manifest, check_expiry
+from skep.core.text import Text, as_data
+from skep.host.recipe_files import find_files
+from skep.host.server.address import announced_addresses, check_named
+from skep.host.server.file_server import FileServer
+from skep.host.server.folder import HostAddress, HostFolder
+from skep.host.server.invitation import check_invited
+from skep.host.server.peer_process import END_SECONDS, PeerProcess, check_port
+from skep.host.server.served_files import served_files
+
+RESTART_SECONDS: Final = 3.0
+ANOTHER_PORT: Final = Text("hosting.another_port")
+
+Report = Callable[[dict[str, Any]], None]
+"""Handed an event, from any thread."""
+
+
+@dataclass(frozen=True)
+class Hosting:
+    """What the operator asked for. `web` is address and port of the shard server; `url` is where the manifest is public.
+
+    `every` counts epochs between checkpoints, `keep` checkpoints that stay.
+    """
+
+    manifest: Path
+    address: HostAddress
+    data: Path | None = None
+    web: tuple[str, int] = ("127.0.0.1", 8080)
+    url: str = ""
+    every: int = 10
+    keep: int = 5
+    invitation: Path | None = None
+    """This peer's, of the role seed, where the project is for the invited."""
+
+
+def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
+    """Host until `stop` is set. Raises SkepError, and then nothing was started or everything has ended."""
+    raw, signature, manifest = signing.load_verified(asked.manifest)
+    check_expiry(manifest, datetime.now(UTC))
+    check_named(manifest.peers, asked.address, folder.identity.peer_id)
+    check_invited(manifest, asked.invitation, folder.identity.peer_id)
+    find_files(manifest.recipe, asked.data)
+    host = listen_host(manifest.peers)
+    with contextlib.ExitStack() as started:
+        started.enter_context(InstanceLock(folder.lock_file))
+        check_port(host, asked.address.port, ANOTHER_PORT)
+        text = folder.root / "manifest.json"
+        atomic_write(text, raw)
+        web = ""
+        if asked.data is not None:
+            files = served_files(manifest, asked.data, asked.manifest.name, text, _beside(text, signature))
+            server = FileServer(files, asked.web[1], asked.web[0])
+            server.start()
+            started.callback(server.close)
+            web = server.address
+        peer = KeptPeer(_peer(asked, folder, manifest, text, host), report)
+        started.callback(peer.end)
+        addresses = peer.start()
+        report(
+            {
+                "event": "started",
+                "addresses": addresses,
+                "web": web,
+                "link": join_link(asked, manifest),
+                "run_id": manifest.run_id,
+            }
+        )
+        stop.wait()
+        peer.ask_to_end()
+    report({"event": "stopped"})
+
+
+def join_link(asked: Hosting, manifest: Manifest) -> str:
+    """The link that joins the project; empty where nobody said at which address its manifest is public."""
+    address = asked.url
+    if not address and asked.data is not None:
+        parts = urlsplit(manifest.data.index)
+        path = parts.path.rpartition("/")[0] + "/" + asked.manifest.name
+        address = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+    return links.link_to(address, manifest.publisher.key) if address else ""
+
+
+def _beside(text: Path, signature: bytes) -> Path:
+    path = signing.signature_path(text)
+    atomic_write(path, signature)
+    return path
+
+
+def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, host: str) -> PeerProcess:
+    arguments = ["--host", host, "--port", str(asked.address.port), "--identity", str(folder.identity.path)]
+    arguments += ["--manifest", str(text), "--checkpoints", str(folder.checkpoints(manifest.run_id))]
+    arguments += ["--every", str(asked.every), "--keep", str(asked.keep)]
+    if asked.data is not None:
+        arguments += ["--files", str(asked.data.absolute())]
+    if asked.invitation is not None:
+        arguments += ["--invitation", str(asked.invitation)]
+    for address in announced_addresses(asked.address):
+        arguments += ["--announce", address]
+    return PeerProcess("skep.host.server.keeper", arguments, folder.log_file)
+
+
+class KeptPeer:
+    """The host's peer process, started again when it ends by itself; its events are passed on."""
+
+    def __init__(self, process: PeerProcess, report: Report) -> None:
+        self._process, self._report = process, report
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="peer", daemon=True)
+
+    def start(self) -> list[str]:
+        """Its addresses. Raises SwarmError when it does not start."""
+        addresses = self._process.start()
+        self._thread.start()
+        return addresses
+
+    def ask_to_end(self) -> None:
+        self._stopping.set()
+        self._process.ask_to_end()
+
+    def end(self) -> None:
+        """Return when nothing of it is left, of one that is just being started again either."""
+        deadline = time.monotonic() + END_SECONDS
+        while self._thread.is_alive() and time.monotonic() < deadline:
+            self.ask_to_end()
+            self._thread.join(0.05)
+        self._process.end()
+
+    def _live(self) -> None:
+        self._listen()
+        while not self._stopping.is_set():
+            self._report(
+                {
+                    "event": "problem",
+                    "title": as_data(Text("hosting.seed_ended")),
+                    "hint": as_data(Text("hosting.starts_again")),
+                }
+            )
+            if not self._stopping.wait(RESTART_SECONDS):
+                self._start_again()
+
+    def _start_again(self) -> None:
+        try:
+            self._process.start()
+        except SkepError:
+            return
+        if self._stopping.is_set():  # asked to end while it started
+            self._process.end()
+            return
+        self._listen()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(ValueError):  # its stdout is closed under us when it is ended
+            for line in self._process.lines():
+                self._report(line)

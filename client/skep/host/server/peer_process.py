@@ -1,0 +1,103 @@
+"""A peer of ours as a child process: started, its addresses read, listened to, and ended with all that it started.
+
+The child prints JSON lines, its addresses first, and ends when its stdin closes. It must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from skep.adapters.process.programs import module_command
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.errors import BadInput, SwarmError
+from skep.core.text import Text
+
+START_SECONDS: Final = 60.0
+"""How long it may take until its addresses are there; importing torch on a busy computer is most of it."""
+END_SECONDS: Final = 2.0
+ANOTHER_PORT: Final = Text("peer_process.choose_another_port")
+
+
+def check_port(host: str, port: int, hint: Text = ANOTHER_PORT) -> None:
+    """Raise BadInput when the TCP port on this computer's address `host` is taken, or may not be used."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except PermissionError:
+            raise BadInput(Text("peer_process.port_computer_may_not_used", port=port), hint) from None
+        except OSError:
+            raise BadInput(Text("peer_process.port_computer_use_another_program", port=port), hint) from None
+
+
+class PeerProcess:
+    """`module` run as a process in a session of its own, its stderr appended to `log`."""
+
+    def __init__(self, module: str, arguments: Sequence[str], log: Path) -> None:
+        self._command = [*module_command(module), *arguments]
+        self._log = log
+        self._run_folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> list[str]:
+        """Returns its addresses; may be called again after it ended by itself.
+
+        Raises SwarmError when it does not start; it is gone then.
+        """
+        self._stop()
+        self._run_folder = self._run_folder or make_run_folder()
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._command, "--run-folder", str(self._run_folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        too_slow = threading.Timer(START_SECONDS, self._process.kill)
+        too_slow.start()
+        first = next(self.lines(), None)
+        too_slow.cancel()
+        if first is None:
+            self.end()
+            raise SwarmError(Text("peer_process.seed_peer_did_not_start"), Text("peer_process.log", log=str(self._log)))
+        return [str(address) for address in first["addresses"]]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """What it says, until it has ended."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        for line in iter(self._process.stdout.readline, b""):
+            yield json.loads(line)
+
+    def ask_to_end(self) -> None:
+        """Close its stdin, which ends it and its children; may be called again."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def end(self) -> None:
+        """Ask it to end, and kill it when that takes too long. Nothing of it is left."""
+        self._stop()
+        if self._run_folder is not None:
+            shutil.rmtree(self._run_folder, ignore_errors=True)
+            self._run_folder = None
+
+    def _stop(self) -> None:
+        if self._process is None:
+            return
+        self.ask_to_end()
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._process = None

@@ -1,0 +1,188 @@
+"""Keeps a run's state: loads it from the swarm every few epochs, writes it down, and hands it to newcomers.
+
+It is a peer that contributes no gradients and enters no round: it has no gradient averager, never looks for a group, and
+publishes no progress but the one described in `swarm_records`. As a donor it stands behind every trainer of its epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
+
+import hivemind
+import torch
+from hivemind.optim.state_averager import dump_optimizer_state
+
+from skep.core.errors import SkepError, StorageError, SwarmError
+from skep.core.project.manifest import Manifest
+from skep.core.text import NOTHING, Text, as_data
+from skep.host.server.checkpoints import Checkpoint, CheckpointFolder, read
+from skep.host.server.swarm_records import Swarm, SwarmRecords
+from skep.recipes.contract import NO_FILES, Files
+from skep.recipes.registry import open_recipe
+from skep.worker.swarm import compression
+from skep.worker.swarm.averagers import CheckedStateAverager
+from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.optimizer import scheduler
+from skep.worker.swarm.optimizers import optimizer_factory
+from skep.worker.swarm.rounds import Rounds
+
+LOAD_SECONDS: Final = 300.0
+PAUSE_SECONDS: Final = 20.0
+"""Between two downloads at least, so that a state that cannot be used is not fetched for ever at the donors' cost."""
+BEHIND_TRAINERS: Final = 0.5
+"""Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class StateKeeper:
+    """One run's state in memory, in files, and on offer. Built on the main thread, because hivemind sets signal handlers.
+
+    Every `every` epochs the state is loaded anew. `tell` is handed the events of `skep host`.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        text: str,
+        dht: hivemind.DHT,
+        folder: CheckpointFolder,
+        *,
+        every: int,
+        tell: Tell,
+        membership: Membership | None = None,
+        files: Files = NO_FILES,
+    ) -> None:
+        self._manifest, self._text, self._folder, self._every, self._tell = manifest, text, folder, every, tell
+        model = open_recipe(manifest.recipe, files).build()
+        named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
+        self._names = [name for name, _ in named]
+        self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)
+        self._records = SwarmRecords(dht, manifest.run_id)
+        self._kept = 0
+        """The epoch whose state is on offer; 0 while there is none."""
+        self._seen: Swarm | None = None
+        self._not_before = 0.0
+        self._trouble = NOTHING
+
+    def restore(self) -> None:
+        """Take up the newest checkpoint that can be read; each that cannot be is told as a problem."""
+        for path in self._folder.paths():
+            try:
+                self._take_up(read(path))
+            except SkepError as error:
+                self._complain(error)
+            else:
+                self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
+                return
+
+    def tend(self) -> None:
+        """One look at the swarm, and what it calls for. Blocks for as long as a state download takes."""
+        try:
+            swarm = self._records.look()
+            self._report(swarm)
+            if self._is_due(swarm):
+                self._load()
+            self._shine(swarm)
+        except SkepError as error:
+            self._complain(error)
+        except FutureTimeout:
+            self._complain(
+                SwarmError(
+                    Text("state_keeper.seed_network_process_does_not"), Text("state_keeper.skep_host_tries_again")
+                )
+            )
+
+    def _is_due(self, swarm: Swarm) -> bool:
+        wanted = self._kept + (self._every if self._kept else 1)
+        return swarm.epoch >= wanted and time.monotonic() >= self._not_before
+
+    def _shine(self, swarm: Swarm) -> None:
+        """Tell newcomers of our epoch exactly while nobody who trains is there to tell them."""
+        # a trainer may be one epoch behind the state that another has just handed us
+        carried = swarm.peers > 0 and swarm.epoch >= self._kept - 1
+        if self._kept and not carried:
+            self._records.light(self._kept)
+        else:
+            self._records.douse()
+
+    def _load(self) -> None:
+        """Load the newest state from the swarm, write it down, offer it. Raises SkepError."""
+        self._not_before = time.monotonic() + PAUSE_SECONDS
+        try:
+            epoch = self._averager.load_checked(LOAD_SECONDS)
+        except FutureTimeout:
+            epoch = None
+        if epoch is None:
+            raise SwarmError(
+                Text("state_keeper.no_peer_swarm_hands_over"),
+                Text("state_keeper.skep_host_tries_again"),
+            )
+        path = self._folder.write(self._checkpoint(epoch))
+        self._offer(epoch)
+        self._trouble = NOTHING
+        self._tell({"event": "checkpoint", "epoch": epoch, "path": str(path)})
+
+    def _checkpoint(self, epoch: int) -> Checkpoint:
+        parameters = [tensor for group in self._averager.optimizer.param_groups for tensor in group["params"]]
+        _, optimizer = dump_optimizer_state(self._averager.optimizer)
+        named = dict(zip(self._names, parameters, strict=True))
+        return Checkpoint(self._manifest.run_id, epoch, self._text, named, optimizer)
+
+    def _take_up(self, checkpoint: Checkpoint) -> None:
+        unfit = StorageError(
+            Text("state_keeper.checkpoint_epoch_does_not_fit", epoch=checkpoint.epoch),
+            Text("state_keeper.another_run_keep_elsewhere"),
+        )
+        if checkpoint.run_id != self._manifest.run_id or set(checkpoint.parameters) != set(self._names):
+            raise unfit
+        tensors = [checkpoint.parameters[name] for name in self._names]
+        try:
+            self._averager.adopt(checkpoint.epoch, [*tensors, *checkpoint.optimizer])
+        except SwarmError:
+            raise unfit from None
+        self._offer(checkpoint.epoch)
+
+    def _offer(self, epoch: int) -> None:
+        self._kept = epoch
+        self._averager.state_sharing_priority = epoch - BEHIND_TRAINERS
+        self._averager.allow_state_sharing = True
+
+    def _report(self, swarm: Swarm) -> None:
+        if swarm != self._seen:
+            self._seen = swarm
+            self._tell({"event": "swarm"} | asdict(swarm) | {"kept_epoch": self._kept})
+
+    def _complain(self, error: SkepError) -> None:
+        """Tell a problem once, however often it comes in a row."""
+        if error.title != self._trouble:
+            self._trouble = error.title
+            self._tell({"event": "problem", "title": as_data(error.title), "hint": as_data(error.hint)})
+
+
+def _averager(
+    manifest: Manifest, dht: hivemind.DHT, parameters: list[torch.nn.Parameter], membership: Membership | None
+) -> CheckedStateAverager:
+    """A state averager of the run, whose tensors are as every trainer's, and which never asks for a round."""
+    sync = manifest.sync
+    silent = Rounds("keeper", lambda _: None)
+    return CheckedStateAverager(
+        dht=dht,
+        prefix=f"{manifest.run_id}_state_averager",
+        params=parameters,
+        optimizer=optimizer_factory(manifest.optimizer, silent),
+        scheduler=partial(scheduler, schedule=manifest.schedule),
+        reuse_tensors=True,
+        state_compression=compression.of_load(sync.load_compression, sync.size_adaptive_threshold),
+        min_matchmaking_time=sync.matchmaking_seconds,
+        request_timeout=min(3.0, sync.matchmaking_seconds / 3),
+        next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
+        allow_state_sharing=False,
+        membership=membership,
+        start=True,
+    )

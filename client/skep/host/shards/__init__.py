@@ -1,0 +1,1 @@
+"""From an author's files to shards and an index."""

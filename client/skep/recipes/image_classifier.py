@@ -1,0 +1,134 @@
+"""Recipe image-classifier: say which class an image is of. A vision transformer (vit) from our own whitelisted fields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from skep.core.project.data import ImageLayout
+from skep.core.project.fields import FieldError, Object, Variant, Whole
+from skep.core.project.recipe import Recipe, Shapes, times
+from skep.core.text import Text
+from skep.recipes.contract import OpenRecipe, RecipeKind
+from skep.recipes.shapes import SEED, SIZES, check_heads, encoder_layer, linear, norm, tensors
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from skep.recipes.tensors.batches import Batch
+
+
+@dataclass(frozen=True)
+class VisionShape:
+    """vit: a transformer over square patches of square images. `image_size` and `patch_size` in pixels."""
+
+    type: str
+    layers: int
+    heads: int
+    width: int
+    image_size: int
+    patch_size: int
+    channels: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class ImageRecipe(Recipe):
+    model: VisionShape
+    seed: int
+
+    @property
+    def model_type(self) -> str:
+        return self.model.type
+
+    @property
+    def layout(self) -> ImageLayout:
+        return ImageLayout(self.model.channels, self.model.image_size, self.model.classes)
+
+    @property
+    def positions(self) -> int:
+        return (self.model.image_size // self.model.patch_size) ** 2
+
+    @property
+    def trained(self) -> Shapes:
+        shape, w = self.model, self.model.width
+        patch = tensors((w, shape.channels * shape.patch_size**2), (w,))
+        # the class has a vector and a position of its own
+        places = tensors((1, w), (1, (self.positions + 1) * w))
+        return patch + places + times(shape.layers, encoder_layer(w)) + norm(w) + linear(w, shape.classes)
+
+    def check(self) -> None:
+        check_heads(self.model)
+        if self.model.image_size % self.model.patch_size:
+            raise FieldError("recipe.model.image_size", Text("field.must_multiple_patch_size"))
+
+
+class ImageClassifier(OpenRecipe):
+    def __init__(self, recipe: ImageRecipe) -> None:
+        self._recipe = recipe
+
+    def build(self) -> PreTrainedModel:
+        import torch
+        from transformers import ViTConfig, ViTForImageClassification
+
+        torch.manual_seed(self._recipe.seed)
+        shape = self._recipe.model
+        config = ViTConfig(
+            hidden_size=shape.width,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            intermediate_size=4 * shape.width,
+            image_size=shape.image_size,
+            patch_size=shape.patch_size,
+            num_channels=shape.channels,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+        config.num_labels = shape.classes
+        return ViTForImageClassification(config)
+
+    def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+        """Mean cross-entropy in nats per image. Pixels go from 0..255 to -1..1, as vision transformers expect them."""
+        import torch
+
+        logits = model(pixel_values=batch.inputs.float() / 127.5 - 1.0).logits
+        assert batch.labels is not None
+        return torch.nn.functional.cross_entropy(logits.float(), batch.labels)
+
+    def example(self, size: int) -> Batch:
+        import torch
+
+        from skep.recipes.tensors.batches import Batch
+
+        shape = self._recipe.model
+        pixels = torch.randint(256, (size, shape.channels, shape.image_size, shape.image_size), dtype=torch.uint8)
+        return Batch(pixels, torch.arange(size), torch.randint(shape.classes, (size,)))
+
+
+KIND: Final = RecipeKind(
+    Object(
+        ImageRecipe,
+        {
+            "model": Variant(
+                "type",
+                {
+                    "vit": Object(
+                        VisionShape,
+                        {
+                            **SIZES,
+                            "image_size": Whole(8, 1024),
+                            "patch_size": Whole(2, 64),
+                            "channels": Whole(1, 4),
+                            "classes": Whole(2, 100_000),
+                        },
+                    )
+                },
+            ),
+            "seed": SEED,
+        },
+    ),
+    open=lambda recipe, _files: ImageClassifier(recipe),
+    libraries=("transformers.models.vit.modeling_vit",),
+    smallest=(ImageRecipe("image-classifier", VisionShape("vit", 1, 2, 16, 16, 8, 1, 3), 0),),
+)

@@ -1,0 +1,177 @@
+"""Recipe masked-lm: predict hidden tokens. albert and bert models from our own whitelisted fields.
+
+Of every sample the same number of tokens is chosen, 15 %: 80 % of these are hidden behind the mask token, 10 % are
+replaced by any other, 10 % stay (Devlin et al.: BERT). What is chosen depends on the recipe's seed and the sample's
+number in the peer's order alone: a restart repeats it, the next pass over the data chooses anew, and held-out samples
+are always judged by the same places. Equal numbers make a batch's loss the mean of its samples', however it is cut.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from skep.core.project.data import FileRef
+from skep.core.project.fields import Object, Variant, Whole
+from skep.core.project.recipe import Shapes, times
+from skep.core.project.types import BYTE_VOCABULARY, BYTES
+from skep.recipes.causal_lm import SAMPLES, TEXT, CausalRecipe, ModelShape, check_text, random_text
+from skep.recipes.contract import Files, OpenRecipe, RecipeKind
+from skep.recipes.shapes import encoder_layer, linear, norm, tensors
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+    from skep.recipes.tensors.batches import Batch
+
+CHOSEN: Final = 0.15
+_HIDDEN_OF_TEN: Final = 8
+_REPLACED_OF_TEN: Final = 8
+_IGNORED: Final = -100
+_VOCABULARY: Final = BYTE_VOCABULARY + 1
+"""Over bytes: one more value hides another."""
+
+
+@dataclass(frozen=True)
+class AlbertShape(ModelShape):
+    """albert: all layers share their parameters, and embeddings are narrower than the layers."""
+
+    embedding_width: int
+
+
+@dataclass(frozen=True)
+class MaskedRecipe(CausalRecipe):
+    @property
+    def files(self) -> tuple[FileRef, ...]:
+        """The tokenizer says which token hides another; bytes have one of their own, after the 256 values."""
+        if isinstance(self.tokenizer, str):
+            return ()
+        return (FileRef("tokenizer", self.tokenizer.sha256, 0, self.tokenizer.url),)
+
+    @property
+    def trained(self) -> Shapes:
+        shape = self.model
+        w, v, albert = shape.width, shape.vocabulary, isinstance(shape, AlbertShape)
+        e = shape.embedding_width if isinstance(shape, AlbertShape) else w
+        embeddings = tensors((v, e), (self.sequence_length, e), (1, e)) + norm(e)
+        widening = linear(e, w) if albert else Counter()
+        # what is predicted uses the embeddings once more, with a bias for each token
+        head = linear(w, e) + norm(e) + tensors((v,))
+        return embeddings + widening + times(1 if albert else shape.layers, encoder_layer(w)) + head
+
+    def check(self) -> None:
+        check_text(self, _VOCABULARY)
+
+
+class MaskedLM(OpenRecipe):
+    def __init__(self, recipe: MaskedRecipe, files: Files) -> None:
+        """Raises DataError when the tokenizer does not fit the model."""
+        self._recipe = recipe
+        if isinstance(recipe.tokenizer, str):
+            self._mask = BYTE_VOCABULARY
+        else:
+            from skep.recipes.tensors.tokenizer_file import mask_token
+
+            self._mask = mask_token(files["tokenizer"], recipe.model.vocabulary)
+
+    def build(self) -> PreTrainedModel:
+        import torch
+
+        torch.manual_seed(self._recipe.seed)
+        return _albert(self._recipe) if self._recipe.model.type == "albert" else _bert(self._recipe)
+
+    def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
+        """Mean cross-entropy in nats per chosen token."""
+        hidden, labels = self.hide(batch)
+        result: torch.Tensor = model(input_ids=hidden, labels=labels).loss
+        return result
+
+    def hide(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the model is shown, and what it is to say where a token was chosen (-100 elsewhere); both as tokens."""
+        import torch
+
+        from skep.recipes.tensors.chance import numbers
+
+        tokens, stream = batch.inputs, 4 * self._recipe.seed
+        length = tokens.shape[1]
+        chosen = torch.zeros_like(tokens, dtype=torch.bool)
+        places = numbers(batch.draws, length, stream).argsort(dim=1, stable=True)[:, : max(1, round(CHOSEN * length))]
+        chosen.scatter_(1, places, value=True)
+        fate = numbers(batch.draws, length, stream + 1) % 10
+        other = numbers(batch.draws, length, stream + 2) % self._recipe.model.vocabulary
+        shown = torch.where(chosen & (fate < _HIDDEN_OF_TEN), self._mask, tokens)
+        shown = torch.where(chosen & (fate == _REPLACED_OF_TEN), other, shown)
+        return shown, tokens.masked_fill(~chosen, _IGNORED)
+
+    def example(self, size: int) -> Batch:
+        return random_text(self._recipe, size)
+
+
+def _bert(recipe: MaskedRecipe) -> PreTrainedModel:
+    from transformers import BertConfig, BertForMaskedLM
+
+    shape = recipe.model
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=shape.vocabulary,
+            hidden_size=shape.width,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            intermediate_size=4 * shape.width,
+            max_position_embeddings=recipe.sequence_length,
+            type_vocab_size=1,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            pad_token_id=None,
+        ),
+    )
+
+
+def _albert(recipe: MaskedRecipe) -> PreTrainedModel:
+    from transformers import AlbertConfig, AlbertForMaskedLM
+
+    shape = recipe.model
+    assert isinstance(shape, AlbertShape)
+    return AlbertForMaskedLM(
+        AlbertConfig(
+            vocab_size=shape.vocabulary,
+            embedding_size=shape.embedding_width,
+            hidden_size=shape.width,
+            num_hidden_layers=shape.layers,
+            num_attention_heads=shape.heads,
+            intermediate_size=4 * shape.width,
+            max_position_embeddings=recipe.sequence_length,
+            type_vocab_size=1,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+            classifier_dropout_prob=0.0,
+            pad_token_id=None,
+            bos_token_id=0,
+            eos_token_id=0,
+        ),
+    )
+
+
+KIND: Final = RecipeKind(
+    Object(
+        MaskedRecipe,
+        {
+            "model": Variant(
+                "type",
+                {
+                    "albert": Object(AlbertShape, {**TEXT, "embedding_width": Whole(8, 16384)}),
+                    "bert": Object(ModelShape, TEXT),
+                },
+            ),
+            **SAMPLES,
+        },
+    ),
+    open=MaskedLM,
+    libraries=("transformers.models.albert.modeling_albert", "transformers.models.bert.modeling_bert"),
+    smallest=(
+        MaskedRecipe("masked-lm", ModelShape("bert", 1, 2, 16, _VOCABULARY), 8, BYTES, 0),
+        MaskedRecipe("masked-lm", AlbertShape("albert", 1, 2, 16, _VOCABULARY, 8), 8, BYTES, 0),
+    ),
+)

@@ -1,0 +1,39 @@
+"""Every recipe by the name it has in a manifest. To add one: its file in this package, and its line in RECIPES."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+from skep.core.project import manifest
+from skep.core.project.fields import Variant
+from skep.core.project.recipe import Recipe
+from skep.core.project.types import Manifest
+from skep.recipes.contract import NO_FILES, Files, OpenRecipe, RecipeKind
+
+
+def _kind(module: str) -> RecipeKind:
+    kind: RecipeKind = import_module(f"skep.recipes.{module}").KIND
+    return kind
+
+
+RECIPES: Final[dict[str, RecipeKind]] = {
+    "causal-lm": _kind("causal_lm"),
+    "masked-lm": _kind("masked_lm"),
+    "image-classifier": _kind("image_classifier"),
+    "lora": _kind("lora"),
+}
+FIELD: Final = Variant("name", {name: kind.fields for name, kind in RECIPES.items()})
+
+
+def parse_manifest(raw: bytes) -> Manifest:
+    """The manifest in `raw`, every field checked. Raises ManifestError with a sentence that names the field."""
+    return manifest.parse(raw, FIELD)
+
+
+def open_recipe(recipe: Recipe, files: Files = NO_FILES) -> OpenRecipe:
+    """The recipe, ready to build its model, its libraries imported. Raises DataError for a file that does not fit."""
+    kind = RECIPES[recipe.name]
+    for library in kind.libraries:
+        import_module(library)
+    return kind.open(recipe, files)

@@ -1,0 +1,1 @@
+"""What front ends ask of skep beside the engine: diagnosis, updates, summaries."""

@@ -1,0 +1,85 @@
+"""Whether a project may be joined from this computer: its manifest, how it fits, and the invitation that it may need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from skep import bootstrap
+from skep.adapters.storage import invitations, signing
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.shard_cache import free_bytes
+from skep.core.errors import BadInput, DoesNotFit, InvitationError
+from skep.core.project import fit as fitting
+from skep.core.project import invitation, manifest
+from skep.core.project.fit import Estimate, Fit, Verdict
+from skep.core.project.manifest import Manifest
+from skep.core.project.types import VerifiedProject
+from skep.core.text import Text, sentences
+
+
+def read_manifest(path: str) -> Manifest:
+    """The manifest in a file, its signature checked; nothing of it is kept. Raises ManifestError, BadInput."""
+    if "://" in path:
+        raise BadInput(
+            Text("joining.only_file_can_looked_without"), Text("joining.skep_project_add_fetches", path=path)
+        )
+    return signing.load_verified(signing.given_path(path))[2]
+
+
+def known_manifest(home: Home, name: str) -> Manifest:
+    """The manifest of a project in the catalogue. Raises BadInput."""
+    return bootstrap.catalogue(home).find(name).manifest
+
+
+def check_expiry(plan: Manifest) -> None:
+    """Raises ManifestError when the manifest has expired."""
+    manifest.check_expiry(plan, datetime.now(UTC))
+
+
+def fit(home: Home, plan: Manifest) -> Fit:
+    """What the fit check says about this computer as it is now."""
+    home.create()
+    disk = free_bytes(home.root)
+    return fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+
+
+def check_fit(home: Home, project: VerifiedProject) -> Sequence[Text]:
+    """Remarks on how the project fits this computer. Raises DoesNotFit with why it does not, ManifestError."""
+    plan = project.manifest
+    check_expiry(plan)
+    if lacking := fitting.lacking(
+        plan, bootstrap.devices().list(), str(bootstrap.settings(home).load()["compute.device"])
+    ):
+        raise DoesNotFit(lacking, fitting.HINT, remedy="setting:compute.device")
+    found = fit(home, plan)
+    if found.verdict is Verdict.TOO_BIG:
+        raise DoesNotFit(sentences(*found.reasons), Text("joining.nothing_was_downloaded_choose_smaller"))
+    return found.reasons
+
+
+def estimate(plan: Manifest) -> Estimate:
+    """What the project would take of this computer and give to the swarm."""
+    return fitting.estimate(plan, bootstrap.devices().list(), cores=psutil.cpu_count(logical=False) or 1)
+
+
+def check_invitation(home: Home, project: VerifiedProject) -> None:
+    """Raises InvitationError where the project wants an invitation and this computer has no good one, SecretsError."""
+    bootstrap.kept_invitations(home).present(project)
+
+
+def accept_invitation(home: Home, path: Path, *, in_file: bool) -> VerifiedProject:
+    """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
+    raw = invitations.read_file(path)
+    wanted = invitation.read(raw, invitations.verify).project
+    try:
+        project = bootstrap.catalogue(home).find(wanted)
+    except BadInput:
+        raise InvitationError(
+            Text("joining.invitation_project_not_known_here", wanted=wanted), Text("joining.add_project_first")
+        ) from None
+    bootstrap.kept_invitations(home).accept(raw, project.manifest, in_file=in_file)
+    return project

@@ -1,0 +1,1 @@
+"""The worker as a process: its pipes, children, priority and memory."""

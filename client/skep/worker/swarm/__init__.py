@@ -1,0 +1,1 @@
+"""hivemind, wrapped: the only package that subclasses it."""

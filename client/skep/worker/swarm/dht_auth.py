@@ -1,0 +1,212 @@
+"""Invitations in the swarm's DHT: what this peer presents there, and whom it answers.
+
+hivemind's authorizer signs DHT requests with a random key and never sees who sent them. Here the key is the libp2p
+identity's own, and the peer id derived from it must be the invitation's and the one the connection was made under, so
+neither an invitation nor a signed request is of use to anybody else. It must not touch averaging; `members` does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import hivemind
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from hivemind.dht import DHTID, protocol
+from hivemind.dht.validation import DHTRecord, RecordValidatorBase
+from hivemind.proto.auth_pb2 import AccessToken
+from hivemind.proto.crypto_pb2 import PrivateKey
+from hivemind.utils import MSGPackSerializer, get_dht_time
+from hivemind.utils.auth import AuthRole, AuthRPCWrapper, TokenAuthorizerBase
+from hivemind.utils.crypto import RSAPrivateKey
+
+from skep.core.errors import InvitationError, SwarmError
+from skep.core.project import invitation
+from skep.core.project.addresses import peer_id_of
+from skep.core.project.invitation import Invitation
+from skep.core.project.manifest import Manifest
+from skep.core.session.messages import WorkerOptions
+from skep.core.text import Text
+
+PUBLISH_SECONDS: Final = 15.0
+READ_AT_MOST: Final = 4096
+"""Invitations whose signatures are remembered."""
+
+
+class Membership:
+    """This peer's invitation to a project, and the judge of everybody else's."""
+
+    def __init__(self, manifest: Manifest, text: str, identity_path: Path) -> None:
+        """`text` is the invitation's file. Raises InvitationError when it does not let this peer in."""
+        self.manifest = manifest
+        self.raw = text.encode()
+        self.key = IdentityKey(identity_path)
+        self.peer = peer_of_key(self.key.get_public_key().to_bytes())
+        self._read = functools.lru_cache(READ_AT_MOST)(read)
+        self.own = self._judge_own()
+
+    def _judge_own(self) -> Invitation:
+        own = self._read(self.raw)
+        invitation.check(own, self.manifest, self.peer, now())
+        return own
+
+    def good(self, raw: bytes, peer: str) -> Invitation | None:
+        """The invitation in `raw` if it lets `peer` in now, whoever handed it over."""
+        try:
+            found = self._read(raw)
+        except InvitationError:
+            return None
+        return found if invitation.is_good(found, self.manifest, peer, now()) else None
+
+    @property
+    def book(self) -> str:
+        """The DHT key under which the swarm's peers lay down their invitations, by peer id."""
+        return f"{self.manifest.run_id}_invitations"
+
+    @property
+    def seconds_left(self) -> float:
+        return (self.own.expires - now()) / timedelta(seconds=1)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """This peer's entry in the book, as dht.store takes it."""
+        left = self.seconds_left
+        return {"key": self.book, "subkey": self.peer, "value": self.raw, "expiration_time": get_dht_time() + left}
+
+    def publish(self, dht: hivemind.DHT) -> None:
+        """Lay this peer's invitation down where others look it up. Raises SwarmError."""
+        stored = dht.store(**self.record, return_future=True)
+        with contextlib.suppress(FutureTimeout):
+            if stored.result(PUBLISH_SECONDS):
+                return
+        raise SwarmError(Text("swarm.swarm_did_not_take_computer"), Text("round.skep_tries_again"))
+
+
+def membership_of(options: WorkerOptions, manifest: Manifest) -> Membership | None:
+    """None for an open project. Raises InvitationError."""
+    if manifest.membership == "open":
+        return None
+    return Membership(manifest, options.invitation, Path(options.identity_path))
+
+
+@contextlib.contextmanager
+def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
+    """Options for a hivemind.DHT that is to be started inside: it answers, and believes, invited peers only."""
+    if membership is None:
+        yield {}
+        return
+    # the DHT's process is forked from this one, and keeps the wrapper that stands here when it starts
+    stock = protocol.AuthRPCWrapper
+    protocol.AuthRPCWrapper = PeerBoundAuth
+    try:
+        yield {"authorizer": InvitedAuthorizer(membership), "record_validators": [InvitationValidator(membership)]}
+    finally:
+        protocol.AuthRPCWrapper = stock
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def read(raw: bytes) -> Invitation:
+    """Raises InvitationError."""
+    return invitation.read(raw, verify)
+
+
+def verify(key: bytes, signature: bytes, message: bytes) -> bool:
+    """Implements invitation.Verify."""
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+@functools.lru_cache(READ_AT_MOST)
+def peer_of_key(public: bytes) -> str:
+    """The peer id of an RSA public key in OpenSSH's format, as tokens carry it; "" for anything else."""
+    try:
+        key = serialization.load_ssh_public_key(public)
+    except (ValueError, UnsupportedAlgorithm):
+        return ""
+    if not isinstance(key, RSAPublicKey):
+        return ""
+    return peer_id_of(key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo))
+
+
+class IdentityKey(RSAPrivateKey):
+    """The libp2p identity's key, where hivemind would make a random one."""
+
+    def __init__(self, identity_path: Path) -> None:
+        der = PrivateKey.FromString(identity_path.read_bytes()).data
+        self._private_key = serialization.load_der_private_key(der, password=None)
+
+
+class InvitedAuthorizer(TokenAuthorizerBase):
+    """Signs every DHT request and answer with the identity's key, and shows the invitation with it."""
+
+    def __init__(self, membership: Membership) -> None:
+        super().__init__(membership.key)
+        self._membership = membership
+
+    async def get_token(self) -> AccessToken:
+        public = self._membership.key.get_public_key().to_bytes()
+        return AccessToken(username=self._membership.peer, public_key=public, signature=self._membership.raw)
+
+    def is_token_valid(self, access_token: AccessToken) -> bool:
+        peer = peer_of_key(access_token.public_key)
+        return bool(peer) and self._membership.good(access_token.signature, peer) is not None
+
+    def does_token_need_refreshing(self, access_token: AccessToken) -> bool:  # noqa: ARG002 - the base class's name
+        """Never: an invitation lasts until it expires."""
+        return False
+
+
+class PeerBoundAuth(AuthRPCWrapper):
+    """Lets nobody pass on somebody else's signed request or answer: its signer must be at the other end of the line."""
+
+    def __getattribute__(self, name: str) -> Any:
+        call = super().__getattribute__(name)
+        if not name.startswith("rpc_"):
+            return call
+        serves = object.__getattribute__(self, "_role") is AuthRole.SERVICER
+
+        @functools.wraps(call)
+        async def tied(request: Any, *args: Any, **kwargs: Any) -> Any:
+            if serves and peer_of_key(request.auth.client_access_token.public_key) != str(args[0].remote_id):
+                return None
+            response = await call(request, *args, **kwargs)
+            if serves or response is None:
+                return response
+            called = object.__getattribute__(self, "_stub")._peer  # noqa: SLF001 - hivemind has no other way
+            return response if peer_of_key(response.auth.service_access_token.public_key) == str(called) else None
+
+        return tied
+
+
+class InvitationValidator(RecordValidatorBase):
+    """Keeps everything out of the book of invitations but good ones, each under the peer id it is for.
+
+    Without it any member could overwrite another's entry, and so have it refused.
+    """
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._key = DHTID.generate(source=membership.book).to_bytes()
+
+    def validate(self, record: DHTRecord) -> bool:
+        if record.key != self._key:
+            return True
+        try:
+            peer, raw = (MSGPackSerializer.loads(part) for part in (record.subkey, record.value))
+        except Exception:  # noqa: BLE001 - strangers' bytes: whatever they raise, they are no entry
+            return False
+        return isinstance(peer, str) and isinstance(raw, bytes) and self._membership.good(raw, peer) is not None

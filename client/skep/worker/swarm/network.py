@@ -1,0 +1,173 @@
+"""Reaching the swarm: the seeds tried one by one, then the DHT process with its p2pd, in a private folder.
+
+A peer that nobody can dial becomes a client, which makes connections and accepts none: as a listener it would slow down
+every round of the others.
+
+It must not build models or averagers; it comes first because the DHT has to be forked before torch is busy.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import hivemind
+from hivemind.p2p import P2P
+
+from skep.core.errors import SwarmError
+from skep.core.session.messages import WorkerOptions
+from skep.core.text import NOTHING, Text
+from skep.worker.swarm import reachability
+from skep.worker.swarm.dht_auth import Membership, guarded
+
+DIAL_SECONDS: Final = 5.0
+START_SECONDS: Final = 60.0
+"""How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
+
+NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
+"""What p2pd says when it reached no seed under the identity in its address."""
+
+
+@dataclass(frozen=True)
+class Seed:
+    """One seed address and, when it could not be reached, why not."""
+
+    address: str
+    failure: Text = NOTHING
+
+
+def reach(
+    options: WorkerOptions,
+    peers: Sequence[str],
+    membership: Membership | None = None,
+    *,
+    meanwhile: Callable[[], object] = bool,
+) -> hivemind.DHT:
+    """Start the DHT and connect it to the swarm through any of `peers`, as a client where nobody can dial us.
+
+    `meanwhile` is done while the DHT's process starts.
+
+    When no peer can tell whether we can be dialled, we listen.
+
+    Raises SwarmError that names every seed that was tried and what happened.
+    """
+    P2P._UNIX_SOCKET_PREFIX = f"/unix{Path(options.run_folder) / 'h-'}"  # noqa: SLF001 - hivemind has no other way
+    seeds = dial([*peers, *options.seeds])
+    alive = [seed.address for seed in seeds if not seed.failure]
+    if not alive:
+        raise SwarmError(
+            Text(
+                "swarm.none_project_seed_peers_answers",
+                failures=tuple(Text("swarm.seed", seed=endpoint(each.address), failure=each.failure) for each in seeds),
+            ),
+            Text("swarm.check_computer_internet_connection_firewall"),
+        )
+    dht = _connect(options, alive, membership, client_mode=options.client_mode == "on", meanwhile=meanwhile)
+    # loopback is what nobody outside need reach
+    if options.listen_host.startswith("127.") or options.client_mode == "on":
+        return dht
+    if options.client_mode == "automatic" and reachability.find_out(dht) is False:
+        dht.shutdown()
+        return _connect(options, alive, membership, client_mode=True)
+    reachability.answer_others(dht)
+    return dht
+
+
+def _connect(
+    options: WorkerOptions,
+    alive: Sequence[str],
+    membership: Membership | None,
+    *,
+    client_mode: bool,
+    meanwhile: Callable[[], object] = bool,
+) -> hivemind.DHT:
+    """A peer in client mode listens nowhere. Raises SwarmError."""
+    # hivemind forwards what it does not know to p2pd's arguments
+    listening: dict[str, Any] = (
+        {"no_listen": True} if client_mode else {"host_maddrs": [f"/ip4/{options.listen_host}/tcp/{options.port}"]}
+    )
+    try:
+        with guarded(membership) as guard:
+            dht = hivemind.DHT(
+                initial_peers=list(alive),
+                start=True,
+                await_ready=False,
+                identity_path=options.identity_path,
+                check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
+                startup_timeout=START_SECONDS,
+                client_mode=client_mode,
+                **listening,
+                **guard,
+            )
+    except (FutureTimeout, Exception) as error:
+        raise _not_joined(error, alive) from error
+    meanwhile()
+    try:
+        dht.wait_until_ready(START_SECONDS)
+    except (FutureTimeout, Exception) as error:
+        raise _not_joined(error, alive) from error
+    if membership:
+        membership.publish(dht)
+    return dht
+
+
+def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:
+    """`alive` are the addresses that answered before."""
+    if NO_BOOTSTRAP in str(error):
+        return SwarmError(
+            Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive))),
+            Text("swarm.may_have_been_restarted_under"),
+        )
+    return SwarmError(
+        Text("swarm.seed_peers_answer_but_joining", first_line=first_line(error)),
+        Text("swarm.try_again_later_if_stays"),
+    )
+
+
+def dial(addresses: Sequence[str]) -> list[Seed]:
+    """Try every address at once, each for at most DIAL_SECONDS; addresses that cannot be tried count as reachable."""
+    with ThreadPoolExecutor(max_workers=min(16, len(addresses) or 1)) as pool:
+        failures = pool.map(dial_one, addresses)
+        return [Seed(address, failure) for address, failure in zip(addresses, failures, strict=True)]
+
+
+def dial_one(address: str) -> Text:
+    """Why the TCP address in a multiaddress does not answer, in words; empty when it does or is not TCP."""
+    match address.split("/"):
+        case [_, _, host, "tcp", port, *_]:
+            return dial_tcp(host, int(port))
+        case _:
+            return NOTHING
+
+
+def dial_tcp(host: str, port: int) -> Text:
+    try:
+        with socket.create_connection((host, port), DIAL_SECONDS):
+            return NOTHING
+    except ConnectionRefusedError:
+        return Text("swarm.refuses_connection")
+    except TimeoutError:
+        return Text("swarm.did_not_answer_within_s", dial_seconds=DIAL_SECONDS)
+    except (socket.gaierror, UnicodeError):  # the latter for a label that is too long for any name
+        return Text("swarm.name_could_not_found")
+    except OSError as error:
+        return Text("swarm.cannot_reached", reason=str(error.strerror or error))
+
+
+def endpoint(address: str) -> str:
+    """host:port of a multiaddress, for words."""
+    match address.split("/"):
+        case [_, _, host, _, port, *_]:
+            return f"{host}:{port}"
+        case _:
+            return address
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    return text.splitlines()[0].rstrip(".")[:200]

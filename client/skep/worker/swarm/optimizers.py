@@ -1,0 +1,149 @@
+"""The manifest's optimizers, made to step only on gradients that a round vouches for; LAMB among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+
+from skep.core.project.manifest import OptimizerSpec
+from skep.core.text import Text
+from skep.worker.swarm.rounds import Rounds
+
+
+class Lamb(torch.optim.Optimizer):
+    """Algorithm 2 of You et al., "Large Batch Optimization for Deep Learning", arXiv:1904.00962, with bias correction.
+
+    For each tensor x with gradient g, in step t:
+    m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;
+    u = (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps) + decay x;
+    x = x - lr |x| / |u| u, where the ratio of the norms is 1 if either of them is 0.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
+        """One step on the gradients in `.grad`; parameters without one are left alone."""
+        assert closure is None
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._update(parameter, group)
+
+    def _update(self, parameter: torch.Tensor, group: dict[str, Any]) -> None:
+        state, (beta1, beta2) = self.state[parameter], group["betas"]
+        if not state:
+            state["step"] = torch.tensor(0.0)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        state["step"] += 1
+        taken = float(state["step"])
+        state["exp_avg"].lerp_(parameter.grad, 1 - beta1)
+        state["exp_avg_sq"].mul_(beta2).addcmul_(parameter.grad, parameter.grad, value=1 - beta2)
+        scale = state["exp_avg_sq"].div(1 - beta2**taken).sqrt_().add_(group["eps"])
+        update = state["exp_avg"].div(1 - beta1**taken).div_(scale).add_(parameter, alpha=group["weight_decay"])
+        parameter.add_(update, alpha=-group["lr"] * trust(parameter, update))
+
+
+def trust(parameter: torch.Tensor, update: torch.Tensor) -> float:
+    """The ratio of their norms, 1 where that says nothing."""
+    weight, change = float(parameter.norm()), float(update.norm())
+    return weight / change if weight > 0 and change > 0 else 1.0
+
+
+Factory = Callable[[Iterable[Any]], torch.optim.Optimizer]
+
+
+class GuardedStep(torch.optim.Optimizer):
+    """Mixed in before an optimizer: a step that asks the oldest open round first, and closes it."""
+
+    _clip_norm: float | None
+    _rounds: Rounds
+    _ready = False
+    """Whether hivemind's virtual first step, which only makes the state's tensors, is behind us."""
+
+    def guard(self, clip_norm: float | None, rounds: Rounds) -> None:
+        """Take part in `rounds`; gradients are scaled down to a total norm of `clip_norm`, if there is one."""
+        self._clip_norm, self._rounds = clip_norm, rounds
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
+        """Step if the oldest open round allows it, and close that round."""
+        opened = self._rounds.oldest
+        if opened is None:
+            if not self._ready:
+                self._make_state()
+            return
+        if not opened.decided:
+            return  # a step that comes so late that its own round was given up, and another one is on its way
+        if not opened.usable:
+            self._rounds.refused(Text("round.round_failed"))
+        elif not self._clip():
+            self._rounds.refused(Text("round.averaged_gradients_were_not_finite"))
+        else:
+            super().step(closure)
+            self._rounds.used()
+
+    def _make_state(self) -> None:
+        """Hivemind's virtual first step, on zeros: the state's tensors are made, and no parameter moves.
+
+        Stock lets weight decay act in it, which LAMB would make as large as a whole step.
+        """
+        self._ready = True
+        kept = [(group["lr"], group["weight_decay"]) for group in self.param_groups]
+        for group in self.param_groups:
+            group["lr"] = group["weight_decay"] = 0.0
+        super().step()
+        for group, (rate, decay) in zip(self.param_groups, kept, strict=True):
+            group["lr"], group["weight_decay"] = rate, decay
+
+    def _clip(self) -> bool:
+        """Scale the gradients down to the norm of the manifest; whether they are finite."""
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        limit = self._clip_norm if self._clip_norm is not None else float("inf")
+        return bool(torch.isfinite(torch.nn.utils.clip_grad_norm_(parameters, limit)))
+
+
+class GuardedAdamW(GuardedStep, torch.optim.AdamW):
+    """Adam with decoupled weight decay."""
+
+    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
+        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
+        self.guard(spec.clip_norm, rounds)
+
+
+class GuardedSGD(GuardedStep, torch.optim.SGD):
+    """Stochastic gradient descent; its momentum is the first of the betas, its weight decay added to the gradient."""
+
+    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
+        super().__init__(groups, lr=spec.learning_rate, momentum=spec.betas[0], weight_decay=spec.weight_decay)
+        self.guard(spec.clip_norm, rounds)
+
+
+class GuardedLamb(GuardedStep, Lamb):
+    """LAMB, for very large batches."""
+
+    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
+        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
+        self.guard(spec.clip_norm, rounds)
+
+
+def optimizer_factory(spec: OptimizerSpec, rounds: Rounds) -> Factory:
+    """What makes the manifest's optimizer from parameter groups."""
+    match spec.name:
+        case "adamw":
+            return partial(GuardedAdamW, spec=spec, rounds=rounds)
+        case "sgd":
+            return partial(GuardedSGD, spec=spec, rounds=rounds)
+        case "lamb":
+            return partial(GuardedLamb, spec=spec, rounds=rounds)

@@ -1,0 +1,1 @@
+"""Forward and backward passes, the training loop, and how it is throttled."""

@@ -1,0 +1,283 @@
+"""The worker's side of the training data: shards opened and checked, which samples come next, the batches made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from skep.core.errors import DataError
+from skep.core.project.data import FileRef, ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
+from skep.core.project.shards import PeerOrder, Span
+from skep.core.text import Problem, Text
+from skep.recipes.tensors.batches import Batch, Rows, batch_of
+
+_TOKENS: Final = ("tokens",)
+_IMAGES: Final = ("labels", "pixels")
+_TOKEN_KINDS: Final = ("U8", "I32")
+
+
+def open_shard(path: Path, shard: ShardRef, layout: Layout) -> Rows:
+    """The samples of a shard, memory-mapped, every token and label in range.
+
+    Raises FileNotFoundError, and DataError when the file is not what the index promised.
+    """
+    if path.stat().st_size != shard.bytes:
+        raise _unusable(shard, Text("training.has_not_size_index_promises"))
+    try:
+        with safe_open(path, framework="pt") as file:
+            return (
+                _open_text(file, shard, layout) if isinstance(layout, TextLayout) else _open_images(file, shard, layout)
+            )
+    except SafetensorError:
+        raise _unusable(shard, Text("training.not_safetensors_file")) from None
+
+
+def _open_text(file: Any, shard: ShardRef, layout: TextLayout) -> Rows:
+    _check_names(file, shard, _TOKENS)
+    part = file.get_slice("tokens")
+    if part.get_dtype() not in _TOKEN_KINDS:
+        raise _unusable(shard, Text("training.tokens_neither_uint8_nor_int32"))
+    if tuple(part.get_shape()) != (shard.samples, layout.sequence_length):
+        raise _unusable(
+            shard,
+            Text(
+                "training.does_not_hold_samples_tokens", samples=shard.samples, sequence_length=layout.sequence_length
+            ),
+        )
+    tokens: torch.Tensor = file.get_tensor("tokens")
+    _check_range(tokens, shard, "tokens", layout.vocabulary)
+    return Rows(tokens)
+
+
+def _open_images(file: Any, shard: ShardRef, layout: ImageLayout) -> Rows:
+    _check_names(file, shard, _IMAGES)
+    pixels, labels = file.get_slice("pixels"), file.get_slice("labels")
+    if pixels.get_dtype() != "U8":
+        raise _unusable(shard, Text("training.pixels_not_uint8"))
+    if labels.get_dtype() != "I32":
+        raise _unusable(shard, Text("training.labels_not_int32"))
+    channels, size = layout.channels, layout.size
+    if tuple(pixels.get_shape()) != (shard.samples, channels, size, size):
+        raise _unusable(
+            shard, Text("training.does_not_hold_images_x", samples=shard.samples, channels=channels, size=size)
+        )
+    if tuple(labels.get_shape()) != (shard.samples,):
+        raise _unusable(shard, Text("training.has_not_one_label_each"))
+    rows = Rows(file.get_tensor("pixels"), file.get_tensor("labels"))
+    assert rows.labels is not None
+    _check_range(rows.labels, shard, "labels", layout.classes)
+    return rows
+
+
+def _check_names(file: Any, shard: ShardRef, names: tuple[str, ...]) -> None:
+    if tuple(sorted(file.keys())) == names:
+        return
+    if len(names) == 1:
+        raise _unusable(shard, Text("training.does_not_hold_one_tensor", name=names[0]))
+    raise _unusable(shard, Text("training.does_not_hold_two_tensors", first=names[0], second=names[1]))
+
+
+def _check_range(values: torch.Tensor, shard: ShardRef, name: str, count: int) -> None:
+    least, most = (int(value) for value in torch.aminmax(values))
+    if least < 0 or most >= count:
+        raise _unusable(shard, Text("training.has_outside_0", name=name, count=count - 1))
+
+
+def _unusable(shard: ShardRef, why: Text) -> DataError:
+    return DataError(
+        Text("training.shard_cannot_used", sha256=shard.sha256[:12], why=why), Text("web.tell_project_publisher")
+    )
+
+
+_TRIES: Final = 2
+"""How often a shard is asked for before its failure ends training."""
+
+
+class _Requests:
+    """What was asked for, what lies where, and what could not be had."""
+
+    def __init__(self, ask: Callable[[str], None]) -> None:
+        self._ask = ask
+        self._asked: set[str] = set()
+        self._paths: dict[str, Path] = {}
+        self._failures: dict[str, list[Problem]] = {}
+
+    def arrived(self, sha256: str, path: Path) -> None:
+        self._asked.discard(sha256)
+        self._failures.pop(sha256, None)
+        self._paths[sha256] = path
+
+    def failed(self, sha256: str, problem: Problem) -> None:
+        self._asked.discard(sha256)
+        self._failures.setdefault(sha256, []).append(problem)
+
+    def ask_ahead(self, shard: ShardRef) -> None:
+        """Ask once; a failure is left until the shard is really needed."""
+        if shard.sha256 not in self._failures:
+            self._ask_for(shard.sha256)
+
+    def path_of(self, shard: ShardRef | FileRef) -> Path | None:
+        """Where the shard lies; None when it was asked for and has not come. Raises DataError when it cannot be had."""
+        failures = self._failures.get(shard.sha256, [])
+        if len(failures) >= _TRIES:
+            del self._failures[shard.sha256]
+            raise DataError(failures[-1].title, failures[-1].hint)
+        self._ask_for(shard.sha256)
+        return self._paths.get(shard.sha256)
+
+    def forget_path(self, sha256: str) -> None:
+        self._paths.pop(sha256, None)
+
+    def _ask_for(self, sha256: str) -> None:
+        if sha256 not in self._asked and sha256 not in self._paths:
+            self._asked.add(sha256)
+            self._ask(sha256)
+
+
+@dataclass
+class _Open:
+    """An open shard with the order of its rows in this peer's pass."""
+
+    samples: Rows
+    pass_number: int
+    order: torch.Tensor
+
+    def rows(self, span: Span) -> Rows:
+        chosen = self.order[span.offset : span.offset + span.count]
+        labels = self.samples.labels
+        return Rows(self.samples.inputs[chosen], None if labels is None else labels[chosen])
+
+
+class Samples:
+    """This peer's samples in its own order, from `position` on. For use in one thread.
+
+    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` by `arrived` and `failed`.
+    """
+
+    def __init__(
+        self,
+        index: ShardIndex,
+        peer_id: str,
+        run_id: str,
+        position: int,
+        ask: Callable[[str], None],
+    ) -> None:
+        self._index = index
+        self._order = PeerOrder(index, peer_id, run_id)
+        self._position = position
+        self._requests = _Requests(ask)
+        self._open: dict[str, _Open] = {}
+        self._held_out: dict[str, Rows] = {}
+
+    @property
+    def position(self) -> int:
+        """Samples drawn so far, in all passes; give it back to the constructor to go on here."""
+        return self._position
+
+    def arrived(self, sha256: str, path: str) -> None:
+        """A verified shard lies at `path`."""
+        self._requests.arrived(sha256, Path(path))
+
+    def failed(self, sha256: str, problem: Problem) -> None:
+        """The shard cannot be had now. It is asked for once more when it is needed."""
+        self._requests.failed(sha256, problem)
+
+    def file(self, file: FileRef) -> Path | None:
+        """Where a file of the recipe lies; asks for it, and None while it is on its way. Raises DataError."""
+        return self._requests.path_of(file)
+
+    def ready(self, count: int) -> bool:
+        """Whether `next_batch(count)` can be served now; asks for what is missing and for one shard more.
+
+        Raises DataError when a shard that is needed is not what was promised, or cannot be had after two tries.
+        """
+        spans = list(self._order.spans(self._position, count))
+        self._close_all_but({span.shard.sha256 for span in spans})
+        served = [self._open_span(span) is not None for span in spans]
+        self._requests.ask_ahead(self._after(spans[-1], self._position + count))
+        return all(served)
+
+    def next_batch(self, count: int) -> Batch:
+        """The next `count` samples. Call it after `ready(count)` said yes."""
+        if not self.ready(count):
+            raise DataError(Text("training.training_data_was_taken_before"), Text("training.report_mistake_skep"))
+        parts = []
+        for span in self._order.spans(self._position, count):
+            shard = self._open_span(span)
+            assert shard is not None
+            parts.append(shard.rows(span))
+        batch = batch_of(parts, self._position)
+        self._position += count
+        return batch
+
+    def held_out(self, count: int) -> Batch | None:
+        """The first `count` held-out samples (fewer if there are not so many), always the same ones.
+
+        None while a shard is on its way, and when the project holds nothing out. Raises DataError.
+        """
+        parts = []
+        missing = count
+        for shard in self._index.held_out:
+            if missing <= 0:
+                break
+            rows = self._held_out_rows(shard, missing)
+            if rows is None:
+                return None
+            parts.append(rows.first(missing))
+            missing -= len(parts[-1])
+        return batch_of(parts, 0) if parts else None
+
+    def _held_out_rows(self, shard: ShardRef, count: int) -> Rows | None:
+        kept = self._held_out.get(shard.sha256)
+        if kept is not None and len(kept) >= min(count, shard.samples):
+            return kept
+        rows = self._open_file(shard)
+        if rows is None:
+            return None
+        self._held_out[shard.sha256] = rows.first(count)
+        return self._held_out[shard.sha256]
+
+    def _open_span(self, span: Span) -> _Open | None:
+        shard = self._open.get(span.shard.sha256)
+        if shard is None or shard.pass_number != span.pass_number:
+            samples = shard.samples if shard else self._open_file(span.shard)
+            if samples is None:
+                return None
+            shard = _Open(samples, span.pass_number, torch.tensor(self._order.samples_of(span)))
+            self._open[span.shard.sha256] = shard
+        return shard
+
+    def _open_file(self, shard: ShardRef) -> Rows | None:
+        path = self._requests.path_of(shard)
+        if path is None:
+            return None
+        try:
+            return open_shard(path, shard, self._index.layout)
+        except FileNotFoundError:
+            # the cache gave its place to another shard before it was opened
+            self._requests.forget_path(shard.sha256)
+            self._requests.path_of(shard)
+            return None
+        except OSError as error:
+            raise DataError(
+                Text("training.shard_cannot_read", sha256=shard.sha256[:12], reason=str(error.strerror or error)),
+                Text("training.check_cache_folder_may_read"),
+            ) from None
+
+    def _close_all_but(self, needed: Iterable[str]) -> None:
+        for sha256 in self._open.keys() - set(needed):
+            del self._open[sha256]
+            # its path is forgotten too: by the next pass the cache may have thrown it out
+            self._requests.forget_path(sha256)
+
+    def _after(self, last: Span, position: int) -> ShardRef:
+        """The shard that follows the one in which `position` lies, in this pass or the next."""
+        here = self._order.locate(position)
+        if here.shard != last.shard or here.pass_number != last.pass_number:
+            return here.shard
+        return self._order.locate(position + here.count).shard

@@ -1,0 +1,214 @@
+"""The duty cycle: naps after each piece of computing, the share and the rate that really were."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+WINDOW_SECONDS: Final = 60.0
+SLICE_SECONDS: Final = 0.1
+"""Longest nap between two looks at the swarm, so that a slowed peer does not keep the others waiting."""
+GAP_SECONDS: Final = 2.0
+"""A nap that lasts so much longer than it should, and a piece that lasts so much longer than PIECES of its like, was
+interrupted: the computer slept."""
+PIECES: Final = 20
+
+Obeyed = Callable[[float, float, str], None]
+"""Told of the share that is obeyed from now on, how many seconds after it was asked for, and what had to end first."""
+
+
+@dataclass
+class SwarmWait:
+    """What the training thread stood in with the swarm; `behind` is named by whoever finds out that it was more than a look."""
+
+    behind: str = ""
+
+
+class Pace:
+    """Shared by the training thread (compute, nap) and the thread that hears from the engine (set_share).
+
+    `stopwatch` gives seconds of computing by the calling thread; the device that was picked has its own. A new share is
+    obeyed at once while nothing is computed and the training thread waits for data or naps, and else after the piece in
+    hand, or after the round.
+    """
+
+    def __init__(
+        self,
+        share: float,
+        stopwatch: Callable[[], float] = time.thread_time,
+        clock: Callable[[], float] = time.monotonic,
+        obeyed: Obeyed = lambda _share, _seconds, _behind: None,
+    ) -> None:
+        self._share, self.stopwatch, self._clock, self._obeyed = share, stopwatch, clock, obeyed
+        self._engaged = False
+        self._changes = 0
+        self._typical = 0.0
+        self.spent = 0.0
+        """Seconds of the last piece of computing."""
+        self._changed = threading.Condition()
+        self._changed_at: float | None = None
+        self._owed = 0.0
+        self._recent: deque[tuple[float, float, float]] = deque()
+        self.compute_seconds = self.nap_seconds = self.waiting_seconds = 0.0
+
+    @property
+    def share(self) -> float:
+        return self._share
+
+    def set_share(self, share: float) -> None:
+        """From any thread: the share asked from now on. Ends a nap at once."""
+        with self._changed:
+            if share != self._share:
+                self._share, self._changed_at, self._owed = share, self._clock(), 0.0
+                self._wake()
+                if not self._engaged:
+                    self._obey("")
+
+    def nudge(self) -> None:
+        """From any thread: something else than the share was asked for. Ends the slice of a nap, and a wait."""
+        with self._changed:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._changes += 1
+        self._changed.notify_all()
+
+    def _obey(self, behind: str) -> None:
+        changed_at, self._changed_at = self._changed_at, None
+        if changed_at is not None:
+            self._obeyed(self._share, self._clock() - changed_at, behind)
+
+    @contextmanager
+    def computing(self) -> Iterator[bool]:
+        """Measure a piece of computing, and owe the nap that goes with it.
+
+        Yields whether it may be done: a pause may have come, and been reported as obeyed, since the caller looked.
+        """
+        with self._changed:
+            self._engaged = allowed = self._share > 0.0
+        begun = self.stopwatch()
+        try:
+            yield allowed
+        finally:
+            self._computed(self.stopwatch() - begun)
+
+    def _computed(self, spent: float) -> None:
+        with self._changed:
+            self._engaged = False
+            self.spent = spent = self._honest(spent)
+            self.compute_seconds += spent
+            if 0.0 < self._share < 1.0:
+                self._owed += spent * (1.0 - self._share) / self._share
+            self._remember(spent, 0.0)
+            self._obey("")
+
+    def _honest(self, spent: float) -> float:
+        """`spent`, or what such a piece takes where the computer slept meanwhile."""
+        if self._typical and spent > PIECES * self._typical + GAP_SECONDS:
+            return self._typical
+        self._typical = max(spent, self._typical * (1 - 1 / PIECES))
+        return spent
+
+    @contextmanager
+    def in_swarm(self) -> Iterator[SwarmWait]:
+        """Measure time with the swarm, which is neither computing nor a nap. A share asked for meanwhile is obeyed after it.
+
+        Rounds, the optimizer's step and the swarm's state on its way end first; what is yielded takes their name.
+        """
+        engagement = SwarmWait()
+        with self._changed:
+            self._engaged = True
+        try:
+            with self.waiting():
+                yield engagement
+        finally:
+            with self._changed:
+                self._engaged = False
+                self._obey(engagement.behind)
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Measure time that is neither computing nor a nap."""
+        begun = self._clock()
+        try:
+            yield
+        finally:
+            self.waiting_seconds += self._clock() - begun
+
+    def nap(self) -> bool:
+        """Sleep a slice of what is owed; True while more is owed. A change of share ends it."""
+        with self._changed:
+            if self._owed <= 0.0:
+                return False
+            begun, share, changes = self._clock(), self._share, self._changes
+            asked = min(self._owed, SLICE_SECONDS)
+            self._changed.wait_for(lambda: self._changes != changes, asked)
+            napped = self._clock() - begun
+            if napped > asked + GAP_SECONDS:
+                napped = asked
+            self.nap_seconds += napped
+            if self._share == share:
+                self._owed -= napped
+            self._remember(0.0, napped)
+            return self._owed > 0.0
+
+    def wait_for_change(self, within: float) -> None:
+        """While paused: return when something else is asked for, or after `within` seconds."""
+        with self._changed:
+            changes = self._changes
+            self._changed.wait_for(lambda: self._changes != changes, within)
+
+    @property
+    def measured(self) -> float | None:
+        """Share of the last minute, or None before anything was computed."""
+        with self._changed:
+            oldest = self._clock() - WINDOW_SECONDS
+            while self._recent and self._recent[0][0] < oldest:
+                self._recent.popleft()
+            compute = sum(entry[1] for entry in self._recent)
+            nap = sum(entry[2] for entry in self._recent)
+        return compute / (compute + nap) if compute > 0 else None
+
+    def _remember(self, compute: float, nap: float) -> None:
+        now = self._clock()
+        if self._recent and now - self._recent[-1][0] < 1.0:
+            at, earlier_compute, earlier_nap = self._recent[-1]
+            self._recent[-1] = (at, earlier_compute + compute, earlier_nap + nap)
+        else:
+            self._recent.append((now, compute, nap))
+
+
+MEMORY_SECONDS: Final = 10.0
+"""Computing so long ago counts for 1/e of what is computed now."""
+RATE_GAP_SECONDS: Final = 5.0
+"""A turn that takes this much longer than it computes was interrupted: the computer slept."""
+
+
+class Throughput:
+    """Sums that fade: samples, seconds by the clock on the wall without naps, and seconds of computing."""
+
+    def __init__(self) -> None:
+        self._samples = self._wall = self._spent = 0.0
+
+    def turn(self, samples: int, wall: float, spent: float) -> None:
+        """A turn of the loop trained `samples` in `wall` seconds without its nap, of which it computed for `spent`."""
+        if wall - spent > RATE_GAP_SECONDS:
+            return
+        fade = math.exp(-wall / MEMORY_SECONDS)
+        self._samples = self._samples * fade + samples
+        self._wall = self._wall * fade + wall
+        self._spent = self._spent * fade + spent
+
+    def rate(self, share: float) -> float | None:
+        """Samples a second at `share`, or None before anything was trained."""
+        if self._samples <= 0.0 or self._wall <= 0.0:
+            return None
+        if share <= 0.0:
+            return 0.0
+        return self._samples / (self._wall + self._spent * (1.0 - share) / share)

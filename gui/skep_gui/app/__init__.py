@@ -1,0 +1,1 @@
+"""The app: its parts, the window, the tray, what it does in the background."""

@@ -1,0 +1,267 @@
+"""The app's desk in this home: hosts the engine, keeps the catalogue, starts the practice swarm. No Qt.
+
+Everything here may take its time, so that it is only called from errands, never from Qt's main thread; `post` alone
+returns at once. Raises SkepError in words for people.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+from typing import Final
+
+from skep import bootstrap
+from skep.core.device import Device
+from skep.core.errors import InvitationError, SecretsError, SkepError, StorageError
+from skep.core.project.fit import Verdict
+from skep.core.project.types import VerifiedProject
+from skep.core.record.timeline_segments import segments
+from skep.core.record.usage import day_of
+from skep.core.session import messages as m
+from skep.core.session import timeline
+from skep.core.session.snapshot import Snapshot
+from skep.core.settings.settings import Value
+from skep.core.text import Problem, Text
+from skep.engine.engine import Engine
+from skep.host.practice.process import PracticeProcess
+from skep.ports import Ledger, Observer
+from skep.services import diagnosis, joining, updating
+from skep.services.summary import history, summary
+from skep_gui.words.problems import Problems
+from skep_gui.words.projects import PRACTICE, Known
+from skep_gui.words.stats import Asked, Record, to_csv
+
+FAREWELL: Final = 10.0
+"""Seconds within which an engine that was told to quit has ended; it needs 2."""
+POLITE: Final = 4.0
+"""Seconds the practice swarm may take to end by itself."""
+
+
+@dataclass(frozen=True)
+class NoKeyring:
+    """Nothing was kept: what the keyring said, and the folder where it would lie without one."""
+
+    problem: Problem
+    folder: str
+
+
+class Desk:
+    """Construct in any thread; nothing starts before `open`."""
+
+    def __init__(self, home: str | None) -> None:
+        """`home` is the folder asked for, None: the usual one. Raises BadInput."""
+        self._home = bootstrap.home(home, os.environ)
+        self._stack = contextlib.ExitStack()
+        self._engine: Engine | None = None
+        self._practice: PracticeProcess | None = None
+        self._practice_folder: Path | None = None
+        self._practice_lock = threading.Lock()
+        self._stop_practice = threading.Event()
+        self.updates = updating.updates(self._home)
+
+    @property
+    def folder(self) -> Path:
+        return self._home.root
+
+    def open(self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[str], None]) -> None:
+        """Hold the home and start the engine. Raises AlreadyRunning, and whatever keeps an engine from starting."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(bootstrap.hold(self._home))
+            parts = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
+            parts.engine.observe(observe)
+            parts.engine.start()
+            self._engine = parts.engine
+            self._stack = stack.pop_all()
+        self.updates.tidy()
+
+    def forget_settings(self) -> None:
+        """Move damaged settings away, so that the next `open` has the defaults. Raises StorageError."""
+        bootstrap.set_settings_aside(self._home)
+
+    def raise_other(self, link: str = "") -> bool:
+        """Ask the skep that runs already to show its window, on a link where there is one. False where it has none."""
+        try:
+            bootstrap.ask(self._home, {"verb": "show", "link": link})
+        except SkepError:
+            return False
+        return True
+
+    def post(self, command: m.Command) -> None:
+        if self._engine is not None:
+            self._engine.post(command)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The engine's latest; from any thread."""
+        return self._engine.snapshot if self._engine is not None else Snapshot()
+
+    def close(self) -> None:
+        """Leave the swarm, end the engine and the practice swarm, let go of the home."""
+        self._stop_practice.set()
+        self.updates.stop()
+        self.post(m.Quit())
+        if self._engine is not None:
+            self._engine.join(FAREWELL)
+        self.end_practice()
+        self._stack.close()
+
+    # --- projects
+
+    def known(self) -> list[Known]:
+        """Every project of this home with how it fits this computer as it is now."""
+        return [self._known(project) for project in bootstrap.catalogue(self._home).projects()]
+
+    def _known(self, project: VerifiedProject) -> Known:
+        plan = project.manifest
+        problem = None
+        try:
+            joining.check_fit(self._home, project)
+        except SkepError as error:
+            problem = error.problem
+        fit = joining.fit(self._home, plan)
+        # what is too big says so itself
+        estimate = joining.estimate(plan)
+        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, estimate)
+
+    def add(self, source: str) -> VerifiedProject:
+        return bootstrap.add_project(self._home, source, consent=False)
+
+    def prepare(self, project_id: str) -> VerifiedProject:
+        """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
+        project = self._practice_project() if project_id == PRACTICE else self._found(project_id)
+        joining.check_fit(self._home, project)
+        try:
+            joining.check_invitation(self._home, project)
+        except InvitationError as error:
+            raise InvitationError(
+                error.title,
+                Text("app.copy_computer_identity_below_send"),
+            ) from None
+        except SecretsError as error:
+            raise SecretsError(
+                error.title,
+                Text("app.invitation_project_looked_there_start"),
+            ) from None
+        return project
+
+    def _found(self, project_id: str) -> VerifiedProject:
+        return bootstrap.catalogue(self._home).find(project_id)
+
+    def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
+        """Keep the invitation in a file; the title of the project it is to. What the keyring refuses needs consent."""
+        try:
+            return joining.accept_invitation(self._home, Path(path), in_file=in_file).title
+        except SecretsError as error:
+            return NoKeyring(error.problem, str(self._home.secrets_folder))
+
+    def peer_id(self) -> str:
+        return bootstrap.identity(self._home).peer_id
+
+    def devices(self) -> Sequence[Device]:
+        return bootstrap.devices().list()
+
+    # --- what may change outside skep
+
+    def outside(self) -> dict[str, Value]:
+        """Settings that somebody else may change, as they are now."""
+        return {"app.start_at_login": bootstrap.autostart(self._home).is_on()}
+
+    def lacking(self) -> dict[str, Text]:
+        """By key, why a setting cannot be obeyed on this computer."""
+        refused = {
+            "app.start_at_login": bootstrap.autostart(self._home).refused,
+            "app.check_updates": self.updates.lacking,
+        }
+        return {key: why for key, why in refused.items() if why}
+
+    # --- the practice swarm
+
+    def _practice_project(self) -> VerifiedProject:
+        with self._practice_lock:
+            if self._practice is None:
+                self._stop_practice.clear()
+                self._practice_folder = Path(tempfile.mkdtemp(prefix="skep-practice-"))
+                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ)
+                self._practice.start()
+            process = self._practice
+        try:
+            manifest = process.manifest(self._stop_practice.is_set)
+        except SkepError:
+            self.end_practice()
+            raise
+        if manifest is None:
+            self.end_practice()
+            raise SkepError(Text("app.practice_swarm_was_not_started"), Text("app.was_cancelled"))
+        return bootstrap.add_project(self._home, str(manifest), consent=True)
+
+    def cancel_practice(self) -> None:
+        """Give up waiting for its start. Returns at once."""
+        self._stop_practice.set()
+
+    def end_practice(self) -> None:
+        with self._practice_lock:
+            process, self._practice = self._practice, None
+            if process is not None:
+                process.end(POLITE)
+            if self._practice_folder is not None:
+                shutil.rmtree(self._practice_folder, ignore_errors=True)
+                self._practice_folder = None
+
+    # --- the ledger
+
+    def record(self, asked: Asked) -> Record:
+        """What the page Stats shows. Raises StorageError."""
+        with bootstrap.ledger(self._home) as ledger:
+            return read_record(ledger, asked, bootstrap.clock().wall(), bootstrap.clock().zone())
+
+    def export(self, path: str) -> str:
+        """Write every contribution as CSV. Raises StorageError."""
+        with bootstrap.ledger(self._home) as ledger:
+            rows = {project: ledger.contributions(project) for project in ledger.projects()}
+        try:
+            Path(path).write_text(to_csv(rows), encoding="utf-8", newline="")
+        except OSError as error:
+            raise StorageError(
+                Text("app.cannot_written", path=path, reason=str(error.strerror or error)),
+                Text("app.choose_another_place"),
+            ) from None
+        return path
+
+    # --- trouble
+
+    def diagnose(self) -> str:
+        """What somebody who helps needs to know, redacted; takes some seconds."""
+        return diagnosis.diagnose(self._home, self.snapshot)
+
+    def report(self, traces: str, words: Problems) -> str:
+        """Errors of skep's own as a text, redacted."""
+        names = diagnosis.names(self._home)
+        return words.report(traces, diagnosis.versions(), str(Path.home()), names)
+
+    def keep(self, path: str, text: str) -> str:
+        """Raises StorageError."""
+        diagnosis.keep(Path(path), text)
+        return path
+
+
+def read_record(ledger: Ledger, asked: Asked, now: float, zone: tzinfo) -> Record:
+    """What the page Stats shows of a ledger at `now`, wall clock seconds. Raises StorageError."""
+    day = day_of(now, zone, asked.back)
+    return Record(
+        projects={project: summary(ledger, project) for project in ledger.projects()},
+        whole=summary(ledger),
+        asked=asked,
+        past=history(ledger, asked.unit, now, zone),
+        day=day,
+        segments=segments(ledger.changes(*day), day[0], min(day[1], now)),
+        reaction=timeline.sentence(ledger.reactions(timeline.KEPT)),
+        now=now,
+        zone=zone,
+    )

@@ -1,0 +1,177 @@
+"""Errors of skep's own in the app's process: caught, logged, remembered, shown as a report; the app goes on."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from skep.core.text import Problem, Remedy
+from skep_gui.app.background import OUR_OWN, Errands
+from skep_gui.words.problems import Problems, setting_of
+
+LOGGER: Final = "skep"
+LONGEST: Final = 20_000
+"""Characters of one report; a traceback's end says the most."""
+
+log = logging.getLogger("skep.gui")
+
+
+class Faults(QObject):
+    happened = Signal(str)
+    """What went wrong, with its traceback; emitted in the main thread."""
+    _seen = Signal(str)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._seen.connect(self.happened, Qt.ConnectionType.QueuedConnection)
+        self._handler = _Listening(self)
+        self._hooks = sys.excepthook, threading.excepthook
+
+    def watch(self) -> None:
+        """From now until `close`."""
+        logging.getLogger(LOGGER).addHandler(self._handler)
+        self._hooks = sys.excepthook, threading.excepthook
+        sys.excepthook = _uncaught
+        threading.excepthook = _uncaught_in_thread
+
+    def close(self) -> None:
+        logging.getLogger(LOGGER).removeHandler(self._handler)
+        sys.excepthook, threading.excepthook = self._hooks
+
+    def tell(self, text: str) -> None:
+        """From any thread."""
+        self._seen.emit(text[-LONGEST:])
+
+
+class _Listening(logging.Handler):
+    def __init__(self, faults: Faults) -> None:
+        super().__init__(logging.ERROR)
+        self._faults = faults
+        self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self._faults.tell(self.format(record))
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, trace)
+        return
+    log.error("an error that nobody caught", exc_info=(kind, error, trace))
+
+
+def _uncaught_in_thread(told: threading.ExceptHookArgs) -> None:
+    if told.exc_value is not None:
+        name = told.thread.name if told.thread is not None else "?"
+        log.error("an error that nobody caught in %s", name, exc_info=told.exc_value)
+
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from skep_gui.app.controller import Desk
+    from skep_gui.widgets.text_dialog import TextDialog
+
+KEPT: Final = 5
+"""Errors in the report, the latest; one that comes again from the same place is no other."""
+
+
+class Trouble(QObject):
+    found = Signal(object)
+    """A Problem: an error of skep's own that was not met before."""
+    projects_wanted = Signal()
+    setting_wanted = Signal(str)
+    """A setting's key, "" for the page alone."""
+
+    def __init__(self, errands: Errands, words: Problems, parent: QObject) -> None:
+        super().__init__(parent)
+        self.desk: Desk | None = None
+        self.window: QWidget | None = None
+        self.dialog: TextDialog | None = None
+        self.traces: list[str] = []
+        self._places: set[str] = set()
+        self._errands, self._words = errands, words
+        self.faults = Faults(self)
+        self.faults.happened.connect(self._remember)
+        self.faults.watch()
+
+    def close(self) -> None:
+        self.faults.close()
+
+    def speak(self, words: Problems) -> None:
+        self._words = words
+
+    def _remember(self, trace: str) -> None:
+        # by the place alone: a message may hold a number that differs each time
+        place = trace.rstrip().rpartition("\n")[0]
+        if place in self._places:
+            return
+        self._places.add(place)
+        self.traces = [*self.traces, trace][-KEPT:]
+        self.found.emit(OUR_OWN)
+
+    def act(self, problem: Problem) -> None:
+        """Lead to what may help."""
+        match problem.remedy:
+            case Remedy.PROJECTS.value:
+                self.projects_wanted.emit()
+            case Remedy.REPORT.value:
+                self.report()
+            case Remedy.SETTINGS.value:
+                self.setting_wanted.emit("")
+            case _:
+                if key := setting_of(problem):
+                    self.setting_wanted.emit(key)
+                else:
+                    self.diagnose()
+
+    def report(self) -> None:
+        """The last errors of skep's own, to be copied."""
+        title, what = self.tr("Report of an error"), self.tr("Nothing of this is sent anywhere. Copy it to tell us.")
+        traces = "\n\n".join(self.traces)
+        self._open(title, what, "skep-report.txt", lambda desk: desk.report(traces, self._words))
+
+    def diagnose(self) -> None:
+        title = self.tr("Diagnostics")
+        what = self.tr(
+            "What somebody who helps you needs to know. Addresses, keys and your name are masked; "
+            "nothing is sent anywhere. Read it before you pass it on."
+        )
+        self._open(title, what, "skep-diagnostics.txt", lambda desk: desk.diagnose())
+
+    def _open(self, title: str, what: str, file: str, make: Callable[[Desk], str]) -> None:
+        from skep_gui.widgets.text_dialog import TextDialog  # noqa: PLC0415 - seldom seen
+
+        if (desk := self.desk) is None:
+            return
+        if self.dialog is not None:
+            self.dialog.close()
+        self.dialog = dialog = TextDialog(title, what, file, self.window)
+        dialog.say(self.tr("Gathering …"))
+
+        def show(text: str) -> None:
+            dialog.show_text(text)
+            dialog.say("")
+
+        def failed(problem: Problem) -> None:
+            dialog.say(self._words.tongue.told(problem))
+
+        dialog.save_wanted.connect(lambda path, text: self._save(desk, path, text, dialog))
+        self._errands.run(lambda: make(desk), show, failed, slow=True)
+        dialog.open()
+
+    def _save(self, desk: Desk, path: str, text: str, dialog: TextDialog) -> None:
+        def written(where: str) -> None:
+            dialog.say(self.tr("Written to %1").replace("%1", where))
+
+        def failed(problem: Problem) -> None:
+            dialog.say(self._words.tongue.told(problem))
+
+        self._errands.run(lambda: desk.keep(path, text), written, failed)

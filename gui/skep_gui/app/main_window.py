@@ -1,0 +1,170 @@
+"""The window: a rail on the left, a page beside it, strips below only while there is news or a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem
+from skep_gui.pages.now_page import NowPage
+from skep_gui.pages.page_kind import PageKind, Requests
+from skep_gui.pages.projects_page import ProjectsPage
+from skep_gui.pages.settings_page import SettingsPage
+from skep_gui.pages.stats_page import StatsPage
+from skep_gui.widgets.focus import order_by_layout
+from skep_gui.widgets.history import History
+from skep_gui.widgets.parts import label
+from skep_gui.widgets.problem_strip import ProblemStrip
+from skep_gui.widgets.update_strip import UpdateStrip
+
+SIZE, LEAST = (960, 640), (760, 520)
+RAIL = 160
+FRAME = (16, 48)
+"""What a window manager adds around a window, at most."""
+
+
+def _fitting(window: QMainWindow) -> QSize:
+    """The usual size, or what the screen has beside its panels and the window's own frame."""
+    room = window.screen().availableSize() - QSize(*FRAME)
+    return QSize(*SIZE).boundedTo(room).expandedTo(QSize(*LEAST))
+
+
+P = TypeVar("P", bound=QWidget)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the window consists of, in one language."""
+
+    pages: Sequence[tuple[PageKind[Any], QWidget]]
+    strip: ProblemStrip
+    news: UpdateStrip
+
+
+class MainWindow(QMainWindow):
+    closed = Signal()
+    """The window was closed; whether skep goes on is not its business."""
+    opened = Signal()
+    quit_wanted = Signal()
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.setWindowTitle("skep")
+        self.resize(_fitting(self))
+        self.setMinimumSize(*LEAST)
+        self._fault: Problem | None = None
+        self._problem: Problem | None = None
+        self.fill(parts)
+        self._add_shortcuts()
+
+    def _add_shortcuts(self) -> None:
+        """Ctrl+1 and so on: the pages. Ctrl+F or Ctrl+Comma: Settings. Ctrl+Q: quit."""
+        for place in range(self.pages.count()):
+            QShortcut(QKeySequence(f"Ctrl+{place + 1}"), self, lambda place=place: self._select(place))
+        for keys in (QKeySequence(QKeySequence.StandardKey.Find), QKeySequence("Ctrl+,")):
+            QShortcut(keys, self, self._search_settings)
+        # the standard key for it is none outside the large desktops
+        QShortcut(QKeySequence("Ctrl+Q"), self, self.quit_wanted.emit)
+
+    def _select(self, place: int) -> None:
+        self.rail.setCurrentRow(place)
+        self.rail.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _search_settings(self) -> None:
+        self.go_to(self.settings)
+        self.settings.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def fill(self, parts: Parts) -> None:
+        """The pages, also anew in another language; those before are let go of."""
+        self._made, self.strip, self.news = parts.pages, parts.strip, parts.news
+        self.now, self.projects = self._page(NowPage), self._page(ProjectsPage)
+        self.stats, self.settings = self._page(StatsPage), self._page(SettingsPage)
+        self.rail = QListWidget()
+        self.rail.setObjectName("rail")
+        self.rail.setAccessibleName(self.tr("Pages"))
+        self.rail.setFixedWidth(RAIL)
+        self.rail.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.pages = QStackedWidget()
+        for _, page in self._made:
+            self.rail.addItem(page.windowTitle())
+            self.pages.addWidget(page)
+        self.rail.currentRowChanged.connect(self.pages.setCurrentIndex)
+        self.rail.setCurrentRow(0)
+        self.strip.dismissed.connect(lambda: self.show_fault(None))
+        self.said = label("", "soft")
+        self.said.setContentsMargins(24, 8, 24, 8)
+        self.said.hide()
+        self._lay_out()
+
+    def _page(self, wanted: type[P]) -> P:
+        """The page that others fill or lead to."""
+        return next(page for _, page in self._made if isinstance(page, wanted))
+
+    def connect_pages(self, requests: Requests) -> None:
+        for kind, page in self._made:
+            kind.connect(page, requests)
+
+    def _lay_out(self) -> None:
+        whole = QWidget()
+        whole.setObjectName("page")
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        column.addWidget(self.said)
+        column.addWidget(self.pages, 1)
+        across = QHBoxLayout()
+        across.setSpacing(0)
+        across.addWidget(self.rail)
+        across.addLayout(column, 1)
+        layout = QVBoxLayout(whole)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(across, 1)
+        layout.addWidget(self.news)
+        layout.addWidget(self.strip)
+        self.setCentralWidget(whole)
+
+    def show_snapshot(self, snapshot: Snapshot, history: History, now: float) -> None:
+        """Nothing is done while nobody can see it; it is shown anew when the window opens."""
+        if not self.isVisible():
+            return
+        for kind, page in self._made:
+            kind.show(page, snapshot, history, now)
+        self._problem = snapshot.problem
+        self.strip.show_problem(self._fault or snapshot.problem)
+
+    def show_fault(self, fault: Problem | None) -> None:
+        """An error of skep's own, which stays until it is closed; None goes back to what the engine has."""
+        self._fault = fault
+        self.strip.show_problem(fault or self._problem)
+
+    def go_to(self, page: QWidget) -> None:
+        self.rail.setCurrentRow(self.pages.indexOf(page))
+
+    def say(self, text: str) -> None:
+        """A calm line above the page; "" takes it away."""
+        self.said.setText(text)
+        self.said.setVisible(bool(text))
+
+    def raise_up(self) -> None:
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002, FBT001 - Qt's own name
+        order_by_layout(self.centralWidget())
+        return super().focusNextPrevChild(next)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.opened.emit()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        event.accept()
+        self.closed.emit()

@@ -1,0 +1,196 @@
+"""One setting as a row of a form: its words, the control that fits its kind, and a way back to the default."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSlider,
+    QVBoxLayout,
+    QWidget,
+)
+
+from skep.core.errors import SettingsError
+from skep.core.settings import settings as declared
+from skep.core.settings.settings import Kind, Value
+from skep_gui.widgets.choice_box import ChoiceBox
+from skep_gui.widgets.parts import button, label, toned
+from skep_gui.words.settings_form import Choices, Row, SettingsForm, slider_steps
+
+CONTROL_WIDTH = 260
+
+
+class Number(QDoubleSpinBox):
+    """Shows no zeros behind the point."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        written = QLocale()
+        written.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
+        self.setLocale(written)
+
+    def textFromValue(self, value: float) -> str:
+        shortest = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
+        return self.locale().toString(value, "f", shortest)
+
+
+class SettingRow(QWidget):
+    changed = Signal(str, object)
+    """Key and the checked value."""
+
+    def __init__(self, shown: Row, words: SettingsForm, *, upright: bool = False) -> None:
+        """`upright` puts the control below the words, for rows that stand side by side."""
+        super().__init__()
+        self.row, self._words = shown, words
+        setting = shown.setting
+        self.control, self._value = self._make_control(shown)
+        self.control.setAccessibleName(shown.label)
+        self.control.setAccessibleDescription(f"{shown.help} {shown.range}")
+        self.reset = button(self.tr("Reset"), "flat")
+        self.reset.setAccessibleName(self.tr("Reset %1").replace("%1", shown.label))
+        self.reset.setToolTip(self.tr("Back to %1").replace("%1", shown.default))
+        self.reset.clicked.connect(lambda: self.changed.emit(setting.key, setting.default))
+        self.wrong = label("")
+        toned(self.wrong, "problem")
+        self.wrong.hide()
+        self._lay_out(shown, upright=upright)
+        self.setEnabled(not shown.unavailable)
+        self.show_row(shown)
+
+    def _lay_out(self, shown: Row, *, upright: bool) -> None:
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        named = label(shown.label)
+        named.setBuddy(self.control)  # on Linux a box of choices tells screen readers its name by this alone
+        texts.addWidget(named)
+        texts.addWidget(label(shown.help, "soft"))
+        if shown.unavailable:
+            texts.addWidget(label(shown.unavailable, "soft"))
+        texts.addWidget(self.wrong)
+        side = QWidget()
+        if not upright:
+            side.setFixedWidth(CONTROL_WIDTH)
+        controls = QHBoxLayout(side)
+        controls.setContentsMargins(0, 0, 0, 0)
+        controls.addWidget(self.control, 1, Qt.AlignmentFlag.AlignTop)
+        controls.addWidget(self._value, 0, Qt.AlignmentFlag.AlignTop)
+        controls.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
+        policy = self.reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset.setSizePolicy(policy)
+        across = QBoxLayout(QBoxLayout.Direction.TopToBottom if upright else QBoxLayout.Direction.LeftToRight, self)
+        across.setContentsMargins(0, 4, 0, 4)
+        across.setSpacing(8 if upright else 16)
+        across.addLayout(texts, 1)
+        across.addWidget(side)
+
+    def _make_control(self, shown: Row) -> tuple[QWidget, QLabel]:
+        value = label("", wrap=False)
+        match shown.setting.kind:
+            case Kind.YES_NO:
+                return self._check(), value
+            case Kind.CHOICE:
+                return self._combo(), value
+            case Kind.PERCENT:
+                return self._slider(shown, value), value
+            case Kind.WHOLE | Kind.NUMBER:
+                return self._number(shown), value
+            case Kind.TEXT:
+                return self._combo() if shown.choices else self._text(shown), value
+
+    def _check(self) -> QCheckBox:
+        made = QCheckBox(self.tr("On"))
+        made.clicked.connect(self._offer)
+        return made
+
+    def _combo(self) -> QComboBox:
+        made = ChoiceBox()
+        made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        made.activated.connect(lambda place: self._offer(str(made.itemData(place))))
+        return made
+
+    def _slider(self, shown: Row, value: QLabel) -> QSlider:
+        made = QSlider(Qt.Orientation.Horizontal)
+        made.setRange(*(slider_steps(shown.setting) or (0, 100)))
+        made.setSingleStep(5)
+        made.setPageStep(10)
+        value.setMinimumWidth(48)
+        value.setFixedHeight(26)
+        value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        made.valueChanged.connect(lambda percent: value.setText(self._words.show(shown.setting, percent / 100)))
+        # a drag would save at each pixel; it counts when it is let go of, keys count at once
+        made.setTracking(True)
+        made.sliderReleased.connect(lambda: self._offer(made.value() / 100))
+        made.actionTriggered.connect(
+            lambda _: None if made.isSliderDown() else self._offer(made.sliderPosition() / 100)
+        )
+        return made
+
+    def _number(self, shown: Row) -> Number:
+        setting = shown.setting
+        made = Number()
+        made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
+        made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
+        made.setSuffix(f" {setting.unit}" if setting.unit else "")
+        made.lineEdit().setTextMargins(8, 0, 8, 0)  # a style sheet's padding does not reach it
+        if setting.zero:
+            made.setSpecialValueText(shown.zero)
+        made.setKeyboardTracking(False)
+        made.editingFinished.connect(lambda: self._offer(made.value()))
+        return made
+
+    def _text(self, shown: Row) -> QLineEdit:
+        made = QLineEdit()
+        made.setPlaceholderText(shown.empty)
+        made.editingFinished.connect(lambda: self._offer(made.text().strip()))
+        return made
+
+    def _offer(self, value: Value) -> None:
+        """Hand a new value on when it is good; say what is wrong with it when it is not."""
+        setting = self.row.setting
+        if setting.kind is Kind.WHOLE and isinstance(value, float):
+            value = round(value)
+        try:
+            checked = declared.check(setting.key, value)
+        except SettingsError as error:
+            self.wrong.setText(self._words.refusal(error))
+            self.wrong.show()
+            return
+        self.wrong.hide()
+        if checked != self.row.value:
+            self.changed.emit(setting.key, checked)
+
+    def show_row(self, shown: Row) -> None:
+        """The value as it stands now; what a person is just typing is left alone."""
+        self.row = shown
+        self.reset.setVisible(shown.changed and not shown.unavailable)
+        control, value = self.control, shown.value
+        if isinstance(control, QSlider):
+            if not control.isSliderDown():
+                control.setValue(round(float(value) * 100))
+                self._value.setText(shown.shown)
+        elif control.hasFocus() and isinstance(control, QLineEdit | QDoubleSpinBox):
+            return
+        elif isinstance(control, QCheckBox):
+            control.setChecked(bool(value))
+        elif isinstance(control, QComboBox):
+            fill(control, shown.choices)
+            control.setCurrentIndex(control.findData(str(value)))
+        elif isinstance(control, QDoubleSpinBox):
+            control.setValue(float(value))
+        elif isinstance(control, QLineEdit):
+            control.setText(str(value))
+
+
+def fill(box: QComboBox, choices: Choices) -> None:
+    """What there is to choose from, anew where it is other than before."""
+    if choices != tuple((box.itemData(place), box.itemText(place)) for place in range(box.count())):
+        box.clear()
+        for value, word in choices:
+            box.addItem(word, value)

@@ -1,0 +1,1 @@
+"""From a snapshot to words, figures and rows, without Qt."""

@@ -1,0 +1,113 @@
+"""A day's timeline in words: why it trained or did not, each stretch with the rule and the setting behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from skep.core.policy import rules
+from skep.core.record.timeline_segments import Segment, by_rule, legible
+from skep.core.session.timeline import AGAIN, SLEEP
+from skep.core.settings.hours import local
+from skep.language import units
+from skep_gui.words.speaker import Speaker
+from skep_gui.words.stats import Record, Stats
+from skep_gui.words.strip import Cell, Chart
+
+STUB: Final = 0.08
+"""How high a stretch without a share is drawn, so that it can be seen."""
+LONGEST_BACK: Final = 365
+_TONES: Final = {
+    "away": "training",
+    "ramp": "training",
+    "input": "you",
+    "paused": "you",
+    "full_screen": "you",
+    "call": "you",
+    "schedule": "schedule",
+    SLEEP: "none",
+    AGAIN: "none",
+    "": "none",
+}
+"""Every other rule speaks for the computer itself."""
+_HOURS: Final = (0, 6, 12, 18, 24)
+
+
+@dataclass(frozen=True)
+class RuleTime:
+    """How long a rule held that day. `key` is the setting behind it, "" where there is none."""
+
+    tone: str
+    name: str
+    time: str
+    sentence: str
+    key: str
+
+
+class Day(Speaker):
+    """`_stats` says dates, so that they are said one way."""
+
+    def title(self, record: Record) -> str:
+        back = record.asked.back
+        if back == 0:
+            return self.tr("Today: why it trained or did not")
+        named = self.tr("Yesterday") if back == 1 else Stats(self.tongue).date(local(record.day[0], record.zone))
+        return self.tr("%1: why it trained or did not").replace("%1", named)
+
+    def chart(self, record: Record) -> Chart:
+        begin, end = record.day
+        whole = max(1.0, end - begin)
+        cells = [
+            Cell(
+                left=(each.begin - begin) / whole,
+                width=each.seconds / whole,
+                height=max(STUB, each.share),
+                tone=tone(each.rule),
+                name=self.sentence(each, record),
+                key=setting_of(each.rule),
+            )
+            for each in legible(record.segments)
+            if each.project
+        ]
+        labels = [(hour / 24, f"{hour:02d}:00") for hour in _HOURS]
+        return Chart(tuple(cells), tuple(labels))
+
+    def sentence(self, segment: Segment, record: Record) -> str:
+        """As "08:12 to 09:40, 20 %: 20 % while you use this computer."."""
+        begin, end = (self.numbers.time(local(at, record.zone)) for at in (segment.begin, segment.end))
+        text = self.tr("%1 to %2, share %3: %4").replace("%1", begin).replace("%2", end)
+        return text.replace("%3", units.percent(segment.share)).replace("%4", self.said(segment.reason))
+
+    def rules(self, record: Record) -> list[RuleTime]:
+        """Each rule that held that day with all its time, the longest first."""
+        return [
+            RuleTime(
+                tone(each.rule),
+                self.label(each.rule),
+                units.span(each.seconds),
+                self.said(each.reason),
+                setting_of(each.rule),
+            )
+            for each in by_rule(record.segments)
+        ]
+
+    def label(self, rule: str) -> str:
+        if rule == SLEEP:
+            return self.tr("Asleep")
+        if rule == AGAIN:
+            return self.tr("No swarm")
+        return self.said(rules.ALL[rule].label) if rule in rules.ALL else rule
+
+    def none(self, record: Record) -> str:
+        """What stands there on a day without any entry."""
+        if record.asked.back == 0:
+            return self.tr("Nothing yet today. While you are in a project, each change of the share is shown here.")
+        return self.tr("In no project on that day.")
+
+
+def tone(rule: str) -> str:
+    return _TONES.get(rule, "machine")
+
+
+def setting_of(rule: str) -> str:
+    return rules.ALL[rule].setting if rule in rules.ALL else ""

@@ -1,0 +1,217 @@
+"""The words of the page Now and of the tray: the sentence, the figures, the swarm's epoch, the rules that hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from skep.core.plain_text import plain
+from skep.core.policy import rules
+from skep.core.policy.conditions import Condition, Reading
+from skep.core.policy.decision import Holding
+from skep.core.session.phases import Phase, SwarmProgress
+from skep.core.session.snapshot import Snapshot
+from skep.language import units
+from skep_gui.words.speaker import Speaker
+
+THOUSANDS: Final = 10_000
+"""From so many samples on, an epoch is counted in thousands."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the four large numbers: what it is, its value, and a smaller line below."""
+
+    label: str
+    value: str
+    below: str = ""
+    explained: str = ""
+
+
+@dataclass(frozen=True)
+class RuleRow:
+    """A rule that holds. `key` is the setting behind it, "" where none is; the first of a list is the one that decides."""
+
+    name: str
+    sentence: str
+    share: str
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class EpochBar:
+    fraction: float
+    text: str
+
+
+class Now(Speaker):
+    """What is happening, in words. `now` is wall clock seconds everywhere."""
+
+    def sentence(self, snapshot: Snapshot, now: float) -> str:
+        """The one sentence that says what is happening and why."""
+        match snapshot.phase:
+            case Phase.IDLE:
+                return self._idle(snapshot)
+            case Phase.JOINING:
+                return self.tr("Joining %1.").replace("%1", title(snapshot))
+            case Phase.TRAINING | Phase.PAUSED:
+                return self.reason(snapshot, now)
+            case Phase.RECOVERING:
+                return self._again(snapshot, now)
+            case Phase.LEAVING:
+                return self._leaving(snapshot, now)
+
+    def first_line(self, snapshot: Snapshot, now: float) -> str:
+        """The sentence with the project it is about, for the tray."""
+        sentence = self.sentence(snapshot, now)
+        if snapshot.project is None or snapshot.phase is Phase.JOINING:
+            return sentence
+        return f"{shortened(title(snapshot))}: {sentence}"
+
+    def reason(self, snapshot: Snapshot, now: float) -> str:
+        """Why the share is what it is; a pause with its end on this computer's clock."""
+        pause = snapshot.pause
+        if pause is None or snapshot.allowance.share > 0 or rules.is_over(pause, now):
+            return self.said(snapshot.allowance.reason)
+        if pause.until is None:
+            return self.tr("Paused until you resume.")
+        return self.tr("Paused until %1.").replace("%1", self.numbers.clock_time(pause.until, now))
+
+    def _idle(self, snapshot: Snapshot) -> str:
+        if snapshot.pause is not None:
+            return self.tr("Not in a project, and paused.")
+        return self.tr("Not in a project.")
+
+    def _again(self, snapshot: Snapshot, now: float) -> str:
+        if snapshot.restart_at is None or snapshot.restart_at <= now:
+            return self.tr("Trying again.")
+        return self.tr("Trying again in %1.").replace("%1", self.numbers.span(snapshot.restart_at - now))
+
+    def _leaving(self, snapshot: Snapshot, now: float) -> str:
+        if snapshot.leaving_until is None:
+            return self.tr("Leaving the swarm.")
+        left = self.numbers.span(max(0.0, snapshot.leaving_until - now))
+        return self.tr("Leaving after the next round, in %1 at most.").replace("%1", left)
+
+    def share(self, snapshot: Snapshot) -> str:
+        """What the worker measured, where it did, else what is granted."""
+        share = measured(snapshot)
+        return units.percent(share if share is not None else granted(snapshot))
+
+    def share_below(self, snapshot: Snapshot) -> str:
+        asked = units.percent(granted(snapshot))
+        if measured(snapshot) is None:
+            return self.tr("asked %1").replace("%1", asked)
+        return self.tr("measured, %1 asked").replace("%1", asked)
+
+    def figures(self, snapshot: Snapshot) -> tuple[Figure, Figure, Figure, Figure]:
+        return self._confirmed(snapshot), self._speed(snapshot), self._device(snapshot), self._peers(snapshot)
+
+    def _confirmed(self, snapshot: Snapshot) -> Figure:
+        totals = snapshot.totals
+        below = self.tr("%1\u00a0pending · %2\u00a0lost")
+        below = below.replace("%1", units.number(totals.pending.samples)).replace(
+            "%2", units.number(totals.lost.samples)
+        )
+        explained = self.tr(
+            "Samples of this stay that were really averaged with another peer's. "
+            "Pending ones wait for the round at the end of the epoch."
+        )
+        return Figure(self.tr("Samples confirmed"), units.number(totals.confirmed.samples), below, explained)
+
+    def _speed(self, snapshot: Snapshot) -> Figure:
+        progress = snapshot.progress
+        if progress is None:
+            return Figure(self.tr("Samples a second"), units.MISSING)
+        loss = self.tr("loss %1").replace("%1", self.numbers.figure(progress.loss, 2))
+        return Figure(self.tr("Samples a second"), self.numbers.figure(progress.samples_per_second), loss)
+
+    def _device(self, snapshot: Snapshot) -> Figure:
+        conditions = snapshot.conditions
+        value = _reading(conditions[Condition.TEMPERATURE], "°C")
+        power, free = _reading(conditions[Condition.POWER], "W"), conditions[Condition.GPU_MEMORY].value
+        parts = [power] if power else []
+        if free is not None:
+            parts.append(self.tr("%1 free").replace("%1", self.numbers.size(free)))
+        name = plain(snapshot.device)
+        below = " · ".join(parts) or name
+        explained = name or self.tr("The device is known once a project is joined.")
+        return Figure(
+            self.tr("Device"), value or name or units.MISSING, below if below != value and value else "", explained
+        )
+
+    def _peers(self, snapshot: Snapshot) -> Figure:
+        explained = self.tr("Other computers whose data was averaged with yours in the last round.")
+        if snapshot.progress is None:
+            return Figure(self.tr("Peers"), units.MISSING, "", explained)
+        below = self.tr("through a router, outgoing only") if snapshot.client_mode else self.tr("direct")
+        return Figure(self.tr("Peers"), units.number(snapshot.progress.peers), below, explained)
+
+    def epoch(self, snapshot: Snapshot) -> EpochBar | None:
+        """The swarm's epoch, as "epoch 128 · 3 peers · 41 of 64 thousand samples"; None before there is one."""
+        progress = snapshot.progress
+        if progress is None:
+            return None
+        peers = (
+            self.tr("1 peer")
+            if progress.peers == 1
+            else self.tr("%1 peers").replace("%1", units.number(progress.peers))
+        )
+        epoch = self.tr("epoch %1").replace("%1", units.number(progress.epoch))
+        return EpochBar(epoch_fraction(progress), f"{epoch} · {peers} · {self._samples(progress)}")
+
+    def _samples(self, progress: SwarmProgress) -> str:
+        done, target = progress.samples_accumulated, progress.target_batch_size
+        if target >= THOUSANDS:
+            text, done, target = self.tr("%1 of %2 thousand samples"), done // 1000, target // 1000
+        else:
+            text = self.tr("%1 of %2 samples")
+        return text.replace("%1", units.number(done)).replace("%2", units.number(target))
+
+    def rules(self, snapshot: Snapshot, now: float) -> list[RuleRow]:
+        """Every rule that holds, the one that decides first."""
+        return [self._rule(each, snapshot, now) for each in snapshot.holding]
+
+    def _rule(self, each: Holding, snapshot: Snapshot, now: float) -> RuleRow:
+        sentence = self.reason(snapshot, now) if each.rule == "paused" else self.said(each.allowance.reason)
+        return RuleRow(each.rule, sentence, units.percent(each.allowance.share), _setting_of(each.rule))
+
+
+def _setting_of(rule: str) -> str:
+    """The setting that rules it; "ramp" and the like are no rules of their own."""
+    return rules.ALL[rule].setting if rule in rules.ALL else ""
+
+
+def title(snapshot: Snapshot) -> str:
+    """The project's title as plain text; nothing of a project is ever markup."""
+    return plain(snapshot.project.title) if snapshot.project is not None else ""
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """At most `most` characters, for places that do not wrap."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def granted(snapshot: Snapshot) -> float:
+    """The share 0..1 that a project may use; none where there is no project."""
+    return 0.0 if snapshot.phase is Phase.IDLE else snapshot.allowance.share
+
+
+def measured(snapshot: Snapshot) -> float | None:
+    """The share 0..1 that the worker measured over the last minute; None while there is none.
+
+    While nothing is granted nothing computes, and what was measured is of the time before.
+    """
+    if snapshot.progress is None or granted(snapshot) <= 0:
+        return None
+    return snapshot.progress.share_measured
+
+
+def epoch_fraction(progress: SwarmProgress) -> float:
+    if progress.target_batch_size <= 0:
+        return 0.0
+    return min(1.0, max(0.0, progress.samples_accumulated / progress.target_batch_size))
+
+
+def _reading(reading: Reading[float], unit: str) -> str:
+    return "" if reading.value is None else f"{reading.value:.0f}{units.THIN}{unit}"

@@ -1,0 +1,266 @@
+"""Projects as cards, and what one asks for as three lists: downloads, sends, uses at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from skep.core.plain_text import plain
+from skep.core.project.fit import GB, PEERS, Estimate, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
+from skep.core.project.manifest import Manifest
+from skep.core.project.types import VerifiedProject
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem, Text
+from skep.language import units
+from skep.language.numbers import roughly
+from skep_gui.words.speaker import Speaker, Tongue
+
+PRACTICE: Final = "practice"
+"""The id of the practice swarm's project."""
+PRACTICE_TITLE: Final = Text("practice.title")
+
+
+class Tone(StrEnum):
+    """What a word is coloured for; the colours themselves are the theme's."""
+
+    SOFT = "soft"
+    WELL = "well"
+    GENTLE = "gentle"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A project of this home as the page needs it; `problem` where it cannot be joined as it is, such as expired."""
+
+    project: VerifiedProject
+    fit: Fit
+    problem: Problem | None = None
+    estimate: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Badge:
+    text: str
+    tone: Tone
+    explained: str = ""
+
+
+@dataclass(frozen=True)
+class Card:
+    id: str
+    title: str
+    summary: str
+    publisher: str
+    badge: Badge
+    traffic: str
+    needs: str = ""
+    """Memory, disk and samples an hour, estimated."""
+    state: str = ""
+    active: bool = False
+    joinable: bool = True
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """The page before joining. Each list holds whole sentences or phrases, plain text."""
+
+    title: str
+    summary: str
+    downloads: tuple[str, ...]
+    sends: tuple[str, ...]
+    uses: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    """Label and text: publisher, licence, homepage in full."""
+    remarks: tuple[str, ...] = field(default=())
+    joinable: bool = True
+
+
+def title_in(tongue: Tongue, project_id: str, title: str) -> str:
+    """A project's title as plain text; the practice swarm's is ours, and so in the language that is set."""
+    return tongue.said(PRACTICE_TITLE) if project_id == PRACTICE else plain(title)
+
+
+def titled(snapshot: Snapshot, tongue: Tongue) -> Snapshot:
+    """The snapshot with the practice swarm's title in the language that is set."""
+    project = snapshot.project
+    if project is None or project.id != PRACTICE:
+        return snapshot
+    return replace(snapshot, project=replace(project, title=tongue.said(PRACTICE_TITLE)))
+
+
+class Projects(Speaker):
+    def card(self, known: Known, snapshot: Snapshot) -> Card:
+        plan = known.project.manifest
+        active = snapshot.project is not None and snapshot.project.id == known.project.id
+        return Card(
+            id=known.project.id,
+            title=plain(plan.title),
+            summary=plain(plan.summary),
+            publisher=f"{plain(plan.publisher.name)} · {plan.fingerprint}",
+            badge=self.badge(known),
+            traffic=self.traffic(plan, known.estimate),
+            needs=self.needs(known.estimate),
+            state=self.state(snapshot) if active else "",
+            active=active,
+            joinable=known.fit.verdict is not Verdict.TOO_BIG and known.problem is None,
+        )
+
+    def traffic(self, plan: Manifest, estimate: Estimate | None) -> str:
+        """What goes up and down: an hour where it was estimated, else an epoch."""
+        if estimate is None:
+            traffic = traffic_per_epoch(plan)
+            return self.tr("up to %1 each way per epoch").replace(
+                "%1", self.numbers.size(max(traffic.up, traffic.down))
+            )
+        text = self.tr("about %1 up and %2 down an hour")
+        return text.replace("%1", self.numbers.rough_size(estimate.up)).replace(
+            "%2", self.numbers.rough_size(estimate.down)
+        )
+
+    def needs(self, estimate: Estimate | None) -> str:
+        if estimate is None:
+            return ""
+        parts = [self.tr("%1 of memory").replace("%1", self.numbers.size(estimate.memory))]
+        if estimate.device is not None:
+            parts.append(self.tr("%1 of GPU memory").replace("%1", self.numbers.size(estimate.device)))
+        parts.append(self.tr("%1 of disk").replace("%1", self.numbers.size(estimate.disk)))
+        parts.append(self._samples(estimate))
+        return " · ".join(parts)
+
+    def _samples(self, estimate: Estimate) -> str:
+        return self.tr("about %1 samples an hour").replace("%1", units.number(roughly(estimate.samples)))
+
+    def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
+        """The card of the practice swarm before it was ever started."""
+        return Card(
+            id=PRACTICE,
+            title=self.said(PRACTICE_TITLE),
+            summary=self.tr(
+                "A small swarm on this computer, to see how everything works. A little model learns to write Python. "
+                "Nothing leaves the machine."
+            ),
+            publisher=self.tr("This computer"),
+            badge=Badge(self.tr("Fits"), Tone.WELL),
+            traffic=self.tr("no network traffic"),
+            state=self.practice_state(snapshot, starting=starting),
+            active=starting or (snapshot.project is not None and snapshot.project.id == PRACTICE),
+        )
+
+    def title(self, known: Known) -> str:
+        return title_in(self.tongue, known.project.id, known.project.title)
+
+    def practice_state(self, snapshot: Snapshot, *, starting: bool) -> str:
+        if snapshot.project is not None and snapshot.project.id == PRACTICE:
+            return self.state(snapshot)
+        return self.tr("Starting the practice swarm …") if starting else ""
+
+    def badge(self, known: Known) -> Badge:
+        if known.problem is not None:
+            return Badge(self.tr("Not available"), Tone.PROBLEM, self.tongue.told(known.problem))
+        reasons = " ".join(map(self.said, known.fit.reasons))
+        match known.fit.verdict:
+            case Verdict.FITS:
+                return Badge(self.tr("Fits"), Tone.WELL, self.tr("This computer has all that the project needs."))
+            case Verdict.FITS_GENTLY:
+                return Badge(self.tr("Fits gently"), Tone.GENTLE, reasons)
+            case Verdict.TOO_BIG:
+                return Badge(self.tr("Too big"), Tone.PROBLEM, reasons)
+
+    def state(self, snapshot: Snapshot) -> str:
+        """The state of the active project in two or three words."""
+        match snapshot.phase:
+            case Phase.IDLE:
+                return ""
+            case Phase.JOINING:
+                return self.tr("Joining")
+            case Phase.TRAINING:
+                return self.tr("Training")
+            case Phase.PAUSED:
+                return self.tr("Paused")
+            case Phase.RECOVERING:
+                return self.tr("Trying again")
+            case Phase.LEAVING:
+                return self.tr("Leaving")
+
+    def permissions(self, known: Known) -> Permissions:
+        """What the project downloads, sends and uses, in words, from its signed manifest."""
+        plan = known.project.manifest
+        remarks = tuple(map(self.said, (*known.fit.reasons, *warnings(plan))))
+        if known.problem is not None:
+            remarks = (self.tongue.told(known.problem), *remarks)
+        return Permissions(
+            title=plain(plan.title),
+            summary=plain(plan.summary),
+            downloads=self._downloads(plan),
+            sends=(*self._hourly(known.estimate), *self._sends(plan)),
+            uses=self._uses(plan, known),
+            facts=self._facts(plan),
+            remarks=remarks,
+            joinable=known.problem is None and known.fit.verdict is not Verdict.TOO_BIG,
+        )
+
+    def _downloads(self, plan: Manifest) -> tuple[str, ...]:
+        data = self.tr("Training data listed at %1").replace("%1", plain(plan.data.index))
+        files = [
+            self.tr("%1 from %2").replace("%1", self._file(file.name, file.bytes)).replace("%2", plain(file.address))
+            for file in plan.recipe.files
+        ]
+        return (data, *files, self.tr("The model as the swarm has trained it so far, from other peers"))
+
+    def _file(self, name: str, count: int) -> str:
+        return plain(name) + (f" ({self.numbers.size(count)})" if count else "")
+
+    def _hourly(self, estimate: Estimate | None) -> tuple[str, ...]:
+        """The traffic of an hour with what it was reckoned from: before joining, nobody knows the swarm's pace."""
+        if estimate is None:
+            return ()
+        text = self.tr(
+            "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
+        )
+        for place, value in (("%1", estimate.up), ("%2", estimate.down)):
+            text = text.replace(place, self.numbers.rough_size(value))
+        return (text.replace("%3", units.number(PEERS)).replace("%4", self.numbers.size(estimate.most)),)
+
+    def _sends(self, plan: Manifest) -> tuple[str, ...]:
+        up = self.numbers.size(traffic_per_epoch(plan).up)
+        return (
+            self.tr("What training found, up to %1 each epoch").replace("%1", up),
+            self.tr("Copies of the model, when another peer asks for one"),
+            self.tr("The other peers see this computer's network address"),
+            self.tr("Never your files, and nothing you type"),
+        )
+
+    def _gives(self, estimate: Estimate) -> str:
+        text = self.tr("The computing of this computer at the share you allow: at full share %1")
+        return text.replace("%1", self._samples(estimate))
+
+    def _uses(self, plan: Manifest, known: Known) -> tuple[str, ...]:
+        needs = plan.needs
+        limits = (
+            self.tr("%1 of memory").replace("%1", self._gb(needs.memory_gb)),
+            self.tr("%1 of GPU memory, where there is a GPU").replace("%1", self._gb(needs.vram_gb)),
+            self.tr("%1 of disk").replace("%1", self._gb(needs.disk_gb)),
+            self.tr("%1 Mbit/s upload").replace("%1", self.numbers.short(needs.upload_mbit)),
+        )
+        gives = () if known.estimate is None else (self._gives(known.estimate),)
+        return (*limits, *gives, self.tr("And never more than your own limits in the settings"))
+
+    def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
+        members = self.tr("everybody") if plan.membership == "open" else self.tr("invited computers only")
+        model = self.tr("%1, %2 parameters")
+        model = model.replace("%1", plain(plan.recipe.model_type)).replace("%2", units.number(parameters_of(plan)))
+        return (
+            (self.tr("Published by"), plain(plan.publisher.name)),
+            (self.tr("Key"), plan.fingerprint),
+            (self.tr("Open to"), members),
+            (self.tr("Model"), model),
+            (self.tr("Licence"), plain(plan.license)),
+            *([(self.tr("Homepage"), plain(plan.homepage))] if plan.homepage else []),
+            (self.tr("Valid until"), self.numbers.date(plan.expires)),
+        )
+
+    def _gb(self, count: float) -> str:
+        return self.numbers.size(round(count * GB))

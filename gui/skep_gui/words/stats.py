@@ -1,0 +1,296 @@
+"""What this computer contributed and what it cost: figures, rows, reasons, and bars over time; and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from typing import Final
+
+from skep.core.record.contributions import Contribution, Tally, Totals
+from skep.core.record.timeline_segments import Segment
+from skep.core.record.usage import Period, Unit
+from skep.core.settings.hours import local
+from skep.core.text import NOTHING, Text
+from skep.language import units
+from skep.services.summary import Summary
+from skep_gui.words.now import Figure
+from skep_gui.words.projects import title_in
+from skep_gui.words.speaker import Speaker, english
+from skep_gui.words.strip import Cell, Chart, nice_top
+
+CSV_COLUMNS = ("project", "contribution", "epoch", "samples", "state", "peers", "reason", "swarm")
+
+
+class Measure(StrEnum):
+    SAMPLES = "samples"
+    HOURS = "hours"
+    ENERGY = "energy"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of the ledger the page wants to see: bars by `unit`, and the timeline of the day `back` days ago."""
+
+    unit: Unit = Unit.DAY
+    back: int = 0
+
+
+@dataclass(frozen=True)
+class Record:
+    """The ledger as it was read: each project and all together, the last periods, and one day's timeline."""
+
+    projects: Mapping[str, Summary] = field(default_factory=dict)
+    whole: Summary = field(default_factory=Summary)
+    asked: Asked = field(default_factory=Asked)
+    past: Sequence[Period] = ()
+    day: tuple[float, float] = (0.0, 86_400.0)
+    segments: Sequence[Segment] = ()
+    reaction: Text = NOTHING
+    now: float = 0.0
+    """Wall clock seconds at which it was read."""
+    zone: tzinfo = UTC
+
+
+@dataclass(frozen=True)
+class StatsRow:
+    project: str
+    trained: str
+    confirmed: str
+    pending: str
+    lost: str
+    swarm: str
+    energy: str
+    explained: str
+    """All of it as one sentence."""
+
+
+_LABELS: Final = {Unit.HOUR: 3, Unit.DAY: 2, Unit.WEEK: 2}
+"""Every how many bars one has its name below it."""
+
+
+class Stats(Speaker):
+    def is_empty(self, record: Record) -> bool:
+        return not record.projects
+
+    def figures(self, record: Record) -> tuple[Figure, Figure, Figure, Figure]:
+        return self._trained(record), self._confirmed(record), self._share(record), self._energy(record)
+
+    def _trained(self, record: Record) -> Figure:
+        spent = record.whole.spent
+        below = self.tr("%1 of it computing").replace("%1", units.span(spent.computing))
+        explained = self.tr(
+            "Time in a swarm with a share above zero. Computing is the part the training itself measured."
+        )
+        return Figure(self.tr("Trained"), self.numbers.local(hours(spent.training)), below, explained)
+
+    def _confirmed(self, record: Record) -> Figure:
+        totals = record.whole.totals
+        below = self.tr("%1 · %2\u00a0pending")
+        below = below.replace("%1", self.epochs(totals.confirmed.contributions))
+        explained = self.tr("Samples that were really averaged with another peer's, and that the model learned from.")
+        return Figure(
+            self.tr("Samples confirmed"),
+            units.number(totals.confirmed.samples),
+            below.replace("%2", units.number(totals.pending.samples)),
+            explained,
+        )
+
+    def _share(self, record: Record) -> Figure:
+        totals = record.whole.totals
+        below = self.tr("%1\u00a0lost").replace("%1", units.number(totals.lost.samples))
+        return Figure(
+            self.tr("Confirmed share"),
+            units.percent(confirmed_part(totals)),
+            below,
+            self.tr("Of the samples that are settled; pending ones wait for the round at the end of the epoch."),
+        )
+
+    def _energy(self, record: Record) -> Figure:
+        spent = record.whole.spent
+        if not spent.measured:
+            why = self.tr("The device does not tell its power.") if spent.training else self.tr("Nothing trained yet.")
+            return Figure(self.tr("Energy"), units.MISSING, why)
+        whole = spent.measured > 0.99 * spent.training
+        below = self.tr("while it trained") if whole else self.tr("measured in %1 of %2")
+        below = below.replace("%1", units.span(spent.measured)).replace("%2", units.span(spent.training))
+        explained = self.tr(
+            "What the whole device drew while it trained, by its own sensor; other programs' use included."
+        )
+        return Figure(self.tr("Energy"), self.numbers.local(units.energy(spent.joules)), below, explained)
+
+    # --- the table
+
+    def heads(self) -> tuple[tuple[str, str], ...]:
+        """Each column's name, and what it means."""
+        return (
+            ("", ""),
+            (self.tr("Trained"), self.tr("Time in the swarm with a share above zero.")),
+            (self.tr("Confirmed"), self.tr("Samples averaged with another peer's.")),
+            (self.tr("Pending"), self.tr("Samples whose round is not over yet.")),
+            (self.tr("Lost"), self.tr("Samples that reached nobody, with the reason below.")),
+            (self.tr("Of the swarm"), self.tr("Your part of the epochs that took samples of yours.")),
+            (self.tr("Energy"), self.tr("What the device drew while it trained.")),
+        )
+
+    def rows(self, record: Record, titles: Mapping[str, str]) -> list[StatsRow]:
+        """One a project, by its title where it is known; and all together where there are several."""
+        rows = [
+            self._row(title_in(self.tongue, name, titles.get(name, name)), one) for name, one in record.projects.items()
+        ]
+        return [*rows, self._row(self.tr("All projects"), record.whole)] if len(rows) > 1 else rows
+
+    def _row(self, name: str, one: Summary) -> StatsRow:
+        totals, spent = one.totals, one.spent
+        cells = (
+            units.span(spent.training),
+            units.number(totals.confirmed.samples),
+            units.number(totals.pending.samples),
+            units.number(totals.lost.samples),
+            self.numbers.local(units.fine_percent(one.proportion.share)),
+            self.numbers.local(units.energy(spent.joules)) if spent.measured else units.MISSING,
+        )
+        said = [f"{head}: {cell}" for (head, _), cell in zip(self.heads()[1:], cells, strict=True)]
+        return StatsRow(name, *cells, explained=f"{name}. {', '.join(said)}.")
+
+    # --- what was lost
+
+    def reasons(self, record: Record) -> list[str]:
+        """Why contributions were lost, the most frequent reason first."""
+        return [self._reason(reason, lost) for reason, lost in record.whole.lost.items()]
+
+    def _reason(self, reason: Text, lost: Tally) -> str:
+        return (
+            self.tr("%1: %2 samples in %3")
+            .replace("%1", _capital(self.said(reason) or self.tr("no reason recorded")))
+            .replace("%2", units.number(lost.samples))
+            .replace("%3", self.epochs(lost.contributions))
+        )
+
+    def epochs(self, count: int) -> str:
+        return self.tr("1 epoch") if count == 1 else self.tr("%1 epochs").replace("%1", units.number(count))
+
+    # --- bars
+
+    def units(self) -> Mapping[Unit, str]:
+        return {Unit.HOUR: self.tr("By hour"), Unit.DAY: self.tr("By day"), Unit.WEEK: self.tr("By week")}
+
+    def measures(self) -> Mapping[Measure, str]:
+        return {
+            Measure.SAMPLES: self.tr("Samples"),
+            Measure.HOURS: self.tr("Hours trained"),
+            Measure.ENERGY: self.tr("Energy in kWh"),
+        }
+
+    def bars(self, record: Record, measure: Measure) -> Chart:
+        """One bar a period, its lost samples on top of the confirmed ones."""
+        past, unit = record.past, record.asked.unit
+        amounts = [_amounts(each, measure) for each in past]
+        top = nice_top(max((main + lost for main, lost in amounts), default=0.0))
+        wide, step = 1.0 / max(1, len(past)), _LABELS[unit]
+        cells = [
+            Cell(
+                left=place * wide,
+                width=wide,
+                height=(main + lost) / top,
+                tone="training",
+                name=self._period(each, unit, record.zone),
+                upper=lost / top,
+            )
+            for place, (each, (main, lost)) in enumerate(zip(past, amounts, strict=True))
+        ]
+        labels = [
+            ((place + 0.5) * wide, self._tick(each.begin, unit, record.zone))
+            for place, each in enumerate(past)
+            if (len(past) - 1 - place) % step == 0
+        ]
+        return Chart(tuple(cells), tuple(labels), top)
+
+    def _tick(self, moment: float, unit: Unit, zone: tzinfo) -> str:
+        at = local(moment, zone)
+        if unit is Unit.HOUR:
+            return self.numbers.time(at)
+        return f"{self.weekday(at)}{units.THIN}{at:%d}" if unit is Unit.DAY else f"{at:%d.%m.}"
+
+    def _period(self, period: Period, unit: Unit, zone: tzinfo) -> str:
+        at = local(period.begin, zone)
+        when = {
+            Unit.HOUR: f"{self.date(at)} {self.numbers.time(at)}",
+            Unit.DAY: self.date(at),
+            Unit.WEEK: self.tr("Week from %1").replace("%1", self.date(at)),
+        }[unit]
+        spent = period.spent
+        parts = [
+            self.tr("%1 confirmed").replace("%1", units.number(period.confirmed)),
+            self.tr("%1 lost").replace("%1", units.number(period.lost)),
+            self.tr("%1 trained").replace("%1", units.span(spent.training)),
+            *([self.numbers.local(units.energy(spent.joules))] if spent.measured else []),
+        ]
+        return f"{when}: {', '.join(parts)}"
+
+    def date(self, at: datetime) -> str:
+        return f"{self.weekday(at)} {self.numbers.date(at)}"
+
+    def weekday(self, at: datetime) -> str:
+        return (
+            self.tr("Mon"),
+            self.tr("Tue"),
+            self.tr("Wed"),
+            self.tr("Thu"),
+            self.tr("Fri"),
+            self.tr("Sat"),
+            self.tr("Sun"),
+        )[at.weekday()]
+
+
+def _amounts(period: Period, measure: Measure) -> tuple[float, float]:
+    match measure:
+        case Measure.SAMPLES:
+            return float(period.confirmed), float(period.lost)
+        case Measure.HOURS:
+            return period.spent.training / 3600, 0.0
+        case Measure.ENERGY:
+            return period.spent.joules / 3_600_000, 0.0
+
+
+def hours(seconds: float) -> str:
+    """A large figure: "12.4 h", below an hour in minutes."""
+    return f"{seconds / 3600:.1f}{units.THIN}h" if seconds >= 3600 else units.span(seconds // 60 * 60)  # noqa: PLR2004
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def confirmed_part(totals: Totals) -> float | None:
+    """0..1 of the settled samples; None while none is settled."""
+    settled = totals.confirmed.samples + totals.lost.samples
+    return totals.confirmed.samples / settled if settled else None
+
+
+def to_csv(contributions: Mapping[str, Sequence[Contribution]]) -> str:
+    """Every contribution as a row. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(CSV_COLUMNS)
+    for project, rows in contributions.items():
+        for each in rows:
+            row = (
+                project,
+                each.id,
+                each.epoch,
+                each.samples,
+                str(each.state),
+                each.peers,
+                english.said(each.reason),
+                each.swarm,
+            )
+            writer.writerow([_harmless(value) for value in row])
+    return out.getvalue()
+
+
+def _harmless(value: str | int) -> str | int:
+    return f"'{value}" if isinstance(value, str) and value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value

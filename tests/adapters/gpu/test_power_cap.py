@@ -1,0 +1,331 @@
+"""The power cap: set while skep computes, put back whatever happens, refused in words. The card is a stand-in."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from english import in_english
+from fakes import (
+    FakeClock,
+    FakeIdentity,
+    FakeLedger,
+    FakePauses,
+    FakeSettings,
+    FakeShards,
+    FakeWorker,
+    make_joined,
+    make_project,
+)
+from skep import bootstrap, senses
+from skep.adapters.choice.machine import limited_card, power_cap
+from skep.adapters.gpu import power_limit
+from skep.adapters.gpu.power_limit import NvidiaLimiter, PowerCapKeeper
+from skep.core.device import Device, DeviceKind, PowerCap
+from skep.core.policy.allowance import Allowance
+from skep.core.session import messages as m
+from skep.core.session.snapshot import Snapshot, WorkerRun
+from skep.core.text import verbatim
+from skep.engine.engine import Engine
+
+SOON = 20.0
+OWN = 320.0
+"""The stand-in card's limit when nobody has set any."""
+NOT_PERMITTED = "The system lets only the administrator limit the card's power."
+GPU, CPU = Device(DeviceKind.NVIDIA, 0, "Stand-in RTX 1"), Device(DeviceKind.CPU, 0, "CPU")
+
+
+class Listed:
+    def __init__(self, *devices):
+        self.devices = devices
+
+    def list(self):
+        return self.devices
+
+
+def computing(watts, share=1.0):
+    return Snapshot(
+        settings={power_limit.SETTING: watts}, worker=WorkerRun(), allowance=Allowance(share, verbatim("Because."))
+    )
+
+
+class House:
+    """A keeper, what it said, and the way to see that it has done what it was told."""
+
+    def __init__(self, note, devices):
+        self.said, self.note = [], note
+        self._heard = threading.Condition()
+        self.keeper = PowerCapKeeper(lambda: limited_card(devices, ""), note, self._post)
+
+    def _post(self, message):
+        with self._heard:
+            self.said.append(message)
+            self._heard.notify_all()
+
+    def see(self, snapshot):
+        """Let it see this, and return what it has to say about it."""
+        before = len(self.said)
+        self.keeper.observe(m.Tick(), snapshot)
+        with self._heard:
+            assert self._heard.wait_for(lambda: len(self.said) > before, SOON)
+        return self.said[-1].cap
+
+    def hear(self, watts):
+        """Wait until the last it has said is that this limit holds."""
+        with self._heard:
+            assert self._heard.wait_for(lambda: self.said[-1].cap and self.said[-1].cap.watts == watts, SOON)
+
+
+@pytest.fixture
+def make_house(tmp_path):
+    made = []
+
+    def make(*devices):
+        made.append(House(tmp_path / "power_limit.json", Listed(*devices or (GPU, CPU))))
+        made[-1].keeper.start()
+        return made[-1]
+
+    yield make
+    for house in made:
+        house.keeper.close()
+
+
+def test_a_permitted_cap_is_set_and_put_back_when_skep_ends(card, make_house):
+    house = make_house()
+    assert house.see(computing(200)) == PowerCap(watts=200.0, lowest=100.0, highest=350.0)
+    assert card.limit == 200.0
+    house.keeper.close()
+    assert card.limit == OWN
+    assert not in_english(house.note).exists()
+
+
+@pytest.mark.parametrize(
+    "later",
+    [computing(0), computing(200, share=0.0), replace(computing(200), worker=None)],
+    ids=["setting off", "paused", "left"],
+)
+def test_the_card_has_its_own_limit_again_as_soon_as_skep_does_not_compute(card, make_house, later):
+    house = make_house()
+    house.see(computing(200))
+    assert house.see(later) is None
+    assert card.limit == OWN
+    assert house.see(computing(200)).watts == 200.0
+
+
+def test_another_cap_replaces_the_first_and_what_comes_back_is_the_cards_own(card, make_house):
+    house = make_house()
+    card.limit = 300.0
+    house.see(computing(200))
+    house.keeper.observe(m.Tick(), computing(150))
+    house.hear(150.0)
+    assert card.limit == 150.0
+    house.keeper.close()
+    assert card.limit == 300.0
+
+
+@pytest.mark.parametrize(("asked", "set_to"), [(20, 100.0), (1500, 350.0)])
+def test_the_cards_bounds_hold(card, make_house, asked, set_to):
+    house = make_house()
+    assert house.see(computing(asked)).watts == set_to
+    assert card.limit == set_to
+    house.keeper.close()
+    assert card.limit == OWN
+
+
+def test_a_cap_that_is_not_permitted_is_told_and_nothing_is_changed(card, make_house):
+    card.say(nvmlDeviceSetPowerManagementLimit=4)
+    house = make_house()
+    told = house.see(computing(200))
+    assert (in_english(told.refused), told.watts) == (NOT_PERMITTED, OWN)
+    assert card.limit is None
+    assert not in_english(house.note).exists()
+
+
+def test_a_card_without_a_limit_says_so(card, make_house):
+    card.say(nvmlDeviceGetPowerManagementLimit=3)
+    assert in_words(make_house().see(computing(200))) == PowerCap(refused="This card's power cannot be limited.")
+
+
+def test_a_card_that_is_lost_meanwhile_ends_nothing_else(card, make_house):
+    house = make_house()
+    house.see(computing(200))
+    card.say(lost=1)
+    house.see(computing(0))
+    card.say(lost=0)
+    assert house.see(computing(180)).watts == 180.0
+
+
+def test_a_limit_that_somebody_else_set_meanwhile_stays(card, make_house):
+    house = make_house()
+    house.see(computing(200))
+    card.limit = 275.0
+    house.keeper.close()
+    assert card.limit == 275.0
+
+
+def test_without_a_card_there_is_nothing_to_limit(make_house, tmp_path):
+    house = make_house(CPU)
+    house.keeper.observe(m.Tick(), computing(200))
+    house.keeper.close()
+    assert house.said == []
+
+
+KILLED = """
+import os, sys, time
+from pathlib import Path
+from skep.adapters.choice.machine import limited_card
+from skep.adapters.gpu.power_limit import PowerCapKeeper
+from skep.core.session import messages as m
+from skep.core.policy.allowance import Allowance
+from skep.core.device import Device, DeviceKind
+from skep.core.session.snapshot import Snapshot, WorkerRun
+
+class Listed:
+    def list(self):
+        return [Device(DeviceKind.NVIDIA, 0, "Stand-in RTX 1"), Device(DeviceKind.CPU, 0, "CPU")]
+
+def post(message):
+    os._exit(9)
+
+keeper = PowerCapKeeper(lambda: limited_card(Listed(), ""), Path(sys.argv[1]), post)
+keeper.start()
+settings = {"heat.power_cap_watts": 200}
+keeper.observe(m.Tick(), Snapshot(settings=settings, worker=WorkerRun(), allowance=Allowance(1.0, "")))
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def killed(card, library_folder, tmp_path):
+    """A skep that was killed while its cap was set."""
+    environ = os.environ | {"LD_LIBRARY_PATH": str(library_folder), "NVML_STUB_FILE": str(card.file)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(tmp_path / "power_limit.json")], env=environ, timeout=60, check=False
+    )
+    assert done.returncode == 9
+    assert card.limit == 200.0
+
+
+def test_the_next_start_puts_back_what_a_killed_one_left(card, killed, make_house):
+    house = make_house()
+    house.keeper.close()
+    assert card.limit == OWN
+    assert not in_english(house.note).exists()
+
+
+def test_what_was_left_is_put_back_before_anything_new_is_set(card, killed, make_house):
+    house = make_house()
+    house.see(computing(180))
+    assert card.limit == 180.0
+    house.keeper.close()
+    assert card.limit == OWN
+
+
+def test_a_restarted_computer_has_nothing_to_put_back(card, killed, make_house):
+    card.limit = 340.0
+    house = make_house()
+    house.keeper.close()
+    assert card.limit == 340.0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"card": "x", "before": "many", "ours": 1}', "\\udcff"])
+def test_a_note_that_means_nothing_is_forgotten(card, make_house, tmp_path, text):
+    (tmp_path / "power_limit.json").write_text(text)
+    house = make_house()
+    assert house.see(computing(200)).watts == 200.0
+    house.keeper.close()
+    assert card.limit == OWN
+
+
+def test_the_note_says_no_more_than_needed(card, make_house):
+    house = make_house()
+    house.see(computing(200))
+    assert json.loads(in_english(house.note).read_text()) == {
+        "card": "Stand-in RTX 1, nvidia:0",
+        "before": 320.0,
+        "ours": 200.0,
+    }
+    assert in_english(house.note).stat().st_mode & 0o777 == 0o600
+
+
+# --- in the engine
+
+
+def test_a_running_engine_holds_the_cap_while_it_computes(card, home):
+    engine = Engine(
+        clock=FakeClock(),
+        make_worker=lambda post: FakeWorker(post, on_start=(make_joined(),)),
+        open_ledger=FakeLedger,
+        shards=FakeShards(),
+        settings=FakeSettings({power_limit.SETTING: 200}),
+        pauses=FakePauses(),
+        identity=FakeIdentity(),
+    )
+    with senses.power_capped(home, engine):
+        engine.start()
+        engine.post(m.Join(make_project()))
+        until_in_time(lambda: engine.snapshot.power_cap is not None)
+        assert card.limit == engine.snapshot.power_cap.watts == 200.0
+        assert in_english(engine.snapshot.allowance.reason) == "Limited to 200 W."
+        engine.post(m.Pause())
+        until_in_time(lambda: engine.snapshot.power_cap is None)
+        assert card.limit == OWN
+        engine.post(m.Resume())
+        until_in_time(lambda: engine.snapshot.power_cap is not None)
+        engine.post(m.Quit())
+        assert engine.join(SOON)
+    assert card.limit == OWN
+
+
+def until_in_time(condition):
+    deadline = time.monotonic() + SOON
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# --- what front ends are told
+
+
+def in_words(cap):
+    return None if cap is None else replace(cap, refused=in_english(cap.refused))
+
+
+def test_whether_a_cap_is_permitted_is_known_without_changing_it(card):
+    card.limit = 250.0
+    assert power_cap(GPU) == PowerCap(watts=250.0, lowest=100.0, highest=350.0)
+    card.say(nvmlDeviceSetPowerManagementLimit=4)
+    assert in_english(power_cap(GPU).refused) == NOT_PERMITTED
+    assert card.limit == 250.0
+
+
+@pytest.mark.parametrize(
+    ("device", "told"),
+    [
+        (CPU, None),
+        (
+            Device(DeviceKind.AMD, 0, "AMD"),
+            PowerCap(refused="skep can limit the power of NVIDIA cards only."),
+        ),
+        (
+            Device(DeviceKind.APPLE, 0, "M2"),
+            PowerCap(refused="skep can limit the power of NVIDIA cards only."),
+        ),
+        (
+            replace(GPU, unusable=verbatim("No driver is loaded for it.")),
+            PowerCap(refused="No driver is loaded for it."),
+        ),
+    ],
+)
+def test_other_devices_say_what_they_cannot(device, told):
+    assert in_words(bootstrap.power_cap(device)) == told
+
+
+def test_a_driver_that_fails_says_so(card):
+    card.say(nvmlDeviceSetPowerManagementLimit=999)
+    assert in_english(NvidiaLimiter(0).limit(200).refused) == "NVIDIA's driver library reports: Unknown Error."

@@ -1,0 +1,575 @@
+"""Real child processes, well behaved and not: what they say arrives, and nothing of them is left behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import queue
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from english import raises
+from fakes import make_index
+from skep.adapters.process import process_tree
+from skep.adapters.process.process_tree import Mark, Tree, mark, sweep_leftovers
+from skep.adapters.process.worker import NONSENSE, Lines, WorkerProcess
+from skep.core.errors import SkepError
+from skep.core.session import messages as m
+from skep.core.text import Problem, Text
+
+SOON = 10.0
+
+PREAMBLE = """
+import json, os, signal, subprocess, sys, time
+def say(kind, **fields):
+    sys.stdout.write(json.dumps({"type": kind} | fields) + "\\n"); sys.stdout.flush()
+def hear():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else None
+def note(name, text):
+    with open(os.path.join(FOLDER, name + ".new"), "w") as file: file.write(str(text))
+    os.rename(os.path.join(FOLDER, name + ".new"), os.path.join(FOLDER, name))
+"""
+
+SPEAKS = """
+start = hear()
+note("start", json.dumps(start)); note("environment", json.dumps(dict(os.environ))); note("cwd", json.dumps(os.getcwd()))
+say("ShardWanted", sha256="a")
+print("a word for the log", file=sys.stderr, flush=True)
+while message := hear():
+    if message["type"] == "StopTraining": sys.exit(0)
+    say("ShardWanted", sha256=str(message["share"]))
+"""
+IGNORES_STOP = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)
+say("ShardWanted", sha256="ready")
+while True: time.sleep(1)
+"""
+NEVER_READS = IGNORES_STOP
+FLOODS = """
+line = json.dumps({"type": "ShardWanted", "sha256": "x" * 200}) + "\\n"
+while True: sys.stdout.write(line * 100)
+"""
+FLOODS_LOG = """
+say("ShardWanted", sha256="ready")
+while True: sys.stderr.write("y" * 100_000)
+"""
+RUBBISH = """
+say("ShardWanted", sha256="before"); print("hello from a library", flush=True); say("ShardWanted", sha256="after")
+while True: time.sleep(1)
+"""
+ENDLESS_LINE = """
+while True: sys.stdout.write("z" * 65536)
+"""
+CRASHES = """
+title, hint = {"id": "round.no_other_peer", "args": {}}, {"id": "", "args": {}}
+say("WorkerFailed", problem={"title": title, "hint": hint}, retry=True); sys.exit(3)
+"""
+SLEEPER = "import time; time.sleep(600)"
+LEAVES_CHILDREN = f"""
+child = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}], start_new_session=False)
+grandchild = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE)
+note("pids", json.dumps([child.pid, grandchild.pid, int(grandchild.stdout.readline())]))
+say("ShardWanted", sha256="ready")
+END
+"""
+LEAVES_A_STRANGER = f"""
+child = subprocess.Popen([sys.executable, "-c", {SLEEPER!r}], start_new_session=True)
+note("pids", json.dumps([child.pid]))
+say("ShardWanted", sha256="ready")
+END
+"""
+LEAVES_A_STRAY = f"""
+daemon = "import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {SLEEPER!r}], stdout=2).pid)"
+child = subprocess.run([sys.executable, "-c", daemon], stdout=subprocess.PIPE, start_new_session=True)
+note("pids", json.dumps([int(child.stdout)]))
+say("ShardWanted", sha256="ready")
+END
+"""
+WAITS = "hear(); hear()"
+
+
+@dataclass
+class House:
+    folder: Path
+    posted: queue.SimpleQueue[m.Message] = field(default_factory=queue.SimpleQueue)
+    said: list[m.Message] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+
+    @property
+    def registry(self) -> Path:
+        return self.folder / "worker.json"
+
+    def worker(self, script: str, post: Callable[[m.Message], None] | None = None) -> WorkerProcess:
+        file = self.folder / "child.py"
+        file.write_text(PREAMBLE + f"FOLDER = {str(self.folder)!r}\n" + textwrap.dedent(script))
+        return WorkerProcess(
+            post or self.posted.put,
+            registry_file=self.registry,
+            make_run_folder=self.make_run_folder,
+            stderr_log=logging.getLogger("skep.worker.stderr"),
+            command=[sys.executable, str(file)],
+        )
+
+    def make_run_folder(self) -> Path:
+        folder = self.folder / f"skep-{len(list(self.folder.iterdir()))}"
+        folder.mkdir()
+        return folder
+
+    def wait_message(self) -> m.Message:
+        self.said.append(self.posted.get(timeout=SOON))
+        return self.said[-1]
+
+    def wait_exit(self) -> int:
+        """The exit code, once it was posted; what was said before is in `said`."""
+        while not isinstance(message := self.wait_message(), m.WorkerExited):
+            pass
+        return message.code
+
+    def note(self, name: str) -> Any:
+        wait_for((self.folder / name).exists)
+        return json.loads((self.folder / name).read_text())
+
+    def run_folders(self) -> list[Path]:
+        return list(self.folder.glob("skep-*"))
+
+
+def wait_for(condition: Callable[[], object], within: float = SOON) -> None:
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.01)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def start_message(threads: int = 0) -> m.WorkerOptions:
+    return m.WorkerOptions("{}", make_index(), threads=threads, identity_path="/identity")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@pytest.fixture
+def run(house: House) -> Iterator[Callable[..., WorkerProcess]]:
+    """Starts a worker from a script; whatever the test does, nothing of it outlives the test."""
+    workers: list[WorkerProcess] = []
+
+    def start(script: str, threads: int = 0) -> WorkerProcess:
+        workers.append(house.worker(script))
+        workers[-1].start(start_message(threads))
+        return workers[-1]
+
+    yield start
+    for worker in workers:
+        worker.close(within=0.0)
+
+
+Run = Callable[..., WorkerProcess]
+
+
+def test_messages_go_both_ways(house: House, run: Run):
+    worker = run(SPEAKS)
+    assert house.wait_message() == m.ShardWanted("a")
+    worker.tell(m.SetShare(0.25))
+    assert house.wait_message() == m.ShardWanted("0.25")
+    worker.stop()
+    assert house.wait_exit() == 0
+
+
+def test_the_worker_is_given_a_run_folder_that_ends_with_it(house: House, run: Run):
+    worker = run(SPEAKS)
+    start, cwd = house.note("start"), house.note("cwd")
+    (folder,) = house.run_folders()
+    assert start["run_folder"] == cwd == str(folder)
+    worker.stop()
+    house.wait_exit()
+    assert not folder.exists()
+    assert not house.registry.exists()
+
+
+def test_the_worker_sees_only_the_environment_it_needs(house: House, run: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    run(SPEAKS, threads=3)
+    environment = house.note("environment")
+    (folder,) = house.run_folders()
+    assert "HF_TOKEN" not in environment
+    assert environment["CUDA_VISIBLE_DEVICES"] == "1"
+    assert (environment["OMP_NUM_THREADS"], environment["TMPDIR"]) == ("3", str(folder))
+    assert environment["HF_HUB_OFFLINE"] == environment["TRANSFORMERS_OFFLINE"] == "1"
+    assert environment["HIVEMIND_MEMORY_SHARING_STRATEGY"] == "file_descriptor"
+
+
+def test_the_number_of_threads_is_left_open_when_it_is_automatic(house: House, run: Run):
+    run(SPEAKS)
+    assert "OMP_NUM_THREADS" not in house.note("environment")
+
+
+def test_stderr_goes_to_the_log(house: House, run: Run, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "skep.worker.stderr")
+    worker = run(SPEAKS)
+    house.wait_message()
+    worker.stop()
+    house.wait_exit()
+    assert "a word for the log" in caplog.messages
+
+
+def test_last_words_come_before_the_exit_which_comes_once(house: House, run: Run):
+    worker = run(CRASHES)
+    assert house.wait_exit() == 3
+    assert house.said == [m.WorkerFailed(Problem(Text("round.no_other_peer")), retry=True), m.WorkerExited(3)]
+    worker.tell(m.SetShare(0.5))
+    worker.stop()
+    worker.close()
+    with pytest.raises(queue.Empty):
+        house.posted.get(timeout=0.3)
+
+
+def test_last_words_come_first_even_when_the_listener_is_slow(house: House):
+    said: list[m.Message] = []
+
+    def slow(message: m.Message) -> None:
+        time.sleep(0.4)
+        said.append(message)
+
+    worker = house.worker('for n in range(4): say("ShardWanted", sha256=str(n))', slow)
+    worker.start(start_message())
+    wait_for(lambda: len(said) == 5)
+    assert said == [*(m.ShardWanted(str(number)) for number in range(4)), m.WorkerExited(0)]
+
+
+def test_a_worker_that_ignores_stop_is_killed_in_time(house: House, run: Run):
+    worker = run(IGNORES_STOP)
+    house.wait_message()
+    begun = time.monotonic()
+    worker.stop(within=0.5)
+    assert time.monotonic() - begun < 0.2, "stop returns at once"
+    assert house.wait_exit() == -signal.SIGKILL
+    assert 0.5 <= time.monotonic() - begun < 3.0
+
+
+def test_close_returns_when_nothing_is_left(house: House, run: Run):
+    worker = run(IGNORES_STOP)
+    house.wait_message()
+    pid = json.loads(house.registry.read_text())["root"]["pid"]
+    worker.close(within=0.2)
+    assert not lives(pid)
+    assert house.run_folders() == []
+
+
+def test_a_worker_that_never_reads_blocks_nobody(house: House, run: Run):
+    worker = run(NEVER_READS)
+    house.wait_message()
+    begun = time.monotonic()
+    for _ in range(200):
+        worker.tell(m.ShardFailed("0" * 64, Problem("x" * 10_000)))
+    assert time.monotonic() - begun < 1.0
+    worker.stop(within=0.2)
+    assert house.wait_exit() == -signal.SIGKILL
+
+
+def test_a_worker_that_floods_is_slowed_and_still_ends(house: House):
+    slow: queue.Queue[m.Message] = queue.Queue(maxsize=100)
+    worker = house.worker(FLOODS, slow.put)
+    worker.start(start_message())
+    wait_for(slow.full)
+    worker.stop(within=0.2)
+    while not isinstance(slow.get(timeout=SOON), m.WorkerExited):
+        pass
+    assert house.run_folders() == []
+
+
+def test_a_worker_that_floods_its_log_still_ends(house: House, run: Run):
+    worker = run(FLOODS_LOG)
+    house.wait_message()
+    worker.stop(within=0.2)
+    assert house.wait_exit() == -signal.SIGKILL
+
+
+def test_rubbish_on_the_pipe_ends_the_worker_and_nothing_after_it_is_believed(house: House, run: Run):
+    run(RUBBISH)
+    assert house.wait_exit() == -signal.SIGKILL
+    assert house.said[:-1] == [m.ShardWanted("before"), m.WorkerFailed(NONSENSE, retry=True)]
+
+
+def test_a_line_without_an_end_ends_the_worker(house: House, run: Run):
+    run(ENDLESS_LINE)
+    assert house.wait_exit() == -signal.SIGKILL
+    assert house.said[:-1] == [m.WorkerFailed(NONSENSE, retry=True)]
+
+
+@pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), signal.SIGKILL)", "hear(); hear(); os._exit(0)"])
+def test_children_that_outlive_the_worker_are_ended(house: House, run: Run, end: str):
+    worker = run(LEAVES_CHILDREN.replace("END", end))
+    house.wait_message()
+    worker.stop(within=1.0)
+    house.wait_exit()
+    assert [pid for pid in house.note("pids") if lives(pid)] == []
+
+
+def test_children_that_hold_the_pipes_do_not_hold_up_the_exit(house: House, run: Run):
+    run(LEAVES_CHILDREN.replace("END", "os._exit(4)"))
+    begun = time.monotonic()
+    assert house.wait_exit() == 4
+    assert time.monotonic() - begun < 3.0
+
+
+def test_a_child_that_went_to_a_session_of_its_own_is_ended_too(house: House, run: Run):
+    run(LEAVES_A_STRANGER.replace("END", "time.sleep(1.5); os._exit(0)"))
+    (pid,) = house.note("pids")
+    assert lives(pid)
+    house.wait_exit()
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), signal.SIGKILL)", "time.sleep(600)"])
+def test_a_child_in_another_session_whose_parent_is_gone_is_ended_though_nobody_saw_it(
+    house: House, run: Run, end: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Tree, "look", lambda self: False)
+    worker = run(LEAVES_A_STRAY.replace("END", end))
+    (pid,) = house.note("pids")
+    worker.stop(within=1.0)
+    house.wait_exit()
+    assert not lives(pid)
+
+
+def test_another_worker_may_start_after_the_exit_but_not_before(house: House, run: Run):
+    worker = run(SPEAKS)
+    house.wait_message()
+    with raises(SkepError, match="running already"):
+        worker.start(start_message())
+    worker.stop()
+    house.wait_exit()
+    worker.start(start_message())
+    assert house.wait_message() == m.ShardWanted("a")
+
+
+def test_a_command_that_does_not_exist_is_told(house: House):
+    worker = WorkerProcess(
+        house.posted.put,
+        registry_file=house.registry,
+        make_run_folder=house.make_run_folder,
+        stderr_log=logging.getLogger("skep.worker.stderr"),
+        command=[str(house.folder / "nothing")],
+    )
+    with raises(SkepError, match="could not be started"):
+        worker.start(start_message())
+    assert house.run_folders() == []
+    worker.stop()
+    worker.close()
+
+
+# --- after everything was killed at once
+
+
+ENGINE = """
+import logging, sys, time
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from test_worker import House, start_message
+house = House(Path({folder!r}))
+worker = house.worker({script!r})
+worker.start(start_message())
+house.wait_message()
+(house.folder / "up").touch()
+time.sleep(600)
+"""
+
+
+def kill_all_of_an_engine(house: House, script: str) -> list[int]:
+    """An engine with such a worker, both killed the hard way; returns the pids of what the worker had started."""
+    code = ENGINE.format(tests=str(Path(__file__).parent), folder=str(house.folder), script=script)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment) as engine:
+        wait_for((house.folder / "up").exists)
+        noted = json.loads(house.registry.read_text())
+        engine.kill()
+    os.kill(noted["root"]["pid"], signal.SIGKILL)
+    wait_for(lambda: not lives(noted["root"]["pid"]))
+    pids: list[int] = house.note("pids")
+    return pids
+
+
+def test_a_start_after_everything_was_killed_ends_what_was_left(house: House):
+    # children are noted some moments after they are born
+    script = LEAVES_CHILDREN.replace('say("ShardWanted"', 'time.sleep(1); say("ShardWanted"').replace(
+        "END", "time.sleep(600)"
+    )
+    pids = kill_all_of_an_engine(house, script)
+    assert all(lives(pid) for pid in pids)
+    sweep_leftovers(house.registry)
+    assert [pid for pid in pids if lives(pid)] == []
+    assert house.run_folders() == []
+    assert not house.registry.exists()
+
+
+def test_what_nobody_had_seen_is_ended_too_by_the_next_start(house: House):
+    pids = kill_all_of_an_engine(house, LEAVES_A_STRAY.replace("END", "time.sleep(600)"))
+    noted = json.loads(house.registry.read_text())
+    house.registry.write_text(json.dumps(noted | {"seen": [noted["root"]]}))
+    assert all(lives(pid) for pid in pids)
+    sweep_leftovers(house.registry)
+    assert [pid for pid in pids if lives(pid)] == []
+
+
+def test_what_ran_before_the_worker_is_left_alone_whatever_folder_it_uses(house: House):
+    folder = house.make_run_folder()
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], env=os.environ | {"TMPDIR": str(folder)}) as earlier:
+        later = Mark(2**22 + 1, time.time() + 60)
+        assert Tree(later, held=False, folder=folder).kill()
+        assert lives(earlier.pid)
+        earlier.kill()
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+def test_a_process_that_only_has_the_same_number_is_left_alone(house: House, stranger: subprocess.Popen[bytes]):
+    found = mark(stranger.pid)
+    assert found is not None
+    other = {"pid": stranger.pid, "started": found.started - 60}
+    house.registry.write_text(json.dumps({"root": other, "seen": [other], "run_folder": str(house.folder / "skep-1")}))
+    sweep_leftovers(house.registry)
+    assert lives(stranger.pid)
+    assert not house.registry.exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"root": 1}', '{"root": {"pid": "x"}}', "\x00"])
+def test_a_damaged_note_is_forgotten(house: House, text: str):
+    house.registry.write_text(text)
+    sweep_leftovers(house.registry)
+    assert not house.registry.exists()
+
+
+def test_without_a_note_there_is_nothing_to_sweep(house: House):
+    sweep_leftovers(house.registry)
+
+
+def test_a_note_of_a_folder_that_is_no_run_folder_ends_nobody_who_uses_it(house: House):
+    environment = os.environ | {"TMPDIR": str(house.folder)}
+    nobody = {"pid": 2**22 + 1, "started": 1.0}
+    with subprocess.Popen([sys.executable, "-c", SLEEPER], env=environment) as user:
+        house.registry.write_text(json.dumps({"root": nobody, "seen": [], "run_folder": str(house.folder)}))
+        sweep_leftovers(house.registry)
+        assert lives(user.pid)
+        user.kill()
+
+
+@pytest.mark.parametrize("name", ["important", "skep-x/../important"])
+def test_a_folder_that_is_no_run_folder_is_never_removed(house: House, name: str):
+    (house.folder / "important").mkdir()
+    (house.folder / "skep-x").mkdir()
+    nobody = {"pid": 2**22 + 1, "started": 1.0}
+    body = {"root": nobody, "seen": [], "run_folder": str(house.folder / name)}
+    house.registry.write_text(json.dumps(body))
+    sweep_leftovers(house.registry)
+    assert (house.folder / "important").exists()
+
+
+def test_a_link_named_like_a_run_folder_is_not_followed(house: House):
+    (house.folder / "important").mkdir()
+    (house.folder / "skep-1").symlink_to(house.folder / "important")
+    process_tree.remove_run_folder(house.folder / "skep-1")
+    assert (house.folder / "important").exists()
+
+
+def test_a_process_is_found_by_number_and_start_time(stranger: subprocess.Popen[bytes]):
+    found = mark(stranger.pid)
+    assert found is not None
+    assert Mark(stranger.pid, found.started).find() is not None
+    assert Mark(stranger.pid, found.started + 10).find() is None
+
+
+LEADER = "sleep 600 & echo $!; sleep 600 & echo $!; exec sleep 600"
+
+
+@pytest.fixture
+def orphans() -> Iterator[tuple[Mark, list[Mark]]]:
+    """Two processes in the session of a leader that is dead, and the leader."""
+    with subprocess.Popen(["sh", "-c", LEADER], stdout=subprocess.PIPE, start_new_session=True) as leader:
+        assert leader.stdout is not None
+        children = [mark(int(leader.stdout.readline())) for _ in range(2)]
+        root = mark(leader.pid)
+        leader.kill()
+    assert root is not None
+    marks = [child for child in children if child]
+    yield root, marks
+    for each in marks:
+        if process := each.find():
+            process.kill()
+
+
+def test_one_known_process_tells_whose_the_session_is(orphans: tuple[Mark, list[Mark]]):
+    root, (known, unknown) = orphans
+    assert Tree(root, [known], held=False).kill()
+    assert known.find() is unknown.find() is None
+
+
+def test_a_session_in_which_nobody_is_known_is_left_alone(orphans: tuple[Mark, list[Mark]]):
+    root, others = orphans
+    assert Tree(root, held=False).kill()
+    assert all(other.find() for other in others)
+
+
+def test_a_start_ends_what_an_earlier_worker_left(house: House, run: Run, stranger: subprocess.Popen[bytes]):
+    found = mark(stranger.pid)
+    assert found is not None
+    process_tree.write_registry(house.registry, Tree(found, held=False), house.make_run_folder())
+    run(SPEAKS)
+    assert not lives(stranger.pid)
+    assert len(house.run_folders()) == 1
+
+
+def test_a_tree_tells_when_something_would_not_end(stranger: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch):
+    found = mark(stranger.pid)
+    assert found is not None
+    monkeypatch.setattr(process_tree, "_kill", lambda process: None)
+    assert not Tree(found, held=True).kill(within=0.1)
+
+
+# --- lines
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_lines_come_whole_however_they_are_cut(size: int):
+    whole, long = [], []
+    lines = Lines(10, whole.append, long.append)
+    text = b"ab\n\ncde\nf"
+    for at in range(0, len(text), size):
+        lines.feed(text[at : at + size])
+    assert (whole, long) == ([b"ab", b"", b"cde"], [])
+    lines.end()
+    assert long == [b"f"]
+
+
+def test_a_long_line_comes_in_pieces():
+    whole: list[bytes] = []
+    long: list[bytes] = []
+    lines = Lines(4, whole.append, long.append)
+    for chunk in (b"abc", b"def", b"g\nh"):
+        lines.feed(chunk)
+    assert (whole, long) == ([b"g"], [b"abcdef"])

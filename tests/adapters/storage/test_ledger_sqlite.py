@@ -1,0 +1,384 @@
+"""What only a real SQLite file can show: durability, damage, full disks, other processes."""
+
+import contextlib
+import random
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from english import in_english, raises
+from fakes import FakeClock
+from skep.adapters.storage.ledger_errors import storage_error
+from skep.adapters.storage.ledger_sqlite import MIGRATIONS, SqliteLedger
+from skep.adapters.storage.ledger_usage import TIMELINE_SECONDS
+from skep.core.errors import StorageError
+from skep.core.policy.allowance import Change, Reaction
+from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
+from skep.core.record.usage import Earned, Spent
+from skep.core.text import verbatim
+
+PENDING, CONFIRMED, LOST = ContributionState.PENDING, ContributionState.CONFIRMED, ContributionState.LOST
+
+
+def change(at):
+    return Change(at, "p", 1.0, "away", verbatim("Training at full share."))
+
+
+def contribution(name, state=PENDING):
+    return Contribution(name, epoch=1, samples=10, state=state)
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def path(home):
+    return home.ledger_file
+
+
+@pytest.fixture
+def ledger(path, clock):
+    made = SqliteLedger(path, clock)
+    yield made
+    made.close()
+
+
+@contextlib.contextmanager
+def raw(path):
+    """A connection that knows nothing of our code."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+# --- what knows time
+
+
+def test_what_was_settled_is_found_by_its_quarter_of_an_hour(ledger, clock):
+    clock.wall_now = 9_000.0
+    ledger.record("p", contribution("a"))
+    clock.advance(950)
+    ledger.record("p", contribution("a", CONFIRMED))
+    ledger.record("q", contribution("b", LOST))
+    ledger.record("p", contribution("c", CONFIRMED))
+    clock.advance(900)
+    ledger.record("p", contribution("d", CONFIRMED))
+    ten, twenty = Tally(1, 10), Tally(2, 20)
+    first = [Earned("p", 9_900.0, CONFIRMED, twenty), Earned("q", 9_900.0, LOST, ten)]
+    assert list(ledger.earned(9_900.0, 10_800.0)) == first
+    assert list(ledger.earned(9_900.0, 1e9)) == [*first, Earned("p", 10_800.0, CONFIRMED, ten)]
+    assert list(ledger.earned(0.0, 9_900.0)) == []
+
+
+def test_the_timeline_is_kept_for_a_year_and_begins_with_what_was_in_force(ledger):
+    at = [0.0, 100.0, 200.0, TIMELINE_SECONDS]
+    for each in at:
+        ledger.record_change(change(each))
+    assert [each.at for each in ledger.changes(0.0, 1e12)] == at
+    ledger.record_change(change(TIMELINE_SECONDS + 250.0))
+    assert [each.at for each in ledger.changes(0.0, 1e12)] == [200.0, TIMELINE_SECONDS, TIMELINE_SECONDS + 250.0]
+
+
+def test_a_thousand_reactions_are_kept(ledger, monkeypatch):
+    monkeypatch.setattr("skep.adapters.storage.ledger_usage.REACTIONS_KEPT", 3)
+    for number in range(7):
+        ledger.record_reaction(Reaction(float(number), "input", 0.2, 0.1))
+    assert [each.at for each in ledger.reactions(99)] == [4.0, 5.0, 6.0]
+
+
+# --- what SQL itself guards
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE contributions SET state = 'lost' WHERE id = 'settled'",
+        "UPDATE contributions SET samples = 99 WHERE id = 'settled'",
+        "DELETE FROM contributions WHERE id = 'settled'",
+        "UPDATE contributions SET id = 'other' WHERE id = 'open'",
+        "UPDATE OR REPLACE contributions SET number = 1 WHERE id = 'open'",
+        "UPDATE contributions SET recorded_at = 0 WHERE id = 'open'",
+        "UPDATE contributions SET state = 'perhaps' WHERE id = 'open'",
+        "UPDATE contributions SET state = 'confirmed' WHERE id = 'open'",  # without settled_at
+        "UPDATE contributions SET samples = -1 WHERE id = 'open'",
+        "UPDATE contributions SET samples = 'many' WHERE id = 'open'",
+    ],
+)
+def test_no_program_can_change_what_is_settled_or_write_nonsense(ledger, path, statement):
+    ledger.record("p", contribution("settled", CONFIRMED))
+    ledger.record("p", contribution("open"))
+    with raw(path) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(("number", "name"), [("1", "settled"), ("NULL", "settled"), ("7", "settled"), ("1", "other")])
+def test_no_program_can_replace_what_is_settled(ledger, path, number, name):
+    ledger.record("p", contribution("settled", CONFIRMED))
+    with raw(path) as connection:
+        connection.execute(
+            f"INSERT OR REPLACE INTO contributions VALUES ({number}, 'p', '{name}', 9, 9, 'pending', '', 9, 9, NULL, 0)"
+        )
+    assert list(ledger.contributions()) == [contribution("settled", CONFIRMED)]
+
+
+def test_times_are_those_of_the_clock(ledger, path, clock):
+    ledger.record("p", contribution("a"))
+    clock.advance(60)
+    ledger.record("p", contribution("a", CONFIRMED))
+    clock.advance(60)
+    ledger.record("p", contribution("a", LOST))
+    ledger.save_position("p", 5)
+    ledger.save_evaluation("p", Evaluation(1, 2.0))
+    begun = FakeClock().wall_now
+    with raw(path) as connection:
+        times = connection.execute("SELECT recorded_at, settled_at FROM contributions").fetchall()
+        assert times == [(begun, begun + 60)]
+        assert connection.execute("SELECT saved_at FROM positions").fetchall() == [(begun + 120,)]
+        assert connection.execute("SELECT measured_at FROM evaluations").fetchall() == [(begun + 120,)]
+
+
+# --- the file
+
+
+def test_making_a_ledger_opens_nothing(path):
+    SqliteLedger(path)
+    assert not path.exists()
+
+
+def test_the_file_is_for_this_user_only(ledger, path):
+    ledger.record("p", contribution("a"))
+    files = list(path.parent.glob("ledger*"))
+    assert len(files) == 3  # with its write-ahead log
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_it_writes_ahead_and_waits_for_the_disk(ledger, path):
+    ledger.record("p", contribution("a"))
+    assert ledger._opened.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert ledger._opened.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert ledger._opened.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+
+
+def test_after_closing_one_file_is_left(ledger, path):
+    ledger.record("p", contribution("a"))
+    ledger.close()
+    ledger.close()
+    assert list(path.parent.glob("ledger*")) == [path]
+    assert list(ledger.contributions()) == [contribution("a")]
+
+
+def test_another_thread_may_not_use_what_one_has_opened(ledger):
+    ledger.record("p", contribution("a"))
+    caught = []
+
+    def use():
+        try:
+            ledger.totals()
+        except sqlite3.ProgrammingError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert len(caught) == 1
+
+
+def test_a_reader_sees_what_is_written_meanwhile(ledger, path):
+    ledger.record("p", contribution("a"))
+    reader = SqliteLedger(path)
+    assert len(reader.contributions()) == 1
+    with ledger._connection() as connection:
+        connection.execute("BEGIN IMMEDIATE")  # a write under way blocks no reader
+        assert len(reader.contributions()) == 1
+        connection.execute("COMMIT")
+    ledger.record("p", contribution("b"))
+    assert [each.id for each in reader.contributions()] == ["a", "b"]
+    reader.close()
+
+
+@pytest.mark.parametrize("_again", range(20))  # they seldom meet at the bad moment
+def test_several_may_open_a_new_ledger_at_once(path, _again):
+    problems = []
+
+    def open_and_record(name):
+        ledger = SqliteLedger(path)
+        try:
+            for number in range(5):
+                ledger.record("p", contribution(f"{name}-{number}"))
+        except StorageError as error:
+            problems.append(error)
+        finally:
+            ledger.close()
+
+    threads = [threading.Thread(target=open_and_record, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    ledger = SqliteLedger(path)
+    assert len(ledger.contributions()) == 40
+    ledger.close()
+
+
+# --- what goes wrong
+
+
+def test_a_file_that_is_no_database_is_said_and_left_alone(ledger, path):
+    path.write_text("something else entirely\n" * 100)
+    with pytest.raises(StorageError) as caught:
+        ledger.totals()
+    assert in_english(caught.value.title) == f"The ledger {path} is damaged: it is no SQLite file."
+    assert "moved away" in in_english(caught.value.hint)
+    assert path.read_text() == "something else entirely\n" * 100
+
+
+def test_a_damaged_page_is_said(ledger, path):
+    for number in range(300):
+        ledger.record("p", contribution(f"name-{number}"))
+    ledger.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\x5a" * (len(whole) - 4096))
+    with raises(StorageError, match="is damaged"):
+        ledger.contributions()
+
+
+def test_a_ledger_of_a_later_version_is_refused(ledger, path):
+    ledger.record("p", contribution("a"))
+    ledger.close()
+    with raw(path) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with raises(StorageError, match="written by a later version of skep"):
+        ledger.totals()
+
+
+def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger, path, monkeypatch):
+    with monkeypatch.context() as earlier:
+        earlier.setattr("skep.adapters.storage.ledger_sqlite.MIGRATIONS", MIGRATIONS[:1])
+        old = SqliteLedger(path)
+        old.save_position("p", 77)
+        old.close()
+    with raw(path) as connection:
+        connection.execute("INSERT INTO contributions VALUES (1, 'p', 'a', 1, 10, 'confirmed', '', 2, 5.0, 6.0)")
+    change = Change(5.0, "p", 0.0, "battery", verbatim("On battery."))
+    ledger.record_change(change)
+    assert list(ledger.changes(0.0, 10.0)) == [change]
+    assert list(ledger.contributions("p")) == [Contribution("a", 1, 10, ContributionState.CONFIRMED, peers=2)]
+    assert ledger.position("p") == 77
+    assert ledger.spent() == Spent()
+    assert [each.begin for each in ledger.earned(0.0, 900.0)] == [0.0]
+    assert ledger.proportion().share is None
+    assert ledger._opened.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+
+
+def test_a_failed_migration_leaves_an_empty_file(ledger, path, monkeypatch):
+    monkeypatch.setattr("skep.adapters.storage.ledger_sqlite.MIGRATIONS", (MIGRATIONS[0], "NONSENSE;"))
+    with pytest.raises(StorageError):
+        ledger.totals()
+    monkeypatch.undo()
+    ledger.record("p", contribution("a"))
+    assert len(ledger.contributions()) == 1
+
+
+def test_a_full_disk_is_said_and_what_was_recorded_is_kept(ledger):
+    ledger.record("p", contribution("first"))
+    pages = ledger._opened.execute("PRAGMA page_count").fetchone()[0]
+    ledger._opened.execute(f"PRAGMA max_page_count = {pages}")
+    kept = []
+
+    def fill():
+        for number in range(10_000):
+            ledger.record("p", contribution(f"name-{number}"))
+            kept.append(f"name-{number}")
+
+    with pytest.raises(StorageError) as caught:
+        fill()
+    assert in_english(caught.value.title).startswith("The disk is full: the ledger ")
+    assert [each.id for each in ledger.contributions()] == ["first", *kept]
+    ledger._opened.execute("PRAGMA max_page_count = 1000000")
+    ledger.record("p", contribution("after"))
+    assert ledger.contributions()[-1].id == "after"
+
+
+def test_a_ledger_held_by_another_program_is_said(ledger, path, monkeypatch):
+    monkeypatch.setattr("skep.adapters.storage.ledger_sqlite.BUSY_SECONDS", 0.05)
+    ledger.record("p", contribution("a"))
+    with raw(path) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with raises(StorageError, match="is held by another program"):
+            ledger.record("p", contribution("b"))
+
+
+def test_a_missing_folder_is_said(tmp_path):
+    ledger = SqliteLedger(tmp_path / "none" / "ledger.sqlite")
+    with raises(StorageError, match="No such file or directory"):
+        ledger.totals()
+
+
+def test_a_folder_in_its_place_is_said(ledger, path):
+    path.mkdir()
+    with raises(StorageError, match="cannot be opened"):
+        ledger.totals()
+
+
+def test_a_number_beyond_all_measure_is_said(ledger):
+    with pytest.raises(StorageError):
+        ledger.record("p", Contribution("a", epoch=2**70, samples=1, state=PENDING))
+
+
+def test_every_shade_of_a_failure_gets_the_words_of_its_kind(path):
+    error = sqlite3.OperationalError("attempt to write a readonly database")
+    error.sqlite_errorcode = sqlite3.SQLITE_READONLY_DIRECTORY
+    assert in_english(storage_error(path, error).title) == f"The ledger {path} cannot be written."
+
+
+# --- crashes
+
+WRITER = """
+import sys
+from pathlib import Path
+from skep.adapters.storage.ledger_sqlite import SqliteLedger
+from skep.core.record.contributions import Contribution, ContributionState
+ledger = SqliteLedger(Path(sys.argv[1]))
+for number in range(10**6):
+    for state in (ContributionState.PENDING, ContributionState.CONFIRMED):
+        name = f"{sys.argv[2]}-{number}"
+        ledger.record("p", Contribution(name, 1, 10, state))
+        print(name, state.value, flush=True)
+"""
+
+
+def kill_while_writing(path, life, seconds):
+    """What the writer said was recorded before it was killed."""
+    command = [sys.executable, "-c", WRITER, str(path), str(life)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        first = writer.stdout.readline()
+        time.sleep(seconds)  # the moment of the kill is what is random here; nothing is waited for
+        writer.kill()
+        rest = writer.stdout.read()
+    return [line.split() for line in (first + rest).splitlines(keepends=True) if line.endswith("\n")]
+
+
+def test_whatever_was_acknowledged_survives_kills_at_any_moment(path):
+    moments, acknowledged = random.Random(2), {}
+    for life in range(20):
+        said = kill_while_writing(path, life, moments.uniform(0, 0.05))
+        assert said
+        acknowledged |= dict(said)
+        ledger = SqliteLedger(path)
+        found = {each.id: each.state.value for each in ledger.contributions()}
+        check = ledger._opened.execute("PRAGMA integrity_check").fetchall()
+        ledger.close()
+        assert check == [("ok",)]
+        for name, state in acknowledged.items():
+            # what was recorded but not acknowledged any more may be one step further
+            assert found[name] in (state, "confirmed")

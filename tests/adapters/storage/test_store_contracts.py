@@ -1,0 +1,26 @@
+"""Real settings and pauses, and the fakes that stand for them, keep one contract each."""
+
+import pytest
+
+from contracts.store_contracts import PausesContract, SettingsContract
+from fakes import FakePauses, FakeSettings
+from skep.adapters.storage.pause_file import PauseFile
+from skep.adapters.storage.settings_file import SettingsFile
+
+
+@pytest.fixture(params=["file", "fake"])
+def settings(request, home):
+    return SettingsFile(home.settings_file) if request.param == "file" else FakeSettings()
+
+
+@pytest.fixture(params=["file", "fake"])
+def pauses(request, home):
+    return PauseFile(home.pause_file) if request.param == "file" else FakePauses()
+
+
+class TestSettings(SettingsContract):
+    pass
+
+
+class TestPauses(PausesContract):
+    pass

@@ -1,0 +1,17 @@
+"""A setting of its own file, in a group that exists."""
+
+from skep.core.settings.setting import Kind, Setting
+from skep.core.text import verbatim
+
+SETTINGS = (
+    Setting(
+        "disk.doze_minutes",
+        verbatim("Doze"),
+        verbatim("How long skep dozes after lunch."),
+        Kind.WHOLE,
+        30,
+        unit="min",
+        minimum=1,
+        maximum=90,
+    ),
+)

@@ -1,0 +1,93 @@
+"""The sync mode "local-steps": every peer steps by itself, and parameters are averaged at the end of an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import torch
+
+from skep.core.project.types import Manifest
+from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.rounds import RoundFacts, Rounds
+from skep.worker.swarm.strategy import EpochProgress, Rate, StrategyMaker
+
+
+class LocalSteps:
+    """Implements SyncStrategy. `dht` is whatever gives the parameters of another peer."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        dht: Any,
+        parameters: list[torch.nn.Parameter],
+        step_batch: int,
+        rounds: Rounds,
+        *,
+        rate: Rate,
+        membership: Membership | None,
+    ) -> None:
+        self._swarm, self._parameters, self._rounds = dht, parameters, rounds
+        self._optimizer = torch.optim.SGD(parameters, manifest.optimizer.learning_rate)
+        self._target, self._samples, self.epoch = manifest.sync.target_batch_size, 0, 0
+
+    @property
+    def progress(self) -> EpochProgress:
+        return EpochProgress(self._samples, self._target)
+
+    @property
+    def settled(self) -> bool:
+        return self._samples == 0
+
+    def ready(self, within: float) -> None:
+        self._optimizer.zero_grad()
+
+    @torch.no_grad()
+    def synchronise(self) -> None:
+        for ours, other in zip(self._parameters, self._swarm.parameters, strict=True):
+            ours.copy_(other)
+
+    def contribute(self, samples: int) -> None:
+        self._samples += samples
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+
+    def discard(self, reason: str) -> None:
+        self._rounds.lose(reason)
+        self._optimizer.zero_grad()
+        self._samples = 0
+
+    def tend(self, hand_over: Callable[[], None]) -> bool:
+        if self._samples < self._target:
+            return False
+        hand_over()
+        self._average()
+        self._samples, self.epoch = 0, self.epoch + 1
+        return True
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        opened = self._rounds.open(self.epoch)
+        for ours, other in zip(self._parameters, self._swarm.parameters, strict=True):
+            ours.lerp_(other, 0.5)
+        opened.settle(RoundFacts(2, ("another peer",), (), complete=True))
+        self._rounds.used()
+
+    def rest(self, *, leaving: bool) -> None:
+        if leaving:
+            self.discard("left before the round")
+
+    def wake(self) -> None:
+        pass
+
+    def find_back(self, hand_over: Callable[[], None]) -> bool:
+        return True
+
+    def tensors(self) -> Iterator[torch.Tensor]:
+        return iter(())
+
+    def farewell(self, within: float) -> None:
+        pass
+
+
+STRATEGY: Final[StrategyMaker] = LocalSteps

@@ -1,0 +1,169 @@
+"""What a person sees while joined, without a terminal."""
+
+from dataclasses import replace
+
+import pytest
+
+from skep.cli.show import snapshot_view
+from skep.cli.show.speech import speak
+from skep.cli.show.theme import STYLES, Tone
+from skep.core.device import PowerCap
+from skep.core.policy.allowance import Allowance
+from skep.core.project.data import Project
+from skep.core.record.contributions import Evaluation, Tally, Totals
+from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem, verbatim
+
+THIN = "\N{THIN SPACE}"
+PROJECT = Project("tiny", "Tiny code model", "tiny-0000", "ab12 cd34", 3, "")
+PROGRESS = SwarmProgress(
+    epoch=12, peers=3, loss=2.5, samples_per_second=40.0, share_asked=0.5, share_measured=0.487,
+    samples_accumulated=412, target_batch_size=1024, compute_seconds=1.0, nap_seconds=1.0, waiting_seconds=0.5,
+    bytes_sent=3_400_000, bytes_received=1_000,
+)  # fmt: skip
+TRAINING = Snapshot(
+    phase=Phase.TRAINING,
+    project=PROJECT,
+    progress=PROGRESS,
+    allowance=Allowance(0.5, verbatim("Training at 50 %.")),
+    totals=Totals(confirmed=Tally(4, 512), pending=Tally(1, 128)),
+    evaluations=(Evaluation(0, 5.4), Evaluation(9, 3.25)),
+)
+
+
+def shown(snapshot: Snapshot, width: int = 80) -> str:
+    return "\n".join(snapshot_view.plain(line) for line in snapshot_view.panel(snapshot, 1_000.0, width))
+
+
+def test_in_german_words_and_numbers_are_german() -> None:
+    speak("de")
+    try:
+        text = shown(TRAINING)
+    finally:
+        speak("en")
+    for part in (
+        "Tiny code model  herausgegeben von ab12 cd34",
+        f"Epoche 12 · 3 Peers · 412 von 1{THIN}024 Beispielen",
+        "Verlust        2,500 im Training · 5,400 → 3,250 zurückgehalten",
+        "Tempo          40,0 Beispiele/s",
+        f"Rechenanteil   50{THIN}% verlangt · 49{THIN}% gemessen",
+        "Beiträge       4 bestätigt · 1 ausstehend · 0 verloren",
+        f"Verkehr        3,4{THIN}MB hinauf · 1,0{THIN}kB herunter",
+    ):
+        assert part in text
+
+
+def test_a_peer_behind_a_router_is_told_that_it_is() -> None:
+    assert "behind a router" not in shown(TRAINING)
+    assert "behind a router" in shown(replace(TRAINING, client_mode=True))
+
+
+def test_samples_that_a_pause_must_wait_for_are_told() -> None:
+    assert "a pause waits for it" not in shown(TRAINING)
+    assert "a pause waits for it" in shown(replace(TRAINING, heavy=True))
+
+
+def test_a_power_cap_that_is_refused_is_told() -> None:
+    assert "power cap" not in shown(replace(TRAINING, power_cap=PowerCap(watts=150.0)))
+    refused = PowerCap(refused=verbatim("The driver does not permit it."))
+    assert "No power cap. The driver does not permit it." in shown(replace(TRAINING, power_cap=refused))
+
+
+def test_training_shows_the_project_the_sentence_and_every_figure() -> None:
+    text = shown(TRAINING)
+    for part in (
+        "Tiny code model  published by ab12 cd34",
+        "Training at 50 %.",
+        f"epoch 12 · 3 peers · 412 of 1{THIN}024 samples",
+        "2.500 in training · 5.400 → 3.250 held out",
+        "40.0 samples/s",
+        f"50{THIN}% asked · 49{THIN}% measured",
+        "4 confirmed · 1 pending · 0 lost",
+        f"3.4{THIN}MB up · 1.0{THIN}kB down",
+    ):
+        assert part in text
+
+
+def test_the_bar_is_as_long_as_the_epoch_is_full() -> None:
+    assert snapshot_view.plain(snapshot_view.bar(0.5, 10)) == "━━━━━─────"
+    assert [snapshot_view.plain(snapshot_view.bar(value, 4)) for value in (-1.0, 2.0, float("nan"))] == [
+        "────",
+        "━━━━",
+        "────",
+    ]
+
+
+def test_joining_shows_five_stages_done_under_way_and_to_come() -> None:
+    joining = Snapshot(
+        phase=Phase.JOINING, project=PROJECT, stage=StageProgress(Stage.PEERS, 0.5, verbatim("1 of 2 seeds"))
+    )
+    lines = shown(joining).splitlines()
+    marks = [line[0] for line in lines if line[:2] in ("✓ ", "→ ", "· ")]
+    assert marks == ["✓", "✓", "→", "·", "·"]
+    assert any("Reach the swarm" in line and "━" in line and "1 of 2 seeds" in line for line in lines)
+
+
+def test_before_the_first_stage_everything_is_to_come() -> None:
+    assert shown(Snapshot(phase=Phase.JOINING)).count("✓") == 0
+
+
+def test_leaving_counts_down_to_the_round_where_it_waits_for_one() -> None:
+    leaving = replace(TRAINING, phase=Phase.LEAVING)
+    assert "Leaving the swarm." in shown(leaving)
+    assert f"Leaving after the next round, in 42{THIN}s at most." in shown(replace(leaving, leaving_until=1_042.0))
+    assert f"in 0{THIN}s at most" in shown(replace(leaving, leaving_until=999.0))
+
+
+def test_a_problem_is_shown_with_what_to_do() -> None:
+    text = shown(
+        replace(
+            TRAINING,
+            phase=Phase.RECOVERING,
+            problem=Problem(verbatim("The worker ended."), verbatim("Wait.")),
+            restart_at=1_030.0,
+        )
+    )
+    assert "The worker ended.\nWait." in text
+    assert f"Trying again in 30{THIN}s." in text
+
+
+def test_figures_that_are_not_there_are_dashes() -> None:
+    text = shown(
+        replace(TRAINING, progress=replace(PROGRESS, loss=float("nan"), share_measured=None, target_batch_size=0))
+    )
+    assert "\N{EN DASH} in training" in text
+    assert "\N{EN DASH} measured" in text
+
+
+@pytest.mark.parametrize("width", [80, 60, 40, 30])
+def test_bars_fit_narrow_terminals(width: int) -> None:
+    joining = Snapshot(phase=Phase.JOINING, stage=StageProgress(Stage.STATE, 0.3))
+    for snapshot in (TRAINING, joining):
+        for line in snapshot_view.panel(snapshot, 0.0, width):
+            if "━" in snapshot_view.plain(line) or "─" in snapshot_view.plain(line):
+                assert len(snapshot_view.plain(line)) <= width
+
+
+@pytest.mark.parametrize("phase", list(Phase))
+def test_every_phase_has_one_calm_sentence(phase: Phase) -> None:
+    sentence = snapshot_view.sentence(replace(TRAINING, phase=phase), 0.0)
+    assert sentence.endswith(".")
+    assert "!" not in sentence
+
+
+def test_the_farewell_counts_contributions_and_samples() -> None:
+    assert snapshot_view.farewell(Totals(confirmed=Tally(5, 1280), lost=Tally(1, 64))) == (
+        f"Left the swarm. Contributions: 5 confirmed (1{THIN}280 samples), 1 lost (64 samples)."
+    )
+
+
+def test_one_line_of_progress_for_a_log() -> None:
+    line = snapshot_view.update(TRAINING)
+    assert "epoch 12" in line
+    assert "loss 2.500" in line
+    assert "\n" not in line
+
+
+def test_every_tone_has_a_colour() -> None:
+    assert set(STYLES) == set(Tone)

@@ -1,0 +1,63 @@
+"""The documents against the tree: links, lengths, measured figures, decisions."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+MEASURED = [
+    (figure.split()[0], re.search(r"\((.*)\)", file)[1])
+    for row in re.findall(r"^\| (.*\]\(benchmarks/.*\)) \|$", README, flags=re.MULTILINE)
+    for _, *figures, file in [row.split("|")]
+    for figure in figures
+    if figure.strip()
+]
+FILES = re.findall(
+    r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", ARCHITECTURE.partition("## Where would I add")[2].partition("\n## ")[0]
+)
+
+
+def anchors(page):
+    """The headings of a page as they are named in links."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page):
+    for link in re.findall(r"!?\[[^\]]*\]\(([^)\s]+)\)", page.read_text()):
+        if "://" in link:
+            continue
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_the_pages_that_are_read_first_are_short():
+    assert len(README.splitlines()) <= 120
+    assert len(ARCHITECTURE.splitlines()) <= 150
+    assert all(len(page.read_text().splitlines()) <= 25 for page in DECISIONS)
+
+
+@pytest.mark.parametrize(("figure", "file"), MEASURED)
+def test_a_measured_figure_stands_in_its_file(figure, file):
+    assert figure in re.findall(r"[\d.]+", (ROOT / file).read_text())
+
+
+def test_there_are_measured_figures():
+    assert len(MEASURED) >= 10
+
+
+def test_every_decision_is_in_the_index():
+    assert re.findall(r"docs/decisions/(\S+\.md)\)", ARCHITECTURE) == [page.name for page in DECISIONS]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_place_for_additions_is_there(file):
+    assert any((ROOT / base / file).exists() for base in ("client/skep", "gui/skep_gui", "")), file

@@ -1,0 +1,58 @@
+"""The crossing between the engine's thread and Qt's: as few wakings as there is news."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from skep.core.record.usage import Meter
+from skep.core.session import messages as m
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot
+from skep_gui.app.bridge import Bridge
+
+TRAINING = Snapshot(phase=Phase.TRAINING)
+
+
+@pytest.fixture
+def bridge(qtbot, qapp):
+    return Bridge(qapp)
+
+
+@pytest.fixture
+def seen(bridge):
+    found = []
+    bridge.changed.connect(found.append)
+    return found
+
+
+def told(bridge, qapp, *news):
+    """Each (message, snapshot) told in a thread of its own making, one after another, as an engine does; then delivered."""
+    engine = threading.Thread(target=lambda: [bridge.observe(*each) for each in news])
+    engine.start()
+    engine.join()
+    qapp.processEvents()
+
+
+def test_many_messages_cost_one_update_with_the_newest(bridge, seen, qapp):
+    leaving = replace(TRAINING, phase=Phase.LEAVING)
+    told(bridge, qapp, (m.Tick(), TRAINING), (m.Tick(), leaving))
+    assert seen == [leaving]
+
+
+def test_a_tick_that_only_moves_the_meter_wakes_nobody(bridge, seen, qapp):
+    told(bridge, qapp, (m.Tick(), TRAINING))
+    told(bridge, qapp, (m.Tick(), replace(TRAINING, meter=Meter(900.0))), (m.Tick(), replace(TRAINING)))
+    assert len(seen) == 1
+    told(bridge, qapp, (m.Tick(), replace(TRAINING, joined=True)))
+    assert len(seen) == 2
+
+
+def test_a_contribution_is_told_even_where_nothing_else_changed(bridge, seen, qapp):
+    settled = []
+    bridge.settled.connect(lambda: settled.append(True))
+    told(bridge, qapp, (m.Tick(), TRAINING))
+    told(bridge, qapp, (m.ContributionConfirmed("c", 1, 8, 2), TRAINING))
+    assert (len(seen), settled) == (2, [True])

@@ -1,0 +1,95 @@
+"""The practice swarm started and joined by a mouse click, with a real worker that is killed once, to what Stats says of it."""
+
+import psutil
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtWidgets import QPushButton
+
+from skep.core.session.phases import Phase
+from skep.language.numbers import Numbers
+from skep_gui.app import wiring
+from skep_gui.app.app import App
+from skep_gui.app.launch import Options
+from skep_gui.app.tray import Tray
+from skep_gui.widgets.figure_row import FigureCard
+from skep_gui.words.now import Now
+from skep_gui.words.pauses import Pauses
+from skep_gui.words.projects import PRACTICE
+from terminals import devote, skep
+
+SOON, WHILE = 20_000, 240_000
+
+
+@pytest.fixture
+def app(dressed, qtbot, home, monkeypatch):
+    devote(home.root)
+    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
+    ended = []
+    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
+    made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"), lambda: wiring)
+    with qtbot.waitSignal(made.ready, timeout=SOON):
+        made.start()
+    yield made
+    made.quit()
+    qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
+    for each in (made.window, made):
+        each.deleteLater()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def worker_of_this_process():
+    """The worker's own process, not those that it forked."""
+    children = psutil.Process().children(recursive=True)
+    found = [each for each in children if "skep.worker.main" in each.cmdline()]
+    return next((each for each in found if each.ppid() not in {other.pid for other in found}), None)
+
+
+def confirmed_on_page(app):
+    """Samples, as the page shows them."""
+    cards = app.window.stats.figures.findChildren(FigureCard)
+    return next(card.value.text() for card in cards if card.name.text() == "Samples confirmed")
+
+
+@pytest.mark.timeout(600)
+def test_a_click_joins_the_practice_swarm_and_stats_says_what_was_confirmed_though_the_worker_was_killed(
+    app, qtbot, home
+):
+    projects = app.window.projects
+    app.window.go_to(projects)
+
+    def start():
+        return next((each for each in projects.findChildren(QPushButton) if each.text() == "Start and join"), None)
+
+    qtbot.waitUntil(lambda: start() is not None, timeout=SOON)
+    qtbot.mouseClick(start(), Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.JOINING, timeout=WHILE)
+    assert app.window.pages.currentWidget() is app.window.now
+    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.TRAINING, timeout=WHILE)
+    assert app.snapshot.project.id == PRACTICE
+    qtbot.waitUntil(lambda: app.snapshot.totals.confirmed.contributions > 0, timeout=WHILE)
+    assert "Training" in app.tray.first.text()
+    before = app.snapshot.totals.confirmed.samples
+
+    worker_of_this_process().kill()
+    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.RECOVERING, timeout=SOON)
+    qtbot.waitUntil(app.window.strip.isVisible, timeout=SOON)
+    assert app.window.strip.title.text() == "The training process was ended from outside."
+    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.TRAINING, timeout=WHILE)
+    qtbot.waitUntil(lambda: not app.window.strip.isVisible(), timeout=SOON)
+    qtbot.waitUntil(lambda: app.snapshot.totals.confirmed.samples > before, timeout=WHILE)
+
+    qtbot.waitUntil(app.window.now.leave.isVisible, timeout=SOON)
+    qtbot.mouseClick(app.window.now.leave, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: app.snapshot.phase is not Phase.TRAINING, timeout=SOON)
+    if app.snapshot.phase is Phase.LEAVING:
+        qtbot.waitUntil(app.window.now.leave_now.isVisible, timeout=SOON)
+        qtbot.mouseClick(app.window.now.leave_now, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.IDLE, timeout=SOON)
+
+    app.window.go_to(app.window.stats)
+    code, told = skep(home.root, "stats")
+    assert code == 0
+    assert told["all"]["confirmed"]["samples"] > before
+    assert told["all"]["pending"]["contributions"] == 0
+    wanted = Numbers().number(told["all"]["confirmed"]["samples"])
+    qtbot.waitUntil(lambda: confirmed_on_page(app) == wanted, timeout=SOON)

@@ -1,0 +1,281 @@
+"""What `skep host` refuses before anything is started, and what its parts hand out. No peer runs here."""
+
+import hashlib
+import http.client
+import socket
+import threading
+from contextlib import closing
+from datetime import UTC, datetime
+
+import pytest
+
+from english import in_english, raises
+from manifests import lora, raw, signed
+from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.storage import invitations, signing
+from skep.cli.share_link import qr_code
+from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
+from skep.core.project import invitation, links
+from skep.host.export.command import export, newest_checkpoint
+from skep.host.recipe_files import find_files
+from skep.host.server import hosting
+from skep.host.server.address import announced_addresses, check_named, seed_addresses
+from skep.host.server.file_server import MOST_CONNECTIONS, FileServer
+from skep.host.server.folder import HostAddress, HostFolder
+from skep.host.server.hosting import Hosting
+from skep.host.server.invitation import check_invited
+from skep.host.server.served_files import served_files
+from skep.host.shards.shard_builder import build_shards
+from skep.recipes.registry import parse_manifest
+from terminals import skep
+
+PEER_ID = "Qm" + "a" * 44
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = HostFolder(tmp_path / "host")
+    made.create()
+    return made
+
+
+@pytest.fixture
+def taken():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def free():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture
+def data(tmp_path):
+    text = tmp_path / "text"
+    text.write_bytes(bytes(range(256)) * 40)
+    _, sha256, index = build_shards(
+        [text, text], tmp_path / "data", sequence_length=256, samples_per_shard=16, max_shards=1, held_out_samples=0
+    )
+    return tmp_path / "data", sha256, index
+
+
+def refusal(folder, manifest, **changes):
+    asked = Hosting(manifest, **({"address": HostAddress(31337, "127.0.0.1")} | changes))
+    with pytest.raises(SkepError) as caught:
+        hosting.run(asked, folder, lambda _: None, threading.Event())
+    assert in_english(caught.value.title).endswith(".")
+    assert in_english(caught.value.hint).endswith(".")
+    return caught.value
+
+
+def at(folder, port):
+    return [f"/ip4/127.0.0.1/tcp/{port}/p2p/{folder.identity.peer_id}"]
+
+
+def test_a_manifest_that_is_not_signed_or_has_expired_is_refused(folder, tmp_path):
+    manifest = signed(tmp_path, expires="2026-01-01T00:00:00Z")
+    assert "expired on 2026-01-01" in in_english(refusal(folder, manifest))
+    manifest.with_name("manifest.json.sig").unlink()
+    assert "is not signed" in in_english(refusal(folder, manifest))
+
+
+def test_a_manifest_that_names_another_seed_is_told_what_to_put_into_it(folder, tmp_path):
+    error = refusal(folder, signed(tmp_path))
+    assert isinstance(error, ManifestError)
+    assert f'Put "{at(folder, 31337)[0]}" into its peers' in in_english(error.hint)
+
+
+def test_a_port_in_use_is_refused(folder, tmp_path, taken):
+    manifest = signed(tmp_path, peers=at(folder, taken))
+    assert "in use" in in_english(refusal(folder, manifest, address=HostAddress(taken)))
+
+
+def test_a_second_host_in_one_home_is_refused(folder, tmp_path, free):
+    manifest = signed(tmp_path, peers=at(folder, free))
+    with InstanceLock(folder.lock_file):
+        assert isinstance(refusal(folder, manifest, address=HostAddress(free)), AlreadyRunning)
+
+
+def test_data_that_is_not_the_manifests_is_refused(folder, tmp_path, free, data):
+    shards, sha256, index = data
+    address = {"address": HostAddress(free), "data": shards}
+    other = signed(tmp_path, peers=at(folder, free))
+    assert "is not the one that the manifest names" in in_english(refusal(folder, other, **address).title)
+    ours = signed(tmp_path, peers=at(folder, free), data__sha256=sha256)
+    assert "cannot be read" in in_english(refusal(folder, ours, address=HostAddress(free), data=tmp_path).title)
+    next(shards.glob(f"{index.shards[0].sha256}*")).unlink()
+    assert "is missing or of another size" in in_english(refusal(folder, ours, **address).title)
+
+
+def test_a_web_port_in_use_is_refused(folder, tmp_path, free, taken, data):
+    shards, sha256, _ = data
+    manifest = signed(tmp_path, peers=at(folder, free), data__sha256=sha256)
+    error = refusal(folder, manifest, address=HostAddress(free), data=shards, web=("127.0.0.1", taken))
+    assert f"Port {taken} is in use" in in_english(error.title)
+
+
+def test_only_what_is_listed_is_handed_out(tmp_path, data):
+    shards, sha256, index = data
+    (shards / "diary.txt").write_text("secret")
+    path = signed(tmp_path, data__sha256=sha256)
+    files = served_files(
+        parse_manifest(path.read_bytes()), shards, path.name, path, path.with_name("manifest.json.sig")
+    )
+    names = {"manifest.json", "manifest.json.sig", "index.json", *(f"{s.sha256}.safetensors" for s in index.shards)}
+    assert set(files) == names
+    server = FileServer(files)
+    server.start()
+    try:
+        answers = {name: ask(server, name) for name in (*names, "diary.txt", "..", "")}
+    finally:
+        server.close()
+    assert {name for name, (status, _) in answers.items() if status == 200} == names
+    assert answers["manifest.json"][1] == path.read_bytes()
+
+
+def ask(server, name):
+    with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)) as connection:
+        connection.request("GET", f"/{name}")
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def test_more_connections_than_there_may_be_are_closed_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("skep.host.server.file_server.MOST_CONNECTIONS", 1)
+    assert MOST_CONNECTIONS > 16
+    (tmp_path / "file").write_bytes(b"x")
+    server = FileServer(tmp_path)
+    server.start()
+    try:
+        first = http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)
+        first.request("GET", "/file")
+        assert first.getresponse().read() == b"x"
+        with pytest.raises((http.client.HTTPException, OSError)):
+            ask(server, "file")
+        first.close()
+    finally:
+        server.close()
+
+
+def test_the_address_is_kept_until_another_is_given(folder):
+    assert folder.address(None, None) == HostAddress(31337, "")
+    assert folder.address(4001, "seed.example.org") == HostAddress(4001, "seed.example.org")
+    assert folder.address(None, None) == HostAddress(4001, "seed.example.org")
+    assert folder.address(None, "") == HostAddress(4001, "")
+    (folder.root / "address.json").write_text("{}")
+    with raises(StorageError, match="is damaged"):
+        folder.address(None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "multiaddress"),
+    [
+        ("203.0.113.7", "/ip4/203.0.113.7/tcp/4001"),
+        ("203.0.113.7:31", "/ip4/203.0.113.7/tcp/31"),
+        ("seed.example.org:443", "/dns/seed.example.org/tcp/443"),
+        ("2001:db8::1", "/ip6/2001:db8::1/tcp/4001"),
+        ("[2001:db8::1]:9", "/ip6/2001:db8::1/tcp/9"),
+    ],
+)
+def test_an_announced_address_is_a_name_or_an_ip_with_or_without_a_port(given, multiaddress):
+    assert announced_addresses(HostAddress(4001, given)) == [multiaddress]
+
+
+@pytest.mark.parametrize("given", ["a b", "/ip4/1.2.3.4", "host:99999", "host:0", "ü.example", "1.2.3.4:x"])
+def test_anything_else_is_refused(given):
+    with raises(BadInput, match="is not an address"):
+        announced_addresses(HostAddress(4001, given))
+
+
+def test_without_an_announced_address_identity_and_port_count():
+    named = f"/dns4/seed.example.org/tcp/4001/p2p/{PEER_ID}"
+    check_named([named], HostAddress(4001), PEER_ID)
+    for address in (HostAddress(4002), HostAddress(4001, "other.example.org")):
+        with pytest.raises(ManifestError):
+            check_named([named], address, PEER_ID)
+    assert all(a.endswith(f"/tcp/4001/p2p/{PEER_ID}") for a in seed_addresses(HostAddress(4001), PEER_ID))
+
+
+def test_the_address_is_printed_before_there_is_a_manifest_and_stays(tmp_path):
+    first = skep(tmp_path / "home", "host", "--address", "--announce", "seed.example.org:443")
+    assert first[0] == 0
+    assert first[1]["addresses"] == [f"/dns/seed.example.org/tcp/443/p2p/{first[1]['peer_id']}"]
+    assert skep(tmp_path / "home", "host", "--address") == first
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--port", "0"), ("x.json", "--web", "here"), ("x.json", "--url", "ftp://x")]
+)
+def test_usage_is_refused_in_one_sentence(tmp_path, arguments):
+    code, said = skep(tmp_path / "home", "host", *arguments)
+    assert code == 2
+    assert said["event"] == "problem"
+
+
+def test_the_link_is_where_the_data_is_or_where_it_is_told_to_be(tmp_path, data):
+    path = signed(tmp_path)
+    manifest = parse_manifest(path.read_bytes())
+    address = HostAddress()
+    assert hosting.join_link(Hosting(path, address), manifest) == ""
+    beside = links.parse(hosting.join_link(Hosting(path, address, data=data[0]), manifest))
+    assert beside.manifest == "https://example.org/tiny/manifest.json"
+    told = links.parse(hosting.join_link(Hosting(path, address, url="https://example.org/m.json"), manifest))
+    assert told.manifest == "https://example.org/m.json"
+    assert told.names(manifest.publisher.key)
+
+
+def test_a_qr_code_is_drawn_in_half_blocks():
+    drawn = qr_code("skep://join?manifest=https://example.org/x.json&publisher=4f2a90c1d3e5b768")
+    assert "▀" in drawn or "▄" in drawn
+    assert len(drawn.splitlines()) > 15
+
+
+def test_an_export_without_a_checkpoint_or_into_a_full_folder_is_refused(folder, tmp_path):
+    manifest = parse_manifest(signed(tmp_path).read_bytes())
+    with raises(BadInput, match="There is no checkpoint"):
+        newest_checkpoint(folder, manifest)
+    with raises(BadInput, match="not empty"):
+        export(tmp_path / "x.safetensors", tmp_path)
+    kept = folder.checkpoints(manifest.run_id)
+    kept.mkdir(parents=True)
+    for epoch in (9, 10):
+        (kept / f"epoch-{epoch:08d}.safetensors").write_bytes(b"")
+    assert newest_checkpoint(folder, manifest).name == "epoch-00000010.safetensors"
+
+
+def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tmp_path):
+    open_to_all = signed(tmp_path, peers=at(folder, 31337))
+    assert "needs no invitation" in in_english(refusal(folder, open_to_all, invitation=tmp_path / "none").title)
+    path = signed(tmp_path, peers=at(folder, 31337), membership="invited")
+    missing = refusal(folder, path)
+    assert "its seed is one of them" in in_english(missing.title)
+    assert folder.identity.peer_id in in_english(missing.hint)
+    manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    for peer, said in ((PEER_ID, "for another computer"), (folder.identity.peer_id, "")):
+        made = invitations.sign(invitation.draft(manifest, peer, invitation.SEED, datetime.now(UTC), 30), private)
+        file = tmp_path / "invitation.json"
+        invitations.write(made, file)
+        if said:
+            assert said in in_english(refusal(folder, path, invitation=file).title)
+        else:
+            check_invited(manifest, file, peer)
+
+
+def test_the_files_of_a_recipe_are_found_by_name_and_hash(tmp_path):
+    content = b"weights"
+    body = lora()
+    body["base"] |= {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+    recipe = parse_manifest(raw(recipe=body)).recipe
+    with raises(BadInput, match="base weights are needed to build its model"):
+        find_files(recipe, None)
+    with raises(BadInput, match=r"base weights cannot be read from .*base\.safetensors"):
+        find_files(recipe, tmp_path)
+    path = tmp_path / "base.safetensors"
+    path.write_bytes(b"others")
+    with raises(BadInput, match="is not the file that the manifest names"):
+        find_files(recipe, tmp_path)
+    path.write_bytes(content)
+    assert find_files(recipe, tmp_path) == {"base weights": path}
+    assert find_files(parse_manifest(raw()).recipe, None) == {}

@@ -1,0 +1,156 @@
+"""The catalogues against the source: every message has its words, in English and in German, and nothing else is kept."""
+
+import ast
+import re
+import string
+from pathlib import Path
+
+import pytest
+from babel.messages.extract import extract_from_dir
+from babel.messages.pofile import read_po
+
+from skep.core.settings.settings import SETTINGS
+from skep.language.translator import LOCALE
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KINDS = {"", "number", "percent", "time", "date", "setting", "capital", "sentences", "clauses", "words", "repr"}
+KEYWORDS = {
+    "keyword." + word.replace(" ", "_")
+    for setting in SETTINGS.values()
+    for word in (setting.zero, setting.empty, *setting.choices, "yes", "no")
+    if word
+}
+"""Made of what a setting may be, not written out."""
+
+
+def entries(language, area="core"):
+    with (LOCALE / language / f"{area}.po").open("rb") as file:
+        return {
+            message.id if isinstance(message.id, str) else message.id[0]: (
+                (message.string,) if isinstance(message.string, str) else message.string
+            )
+            for message in read_po(file)
+            if message.id
+        }
+
+
+def messages():
+    """Every `Text("id", name=…)` of the source: id, names of its arguments, and where."""
+    for path in sorted((*ROOT.glob("client/skep/**/*.py"), *ROOT.glob("gui/skep_gui/**/*.py"))):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text" and node.args:
+                named = {each.arg for each in node.keywords}
+                for id_ in ids_in(node.args[0]):
+                    yield id_, named, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def own_strings(package):
+    """Every `tr("…", name=…)` of a front end: its English, names of its places, and where."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
+                where = f"{path.relative_to(ROOT)}:{node.lineno}"
+                assert isinstance(node.args[0], ast.Constant), f"{where} is not a literal"
+                yield node.args[0].value, {each.arg for each in node.keywords}, where
+
+
+def ids_in(argument):
+    match argument:
+        case ast.Constant(value=str(id_)):
+            return [id_] if id_ else []
+        case ast.IfExp(body=body, orelse=other):
+            return [*ids_in(body), *ids_in(other)]
+        case _:
+            return []
+
+
+def places(words):
+    return {name for _, name, _, _ in string.Formatter().parse(words) if name}
+
+
+ENGLISH, GERMAN = entries("en"), entries("de")
+SAID = list(messages())
+TERMINAL, TERMINAL_GERMAN, TERMINAL_PLURALS = (
+    list(own_strings("client/skep/cli")),
+    entries("de", "terminal"),
+    entries("en", "terminal"),
+)
+
+
+def test_every_message_has_its_english_and_no_entry_is_left_over():
+    assert {id_ for id_, _, _ in SAID} | KEYWORDS == set(ENGLISH)
+
+
+def test_every_entry_uses_only_what_its_message_brings():
+    wrong = [
+        (where, id_, sorted(places(words) - named))
+        for id_, named, where in SAID
+        for words in ENGLISH.get(id_, ())
+        if None not in named and not places(words) <= named
+    ]
+    assert wrong == []
+
+
+def test_every_entry_has_its_german_with_the_same_places():
+    assert set(GERMAN) == set(ENGLISH)
+    assert [id_ for id_, words in GERMAN.items() if not all(words)] == []
+    wrong = [
+        id_ for id_ in ENGLISH if set().union(*map(places, GERMAN[id_])) != set().union(*map(places, ENGLISH[id_]))
+    ]
+    assert wrong == []
+
+
+def test_babel_finds_every_string_of_the_terminal():
+    """`pybabel extract -k tr` does not look into f-strings."""
+    found = {english for *_, english, _, _ in extract_from_dir(ROOT / "client/skep/cli", keywords={"tr": None})}
+    assert found == {english for english, _, _ in TERMINAL}
+
+
+def test_every_string_of_the_terminal_has_its_german_and_no_entry_is_left_over():
+    assert {english for english, _, _ in TERMINAL} == set(TERMINAL_GERMAN)
+    assert [english for english, words in TERMINAL_GERMAN.items() if not all(words)] == []
+
+
+def test_every_string_of_the_terminal_has_the_places_that_it_is_given():
+    wrong = [
+        where
+        for english, named, where in TERMINAL
+        if None not in named and not places(english) | {"count"} >= named >= places(english)
+    ]
+    assert wrong == []
+    assert [
+        english
+        for language in (TERMINAL_GERMAN, TERMINAL_PLURALS)
+        for english, words in language.items()
+        if any(places(each) != places(english) for each in words)
+    ] == []
+
+
+def test_what_the_terminal_counts_has_a_plural_in_both_languages():
+    counted = {english for english, named, _ in TERMINAL if "count" in named}
+    assert set(TERMINAL_PLURALS) == counted
+    assert {english for english, words in TERMINAL_GERMAN.items() if len(words) == 2} == counted
+
+
+@pytest.mark.parametrize("area", ["core", "terminal"])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_every_place_is_of_a_kind_that_is_known(language, area):
+    """A kind is one of ours, or a format of numbers such as ".1f"."""
+    kinds = {
+        spec
+        for words in entries(language, area).values()
+        for each in words
+        for *_, spec, _ in string.Formatter().parse(each)
+    }
+    assert {kind for kind in kinds - KINDS - {None} if not re.fullmatch(r"\.?\d*[gf%]", kind)} == set()
+
+
+@pytest.mark.parametrize("area", ["core", "terminal"])
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_catalogues_hold_nothing_but_words(language, area):
+    """No markup, no line breaks, no code in braces."""
+    for id_, words in entries(language, area).items():
+        for each in words:
+            assert "\n" not in each, id_
+            assert not re.search(r"<[a-z/]", each), id_
+            assert all(re.fullmatch(r"[a-z_0-9]+", name) for name in places(each)), id_

@@ -1,0 +1,117 @@
+"""The watch that no test leaves a process or a run folder behind; every suite's conftest has it.
+
+Everything that a run starts inherits a marker in its environment, and a temporary folder of the run's own. So what a test left
+behind is told from other programs' processes, also when several runs share the computer.
+"""
+
+import atexit
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+MARKER = "SKEP_TEST_RUN"
+GRACE_SECONDS = 2.0
+"""How long a process that was just ended may take to be gone."""
+
+
+def pytest_configure():
+    system_folder = tempfile.gettempdir()
+    # pytest keeps the folders of failed tests where people look for them
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", system_folder)
+    own = tempfile.mkdtemp(prefix="st-", dir=system_folder)  # short: unix socket paths end at 108 characters
+    Path(own).chmod(0o711)  # a test that gives up the administrator's rights finds its own files still
+    os.environ[MARKER] = secrets.token_hex(8)
+    os.environ["TMPDIR"] = tempfile.tempdir = own
+    os.environ.pop("XDG_RUNTIME_DIR", None)
+    # at the very end: multiprocessing, loaded later, still looks for its own files there when it ends
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind():
+    """Fails the test that leaves a process or a run folder; ends and removes what it left."""
+    processes, files = set(psutil.pids()), _files()
+    yield
+    left = _left(processes, files)
+    if left:
+        names = ", ".join(map(_name, (*left[0], *left[1])))
+        _end(*left)
+        pytest.fail(f"left behind: {names}", pytrace=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_left_behind_by_the_run():
+    """The same for what outlived a wider fixture."""
+    yield from nothing_left_behind.__wrapped__()
+
+
+def _left(processes, files):
+    deadline = time.monotonic() + GRACE_SECONDS
+    while True:
+        left = _ours(set(psutil.pids()) - processes, elders=processes), _files() - files
+        if not any(left) or time.monotonic() > deadline:
+            return left if any(left) else None
+        time.sleep(0.02)
+
+
+def _ours(pids, elders):
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            ours = _is_marked(process) or _is_descendant(process)
+            if _lives(process) and ours and not _serves_a_wider_fixture(process, elders):
+                found.append(process)
+    return found
+
+
+def _serves_a_wider_fixture(process, elders):
+    """Started during the test by a process of ours that was there before it, such as a practice swarm's restart."""
+    parents = [parent.pid for parent in process.parents()]
+    below_us = parents[: parents.index(os.getpid())] if os.getpid() in parents else []
+    return any(pid in elders for pid in below_us)
+
+
+def _lives(process):
+    # multiprocessing keeps one resource tracker until the interpreter ends
+    return process.status() != psutil.STATUS_ZOMBIE and "resource_tracker" not in " ".join(process.cmdline())
+
+
+def _is_marked(process):
+    marker = os.environ[MARKER]
+    with contextlib.suppress(psutil.AccessDenied):
+        return process.environ().get(MARKER) == marker or any(marker in word for word in process.cmdline())
+    return False
+
+
+def _is_descendant(process):
+    return any(parent.pid == os.getpid() for parent in process.parents())
+
+
+def _files():
+    """Run folders in this run's own temporary folder; a peer's sockets lie in them, or in a test's own folder there."""
+    return set(Path(tempfile.gettempdir()).glob("skep-*"))
+
+
+def _end(processes, files):
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(processes, timeout=GRACE_SECONDS)
+    for path in files:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _name(thing):
+    if isinstance(thing, Path):
+        return str(thing)
+    with contextlib.suppress(psutil.Error):
+        return f"process {thing.pid} ({' '.join(thing.cmdline())[:200]})"
+    return f"process {thing.pid}"

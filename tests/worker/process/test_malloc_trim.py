@@ -1,0 +1,73 @@
+"""What a process holds of memory that it freed, as the system counts it, in a process of its own."""
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="only glibc can be told to give memory back"
+)
+
+MEBI = 1 << 20
+PROGRAM = """
+import psutil, torch
+from skep.worker.process.malloc_trim import give_back
+
+def resident():
+    return psutil.Process().memory_info().rss
+
+before = resident()
+blocks = [torch.ones(16 * 1024) for _ in range(2048)]  # of 64 KiB: too small for a mapping of their own
+last = torch.ones(16 * 1024)  # above them, so that their place in the heap is not at its end
+taken = resident()
+del blocks
+freed = resident()
+give_back()
+print(taken - before, freed - before, resident() - before)
+"""
+
+
+def test_what_is_freed_goes_back_to_the_system_only_when_told_so():
+    said = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True).stdout
+    taken, freed, given_back = map(int, said.split())
+    assert taken > 120 * MEBI
+    assert freed > 120 * MEBI
+    assert given_back < 20 * MEBI
+
+
+FORKS = """
+import os
+import torch
+from skep.worker.process.malloc_trim import DroppedInForks
+
+class Trains:
+    def __init__(self):
+        self.parameter = torch.nn.Parameter(torch.ones(1024))
+        self.parameter.grad = torch.ones(1024)
+        self.averaged = self.parameter.detach()
+
+    def tensors(self):
+        yield self.parameter
+        yield self.parameter.grad
+
+trains, gone = Trains(), Trains()
+kept = [DroppedInForks(trains.tensors), DroppedInForks(gone.tensors)]
+del gone
+
+def sizes():
+    return [tensor.numel() for tensor in (trains.parameter, trains.parameter.grad, trains.averaged)]
+
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, str(sizes()).encode())
+    os._exit(0)
+os.wait()
+print(os.read(read, 100).decode(), sizes())
+"""
+
+
+def test_what_is_kept_from_forks_is_empty_there_and_whole_here():
+    said = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True).stdout
+    assert said == "[0, 0, 1024] [1024, 1024, 1024]\n"

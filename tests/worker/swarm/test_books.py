@@ -1,0 +1,131 @@
+"""Other peers' epochs when one of three is paused or slowed: what hivemind makes of it, and what ours does."""
+
+from functools import partial
+from statistics import mean
+
+import pytest
+from hivemind.optim.progress_tracker import ProgressTracker
+
+from books import TARGET, Table, epochs
+from skep.worker.swarm.tracker import LiveProgressTracker
+
+
+def pause(peer):
+    peer.pause()
+
+
+def slow_down(peer):
+    peer.share = 0.2
+
+
+@pytest.mark.parametrize("event", [pause, slow_down])
+def test_ours_fills_every_epoch(event):
+    samples = epochs(LiveProgressTracker, event, 16)
+    undisturbed, after = mean(samples[3:10]), samples[10:15]
+    assert undisturbed == pytest.approx(TARGET, rel=0.03)
+    assert after[0] == pytest.approx(undisturbed, rel=0.1)
+    assert mean(after) == pytest.approx(undisturbed, rel=0.05)
+
+
+def test_stock_ends_an_epoch_before_it_is_full_when_a_peer_pauses():
+    samples = epochs(ProgressTracker, pause, 16)
+    undisturbed, after = mean(samples[3:10]), samples[10:15]
+    assert undisturbed == pytest.approx(TARGET, rel=0.03)
+    assert after[0] < 0.9 * undisturbed  # the rate that was told last is believed for as long as the record lasts
+
+
+@pytest.fixture
+def tracker(monkeypatch):
+    """One at work, at 100 samples a second."""
+    table = Table()
+    monkeypatch.setattr("skep.worker.swarm.tracker.time.monotonic", table.clock)
+    made = LiveProgressTracker(table, "run", TARGET, start=False)
+    made.rate = lambda: 100.0
+    made.report_local_progress(0, 8)
+    made.should_report_progress.clear()
+    made.table = table
+    return made
+
+
+def test_another_rate_is_told_at_once_with_what_is_accumulated(tracker):
+    tracker.rate = lambda: 20.0
+    tracker.tell()
+    assert tracker.should_report_progress.is_set()
+    told = tracker.local_progress
+    assert (told.samples_per_second, told.samples_accumulated) == (20.0, 8)
+
+
+def test_a_share_that_changes_all_the_time_does_not_flood_the_swarm(tracker):
+    told = 0
+    for tenth in range(100):
+        tracker.table.now += 0.1
+        tracker.rate = lambda rate=20.0 + 60.0 * (tenth % 2): rate
+        tracker.tell()
+        told += tracker.should_report_progress.is_set()
+        tracker.should_report_progress.clear()
+    assert 5 < told <= 20  # ten seconds
+
+
+def told_in_ten_seconds(tracker, report):
+    """How many records, of a step batch every tenth of a second."""
+    told = 0
+    for tenth in range(1, 101):
+        tracker.table.now += 0.1
+        report(0, 8 + 4 * tenth)
+        told += tracker.should_report_progress.is_set()
+        tracker.should_report_progress.clear()
+    return told
+
+
+def test_step_batches_are_counted_at_once_and_told_every_two_seconds_where_stock_tells_of_each(tracker):
+    def grow(epoch, samples):
+        before = tracker.global_progress.samples_accumulated
+        tracker.grow(epoch, samples)
+        assert tracker.global_progress.samples_accumulated == before + 4
+        tracker.tell()
+
+    assert 5 <= told_in_ten_seconds(tracker, grow) <= 6
+    assert tracker.local_progress.samples_accumulated == 408
+    assert told_in_ten_seconds(tracker, partial(ProgressTracker.report_local_progress, tracker)) == 100
+
+
+def test_an_epoch_s_first_samples_are_told_at_once(tracker):
+    tracker.grow(0, 12)
+    tracker.tell()
+    tracker.should_report_progress.clear()
+    tracker.grow(0, 16)
+    tracker.tell()
+    assert not tracker.should_report_progress.is_set()  # a moment ago is soon enough for more of the same epoch
+    with tracker.lock_global_progress:
+        tracker.update_epoch(1)
+    tracker.should_report_progress.clear()
+    tracker.grow(1, 4)
+    tracker.tell()
+    assert tracker.should_report_progress.is_set()
+    assert (tracker.local_progress.epoch, tracker.local_progress.samples_accumulated) == (1, 4)
+
+
+@pytest.mark.parametrize("rate", [95.0, 105.0, None])
+def test_what_the_others_know_well_enough_is_not_told_again(tracker, rate):
+    tracker.rate = lambda: rate
+    tracker.tell()
+    assert not tracker.should_report_progress.is_set()
+
+
+def test_a_peer_that_rests_says_nothing_but_zero(tracker):
+    tracker.rest()
+    tracker.should_report_progress.clear()
+    tracker.rate = lambda: 50.0
+    tracker.tell()
+    assert not tracker.should_report_progress.is_set()
+    assert (tracker.local_progress.samples_per_second, tracker.local_progress.samples_accumulated) == (0.0, 8)
+
+
+def test_others_are_counted_without_us(tracker):
+    assert tracker.others == 0
+    progress = tracker.local_progress.dict()
+    for name in (tracker._local_public_key, b"another", b"third"):
+        tracker.table.put(name, progress, 30)
+    tracker.table.put(b"gone", None, 30)
+    tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert tracker.others == 2

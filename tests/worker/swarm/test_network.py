@@ -1,0 +1,169 @@
+import socket
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from english import in_english
+from manifests import PEER
+from skep.core.errors import SwarmError
+from skep.core.project.data import ShardIndex, TextLayout
+from skep.core.session.messages import WorkerOptions
+from skep.worker.swarm import network
+from skep.worker.swarm.network import Seed, dial, dial_one, endpoint, first_line
+
+PEER_ID = PEER.rpartition("/")[2]
+
+
+def address(port, host="127.0.0.1", kind="ip4"):
+    return f"/{kind}/{host}/tcp/{port}/p2p/{PEER_ID}"
+
+
+@pytest.fixture
+def open_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
+def silent_port():
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
+        port = server.getsockname()[1]
+        waiting = [socket.socket() for _ in range(4)]  # fill the queue of connections nobody accepts
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        yield port
+        for each in waiting:
+            each.close()
+
+
+def test_a_seed_that_answers_has_no_failure(open_port):
+    assert not dial_one(address(open_port))
+
+
+def test_a_seed_that_refuses_is_told_so(closed_port):
+    assert in_english(dial_one(address(closed_port))) == "refuses the connection"
+
+
+def test_a_seed_that_is_silent_is_given_up_in_time(silent_port, monkeypatch):
+    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+    begun = time.monotonic()
+    assert in_english(dial_one(address(silent_port))) == "did not answer within 1 s"
+    assert time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70 + ".invalid"])
+def test_a_name_nobody_knows_is_told_so(host):
+    assert in_english(dial_one(address(1, host, "dns4"))) == "is a name that could not be found"
+
+
+def test_what_is_not_tcp_cannot_be_tried_and_counts_as_reachable():
+    assert not dial_one(f"/ip4/127.0.0.1/udp/1/quic/p2p/{PEER_ID}")
+
+
+def test_seeds_are_tried_at_once_and_answered_in_order(open_port, closed_port, silent_port, monkeypatch):
+    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+    addresses = [address(silent_port), address(open_port), address(closed_port), address(silent_port)]
+    begun = time.monotonic()
+    tried = dial(addresses)
+    assert time.monotonic() - begun < 1.9
+    assert [seed.address for seed in tried] == addresses
+    assert [bool(in_english(seed.failure)) for seed in tried] == [True, False, True, True]
+    assert tried[1] == Seed(addresses[1])
+
+
+def test_no_seeds_at_all_is_no_error():
+    assert dial([]) == []
+
+
+def test_words_for_an_address_and_for_an_error():
+    assert endpoint(address(5)) == "127.0.0.1:5"
+    assert endpoint("nonsense") == "nonsense"
+    assert first_line(RuntimeError("It broke.\nmore")) == "It broke"
+    assert first_line(TimeoutError()) == "TimeoutError"
+
+
+def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_path):
+    start = WorkerOptions(
+        manifest="",
+        index=ShardIndex(TextLayout(1, 2), ()),
+        identity_path=str(tmp_path / "id"),
+        run_folder=str(tmp_path),
+        seeds=(address(1, "nowhere.invalid", "dns4"),),
+    )
+    with pytest.raises(SwarmError) as raised:
+        network.reach(start, [address(closed_port)])
+    assert in_english(raised.value.title) == (
+        f"None of the project's seed peers answers: 127.0.0.1:{closed_port} refuses the connection; "
+        "nowhere.invalid:1 is a name that could not be found."
+    )
+    assert "SKEP_PEERS" in in_english(raised.value.hint)
+
+
+class Connections:
+    """Stands in for the network: which DHTs were started, and what a peer that was asked to dial back found."""
+
+    def __init__(self, monkeypatch, found=None):
+        self.modes, self.asked, self.ended, self.answering = [], 0, [], []
+        self._found = found
+        monkeypatch.setattr(network, "dial", lambda addresses: [Seed(each) for each in addresses])
+        monkeypatch.setattr(network, "_connect", self._connect)
+        monkeypatch.setattr(network.reachability, "find_out", self._find_out)
+        monkeypatch.setattr(network.reachability, "answer_others", self.answering.append)
+
+    def _connect(self, _start, _alive, _membership, *, client_mode, meanwhile=bool):
+        meanwhile()
+        self.modes.append(client_mode)
+        return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
+
+    def _find_out(self, _dht):
+        self.asked += 1
+        return self._found
+
+
+def start(tmp_path, mode, listen_host):
+    return WorkerOptions(
+        manifest="",
+        index=ShardIndex(TextLayout(8, 256), ()),
+        identity_path=str(tmp_path / "id"),
+        run_folder=str(tmp_path),
+        listen_host=listen_host,
+        client_mode=mode,
+    )
+
+
+ANYWHERE = "0.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("mode", "listen", "found", "modes", "asked"),
+    [
+        ("automatic", ANYWHERE, True, [False], 1),
+        ("automatic", ANYWHERE, False, [False, True], 1),
+        # nobody could tell: as a listener we are of more use
+        ("automatic", ANYWHERE, None, [False], 1),
+        ("on", ANYWHERE, True, [True], 0),
+        ("off", ANYWHERE, False, [False], 0),
+        # nobody outside need reach what lives on this computer: no time is spent on asking
+        ("automatic", "127.0.0.1", False, [False], 0),
+        ("on", "127.0.0.1", True, [True], 0),
+    ],
+)
+def test_client_mode_is_chosen_by_setting_or_by_whether_we_can_be_dialled(
+    monkeypatch, tmp_path, mode, listen, found, modes, asked
+):
+    connections = Connections(monkeypatch, found)
+    dht = network.reach(start(tmp_path, mode, listen), [address(1)])
+    assert connections.modes == modes
+    assert connections.asked == asked
+    assert dht.client_mode == modes[-1]
+    assert connections.ended == modes[:-1]
+    assert bool(connections.answering) == (listen == ANYWHERE and not modes[-1])

@@ -1,0 +1,133 @@
+"""Whom an averager admits, and how often it asks the DHT; the DHT is a book in memory."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+
+from invitations import Project, identity
+from skep.worker.swarm import averager_auth, dht_auth
+from skep.worker.swarm.averager_auth import AdmissionList
+from skep.worker.swarm.dht_auth import Membership
+
+PROJECT = Project()
+
+
+class Book:
+    """Answers after `delay` seconds, and counts the questions."""
+
+    def __init__(self, entries, delay=0.0):
+        self.entries, self.delay, self.looks, self.stored = entries, delay, 0, []
+
+    async def get(self, key, **_):
+        self.looks += 1
+        await asyncio.sleep(self.delay)
+        entries = {peer: SimpleNamespace(value=value) for peer, value in self.entries.items()}
+        return SimpleNamespace(value=entries) if entries else None
+
+    async def store(self, **record):
+        self.stored.append(record)
+
+
+@pytest.fixture
+def folk(tmp_path):
+    return {name: identity(tmp_path, name).peer_id for name in ("trainer", "seed", "stranger")}
+
+
+@pytest.fixture
+def own(tmp_path):
+    who = identity(tmp_path, "own")
+    return Membership(PROJECT.manifest, PROJECT.invite(who.peer_id), who.path)
+
+
+def invite(peer, **options):
+    return PROJECT.invite(peer, **options).encode()
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(averager_auth, "LOOK_PAUSE_SECONDS", 0.05)
+
+
+def test_a_known_peer_costs_one_look_however_often_it_calls(folk, own):
+    book = Book({folk["trainer"]: invite(folk["trainer"])})
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        return [await roll.admits(folk["trainer"]) for _ in range(50)]
+
+    assert all(asyncio.run(calls()))
+    assert book.looks == 1
+
+
+def test_strangers_who_knock_at_once_share_a_look(folk, own):
+    book = Book({folk["trainer"]: invite(folk["trainer"])}, delay=0.05)
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        return await asyncio.gather(*(roll.admits(f"{folk['stranger']}{n}") for n in range(50)))
+
+    assert not any(asyncio.run(calls()))
+    assert book.looks <= 2
+
+
+def test_a_seed_may_load_the_state_and_never_averages(folk, own):
+    book = Book({folk["seed"]: invite(folk["seed"], role="seed")})
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        return await roll.admits(folk["seed"], averaging=False), await roll.admits(folk["seed"])
+
+    assert asyncio.run(calls()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        lambda folk: invite(folk["trainer"]),  # somebody else's
+        lambda folk: invite(folk["stranger"], since=2),  # expired
+        lambda folk: Project().invite(folk["stranger"]).encode(),  # of another publisher
+        lambda folk: b"rubbish",
+        lambda folk: 5,
+    ],
+)
+def test_nothing_but_a_good_invitation_of_its_own_admits_a_peer(folk, own, entry):
+    book = Book({folk["stranger"]: entry(folk)})
+    assert not asyncio.run(AdmissionList(own, book).admits(folk["stranger"]))
+
+
+def test_an_invitation_that_expires_while_it_is_remembered_admits_nobody(folk, own, monkeypatch):
+    book = Book({folk["trainer"]: invite(folk["trainer"], days=1)})
+    later = datetime.now(UTC) + timedelta(days=1, seconds=5)
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        yield await roll.admits(folk["trainer"])
+        monkeypatch.setattr(averager_auth, "now", lambda: later)
+        monkeypatch.setattr(dht_auth, "now", lambda: later)
+        yield await roll.admits(folk["trainer"])
+
+    async def collected():
+        return [answer async for answer in calls()]
+
+    assert asyncio.run(collected()) == [True, False]
+
+
+def test_a_dht_that_does_not_answer_admits_nobody_and_holds_nobody_up(folk, own, monkeypatch):
+    monkeypatch.setattr(averager_auth, "LOOK_SECONDS", 0.05)
+    assert not asyncio.run(AdmissionList(own, Book({}, delay=600)).admits(folk["trainer"]))
+
+
+def test_our_own_entry_is_laid_down_again_when_that_is_due(own, monkeypatch):
+    book = Book({})
+
+    async def publish():
+        roll = AdmissionList(own, book)
+        await roll.publish_again()
+        monkeypatch.setattr(averager_auth, "PUBLISH_EVERY_SECONDS", 0.0)
+        await roll.publish_again()
+
+    asyncio.run(publish())
+    (record,) = book.stored
+    assert (record["subkey"], record["value"]) == (own.peer, own.raw)

@@ -1,0 +1,74 @@
+"""Bytes are counted and frames capped in the two functions through which hivemind streams everything."""
+
+import asyncio
+import multiprocessing
+
+import pytest
+from hivemind.p2p import P2P
+
+from english import in_english
+from skep.worker.swarm import traffic as traffic_module
+from skep.worker.swarm.traffic import ByteCounters, watch_streams
+
+HEADER = P2P.HEADER_LEN
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    for name in ("send_raw_data", "receive_raw_data"):
+        monkeypatch.setattr(P2P, name, staticmethod(getattr(P2P, name)))  # put back afterwards
+    made = ByteCounters.fresh()
+    watch_streams(made)
+    return made
+
+
+def send(*messages):
+    """Send each through a real socket; what arrived, or the error."""
+
+    async def main():
+        arrived = asyncio.Queue()
+
+        async def receive(reader, writer):
+            try:
+                for _ in messages:
+                    await arrived.put(await P2P.receive_raw_data(reader))
+            except (ConnectionError, asyncio.IncompleteReadError) as error:
+                await arrived.put(error)
+            writer.close()
+
+        async with await asyncio.start_server(receive, "127.0.0.1", 0) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            for message in messages:
+                await P2P.send_raw_data(message, writer)
+            got = [await arrived.get() for _ in messages]
+            writer.close()
+            await writer.wait_closed()
+        return got
+
+    return asyncio.run(main())
+
+
+def test_what_is_streamed_arrives_whole_and_is_counted_both_ways(watched):
+    messages = [b"", b"x", bytes(300_000)]
+    assert send(*messages) == messages
+    expected = sum(len(message) + HEADER for message in messages)
+    assert (watched.sent.value, watched.received.value) == (expected, expected)
+
+
+def test_a_frame_at_the_limit_passes_and_one_over_it_is_refused_unread(watched, monkeypatch):
+    monkeypatch.setattr(traffic_module, "FRAME_LIMIT", 1000)
+    assert send(bytes(1000)) == [bytes(1000)]
+    before = watched.received.value
+    (refused,) = send(bytes(1001))
+    assert isinstance(refused, ConnectionError)
+    assert "1001 bytes, over the limit of 1000" in in_english(refused)
+    assert watched.received.value == before
+
+
+def test_forked_processes_count_into_the_same_numbers(watched):
+    context = multiprocessing.get_context("fork")
+    child = context.Process(target=send, args=(b"12345678",))
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert watched.sent.value == watched.received.value == 8 + HEADER

@@ -1,0 +1,796 @@
+"""The loop's own decisions, with stand-ins for what it drives; how a round really works is the swarm suite's subject."""
+
+import math
+import threading
+import time
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from english import in_english, raises, spoken
+from skep.core.errors import DataError, DeviceError, SwarmError
+from skep.core.policy.allowance import GpuMemory
+from skep.core.record.contributions import Evaluation
+from skep.core.session.messages import (
+    ContributionLost,
+    ContributionPending,
+    SetShare,
+    ShardArrived,
+    ShardFailed,
+    WorkerEvaluated,
+    WorkerMemory,
+    WorkerPaused,
+    WorkerProgress,
+)
+from skep.core.session.transitions import LEFT
+from skep.core.text import Problem, verbatim
+from skep.recipes.tensors.batches import text_batch
+from skep.worker.swarm import global_rounds
+from skep.worker.swarm.global_rounds import AveragedGradients
+from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.traffic import ByteCounters
+from skep.worker.training import evaluator as evaluator_module
+from skep.worker.training import loop as loop_module
+from skep.worker.training import oom_retry as oom_retry_module
+from skep.worker.training import reporter as reporter_module
+from skep.worker.training.device import Threads
+from skep.worker.training.evaluator import Evaluator
+from skep.worker.training.loop import TrainingLoop
+from skep.worker.training.micro_batches import DryRun, MicroBatches
+from skep.worker.training.oom_retry import PartialGradients
+from skep.worker.training.pace import Pace, Throughput
+from skep.worker.training.resource_limits import RequestedLimits, ResourceLimits
+
+STEP_BATCH = 8
+LENGTH = 4
+
+
+@dataclass
+class FakeLink:
+    said: list = field(default_factory=list)
+    inbox: list = field(default_factory=list)
+
+    def send(self, message):
+        self.said.append(message)
+
+    def received(self):
+        messages, self.inbox = self.inbox, []
+        return messages
+
+    def all(self, kind):
+        return [message for message in self.said if isinstance(message, kind)]
+
+
+@dataclass
+class FakeSamples:
+    """Numbered samples; `limit` is how many have arrived, `broken` what `ready` raises."""
+
+    limit: float = math.inf
+    position: int = 0
+    held_out_count: int = 6
+    broken: DataError | None = None
+    heard: list = field(default_factory=list)
+
+    def ready(self, count):
+        if self.broken:
+            raise self.broken
+        return self.position + count <= self.limit
+
+    def next_batch(self, count):
+        assert self.ready(count)
+        self.position += count
+        return text_batch(torch.zeros(count, LENGTH, dtype=torch.int64))
+
+    def held_out(self, count):
+        return text_batch(torch.zeros(min(count, self.held_out_count), LENGTH)) if self.held_out_count else None
+
+    def arrived(self, sha256, path):
+        self.heard.append((sha256, path))
+
+    def failed(self, sha256, problem):
+        self.broken = DataError(problem.title, problem.hint)
+
+
+@dataclass
+class FakeTrainer:
+    """Remembers what it computed; `losses` are given out first, then 2.0 for ever. More than `room` samples do not fit."""
+
+    device_name = "Fake GPU"
+    parameters = ()
+    room: float = math.inf
+    emptied: int = 0
+    losses: list = field(default_factory=list)
+    finite: bool = True
+    done: list = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add_gradients(self, tokens, scale):
+        if len(tokens) > self.room:
+            raise torch.OutOfMemoryError
+        self.done.append((len(tokens), scale))
+        return self.losses.pop(0) if self.losses else 2.0
+
+    def empty_caches(self):
+        self.emptied += 1
+
+    def gradients_finite(self):
+        return self.finite
+
+    def loss(self, tokens):
+        self.seconds += 0.5
+        return float(len(tokens))
+
+    def stopwatch(self):
+        return self.seconds
+
+
+@dataclass
+class FakeOptimizer:
+    """Ends the epoch when told by `round_due`; what the loop did to it is in `calls`."""
+
+    rounds: Rounds
+    local_epoch: int = 3
+    accumulated: int = 0
+    round_due: bool = False
+    calls: list = field(default_factory=list)
+    under_way: bool = False
+    answers: list = field(default_factory=list)
+    company: int = 2
+    alone: bool = False
+
+    def __post_init__(self):
+        self.tracker = SimpleNamespace(
+            rate=None, global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512)
+        )
+
+    @property
+    def settled(self):
+        return not (self.accumulated or self.under_way)
+
+    def ask_for_state(self):
+        pass
+
+    def contribute(self, samples):
+        self.calls.append(("contribute", samples))
+        self.accumulated += samples
+
+    def discard(self, reason):
+        self.calls.append(("discard", reason))
+        self.accumulated = 0
+        self.rounds.lose(reason)
+
+    def tend(self, hand_over):
+        if not self.round_due:
+            return False
+        hand_over()
+        self.calls.append(("round", self.accumulated))
+        self.rounds.open(self.local_epoch)
+        self.accumulated, self.round_due = 0, False
+        self.local_epoch += 1
+        return True
+
+    def apply_arrived(self):
+        self.calls.append(("apply",))
+
+    def rest(self):
+        self.calls.append(("rest", self.accumulated))
+
+    def wake(self):
+        self.calls.append(("wake",))
+
+    def find_back(self, company, hand_over):
+        self.calls.append(("find back", company))
+        self.round_due = False
+        return self.answers.pop(0) if self.answers else True
+
+    def withdraw(self):
+        if ("withdraw",) not in self.calls:
+            self.calls.append(("withdraw",))
+
+    def named(self, name):
+        return [call for call in self.calls if call[0] == name]
+
+
+@dataclass
+class FakeSleepDetector:
+    """A computer that never sleeps, but for the seconds in `slept`."""
+
+    slept: list = field(default_factory=list)
+
+    def gap(self, longest=0.0):
+        return self.slept.pop() if self.slept else 0.0
+
+    def restart(self):
+        pass
+
+
+@dataclass
+class FakeOffload:
+    away: bool = False
+    moves: list = field(default_factory=list)
+
+    def leave(self):
+        self.away = True
+        self.moves.append("left")
+
+    def come_back(self):
+        if self.away:
+            self.away = False
+            self.moves.append("back")
+
+
+class Bench:
+    """A loop with everything it drives, run for as long as a condition does not hold."""
+
+    def __init__(self, share=1.0, micro_batch=4):
+        self.link, self.samples, self.trainer = FakeLink(), FakeSamples(held_out_count=0), FakeTrainer()
+        self.rounds = Rounds("s", self.link.send)
+        self.optimizer = FakeOptimizer(self.rounds)
+        self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
+        self.orders = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
+        self.sleep = FakeSleepDetector()
+        # of all sizes the largest is the quickest, and all are quick
+        self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
+        self.residence = FakeOffload()
+        self.limits = ResourceLimits(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
+        self.finish = threading.Event()
+        self.throughput = Throughput()
+        self.sync = AveragedGradients(
+            None,
+            None,
+            [],
+            STEP_BATCH,
+            self.rounds,
+            rate=lambda: self.throughput.rate(self.pace.share),
+            membership=None,
+            optimizer=lambda *_, **__: self.optimizer,
+        )
+        self.loop = TrainingLoop(
+            link=self.link,
+            pace=self.pace,
+            samples=self.samples,
+            trainer=self.trainer,
+            sync=self.sync,
+            throughput=self.throughput,
+            rounds=self.rounds,
+            traffic=ByteCounters.fresh(),
+            step_batch=STEP_BATCH,
+            limits=self.limits,
+            sleep=self.sleep,
+        )
+
+    def run_until(self, condition):
+        """Through the loop's own `run`, which is asked to stop when the condition holds."""
+        deadline = time.monotonic() + 10
+
+        class Stop(threading.Event):
+            def is_set(self):
+                assert time.monotonic() < deadline
+                return condition()
+
+        self.loop.run(Stop(), self.finish)
+
+
+def test_micro_batches_fill_step_batches_of_constant_size():
+    bench = Bench(micro_batch=3)
+    bench.run_until(lambda: len(bench.trainer.done) >= 6)
+    assert [size for size, _ in bench.trainer.done] == [3, 3, 2, 3, 3, 2]  # never over a step batch's end
+    assert [scale for _, scale in bench.trainer.done[:3]] == [3 / 8, 3 / 8, 2 / 8]
+    assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
+    assert bench.rounds.grown == 16
+
+
+def test_an_unfinished_step_batch_is_handed_over_before_a_round():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.optimizer.named("contribute")[-1] == ("contribute", 8)
+    bench = Bench(micro_batch=2)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.optimizer.calls[-2:] == [("contribute", 4), ("round", 12)]
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 12)]
+    bench.run_until(lambda: len(bench.trainer.done) == 7)
+    assert bench.rounds.grown == 2  # the next epoch's step batch begins anew
+
+
+def test_a_loss_that_is_not_finite_is_skipped_and_its_samples_not_counted():
+    bench = Bench()
+    bench.trainer.losses = [2.0, math.nan, math.inf, 4.0]
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.optimizer.calls == [("contribute", 8)]  # the two good ones
+    assert bench.rounds.grown == 8
+    assert bench.loop._reporter.progress(time.monotonic()).loss == 3.0
+
+
+def test_gradients_that_are_not_finite_are_discarded_and_said_to_be_lost():
+    bench = Bench()
+    bench.trainer.finite = False
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite")]
+    assert spoken(bench.link.all(ContributionLost)) == [
+        ContributionLost("s-0000", 3, 8, verbatim("gradients that were not finite"))
+    ]
+    assert bench.rounds.growing == "s-0001"
+
+
+def test_a_pause_hands_over_says_so_and_waits_for_the_round_of_its_epoch():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.pace.set_share(0.0)
+    assert bench.link.all(WorkerPaused)[0].share == 0.0  # at once: nothing was being computed
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    assert bench.optimizer.calls[-2:] == [("contribute", 4), ("rest", 12)]
+    assert len(bench.trainer.done) == 3
+    assert not bench.optimizer.named("withdraw")  # it is still expected in the round
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.calls[-2:] == [("round", 12), ("withdraw",)]
+    assert len(bench.trainer.done) == 3
+    assert len(bench.link.all(WorkerPaused)) == 1
+
+
+def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert bench.optimizer.calls == [("rest", 0), ("apply",), ("withdraw",)]
+    assert bench.trainer.done == []
+
+
+def paused_too_long(monkeypatch):
+    """A peer with two micro-batches accumulated, paused until nobody counts on it any more."""
+    monkeypatch.setattr(global_rounds, "LAST_ROUND_SECONDS", 0.1)
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    return bench
+
+
+def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had(monkeypatch):
+    bench = paused_too_long(monkeypatch)
+    assert bench.optimizer.calls[-2:] == [("apply",), ("withdraw",)]
+    bench.optimizer.round_due = True  # not for one that nobody counts on
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)
+    assert not bench.optimizer.named("round")
+    bench.pace.set_share(1.0)
+    bench.run_until(lambda: bench.optimizer.named("round"))
+    assert bench.optimizer.named("wake")
+    assert not bench.link.all(ContributionLost)
+    ((_, samples),) = bench.optimizer.named("round")
+    assert samples > 8  # what it had, and more
+
+
+def test_a_paused_peer_that_leaves_gives_up_what_no_round_takes(monkeypatch):
+    bench = paused_too_long(monkeypatch)
+    bench.finish.set()
+    bench.run_until(lambda: False)  # it ends by itself
+    assert [(lost.samples, lost.reason) for lost in bench.link.all(ContributionLost)] == [(8, LEFT)]
+
+
+def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
+    bench = Bench(micro_batch=2)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    bench.finish.set()
+    looks = []
+    tend = bench.optimizer.tend
+    bench.optimizer.tend = lambda hand_over: looks.append(bench.optimizer.accumulated) or tend(hand_over)
+    bench.run_until(lambda: len(looks) == 3)
+    assert looks == [10, 10, 10]  # the unfinished step batch was handed over
+    assert len(bench.trainer.done) == 5
+    bench.optimizer.round_due = bench.optimizer.under_way = True
+    bench.optimizer.alone = True  # as it looks to one that has left the swarm's books
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round goes on in the background
+    assert len(bench.optimizer.named("apply")) == 3  # still there
+    bench.optimizer.under_way = False
+    bench.run_until(lambda: False)  # it ends by itself
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]
+    assert not bench.link.all(ContributionLost)
+    assert len(bench.trainer.done) == 5
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_leaving_waits_for_no_round_where_none_will_come(alone):
+    bench = Bench(share=1.0 if alone else 0.0)
+    bench.run_until(lambda: bench.trainer.done if alone else bench.optimizer.named("rest"))
+    bench.optimizer.alone = alone
+    bench.finish.set()
+    bench.run_until(lambda: False)
+    assert not bench.optimizer.named("discard")  # who departs accounts for what is left
+
+
+def test_leaving_waits_no_longer_than_it_may(monkeypatch):
+    monkeypatch.setattr(global_rounds, "LAST_ROUND_SECONDS", 0.1)
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.finish.set()
+    bench.run_until(lambda: False)
+    assert in_english(bench.optimizer.named("discard")) == [("discard", "left before the round")]
+
+
+def test_a_stop_cuts_the_wait_for_the_round_short():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.finish.set()
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    assert bench.optimizer.accumulated == 8
+
+
+def test_a_leave_ends_a_nap():
+    bench = Bench(share=0.0001)
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # owes hours
+    bench.run_until(lambda: bench.trainer.done)
+    bench.optimizer.alone = True
+    threading.Timer(0.1, bench.finish.set).start()
+    bench.run_until(lambda: False)
+    assert len(bench.trainer.done) <= 2
+
+
+class LongRound:
+    """Stands in `tend` until let go, as in a round whose groupmates are slow."""
+
+    def __init__(self, bench, *, moves_on=False):
+        self.bench, self.moves_on = bench, moves_on
+        self.entered, self.go_on = threading.Event(), threading.Event()
+        bench.optimizer.tend = self
+        self.thread = threading.Thread(target=bench.run_until, args=(self.go_on.is_set,))
+
+    def __call__(self, hand_over):
+        self.entered.set()
+        assert self.go_on.wait(10)
+        return self.moves_on
+
+    def __enter__(self):
+        self.thread.start()
+        assert self.entered.wait(10)
+        return self
+
+    def __exit__(self, *_):
+        self.go_on.set()
+        self.thread.join()
+
+
+@pytest.mark.parametrize(("is_round", "behind"), [(True, "round"), (False, "")])
+def test_a_pause_that_comes_in_a_round_is_obeyed_after_it_and_says_so(is_round, behind):
+    bench = Bench()
+    with LongRound(bench, moves_on=is_round):
+        bench.pace.set_share(0.0)
+        assert not bench.link.all(WorkerPaused)
+        done = len(bench.trainer.done)
+    assert len(bench.trainer.done) == done
+    (told,) = bench.link.all(WorkerPaused)
+    assert (told.share, told.behind) == (0.0, behind)
+    assert told.reaction_seconds > 0
+
+
+def test_progress_is_told_on_while_the_training_thread_stands_in_a_round(monkeypatch):
+    monkeypatch.setattr(reporter_module, "REPORT_SECONDS", 0.05)
+    bench = Bench()
+    with LongRound(bench):
+        before = len(bench.link.all(WorkerProgress))
+        wait_until(lambda: len(bench.link.all(WorkerProgress)) >= before + 3)
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_resumed_peer_gets_in_step_before_it_computes():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    bench.pace.set_share(1.0)
+    bench.run_until(lambda: bench.trainer.done)
+    assert bench.optimizer.calls[-1] == ("wake",)
+    assert bench.link.all(WorkerPaused)[-1].share == 1.0
+    bench.run_until(lambda: len(bench.trainer.done) > 3)
+    assert len(bench.optimizer.named("wake")) == 1
+
+
+def test_the_swarm_is_looked_after_during_naps():
+    bench = Bench(share=0.001)
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # each piece of computing seems to take a second
+    looks = []
+    tend = bench.optimizer.tend
+    bench.optimizer.tend = lambda hand_over: looks.append(len(bench.trainer.done)) or tend(hand_over)
+    bench.run_until(lambda: len(looks) >= 4)
+    assert looks == [1, 1, 1, 1]
+
+
+def test_data_on_its_way_is_waited_for_as_neither_computing_nor_a_nap():
+    bench = Bench()
+    bench.samples.limit = 4
+    bench.run_until(lambda: bench.pace.waiting_seconds > 0.1)
+    assert [size for size, _ in bench.trainer.done] == [4]
+    bench.samples.limit = math.inf
+    bench.run_until(lambda: len(bench.trainer.done) > 1)
+
+
+def test_news_of_shards_reach_the_samples_and_a_failure_ends_training_in_words():
+    bench = Bench()
+    bench.link.inbox = [SetShare(1.0), ShardArrived("ab", "/cache/ab")]
+    bench.run_until(lambda: bench.samples.heard)
+    assert bench.samples.heard == [("ab", "/cache/ab")]
+    bench.link.inbox = [ShardFailed("cd", Problem(verbatim("The server is down."), verbatim("Try later.")))]
+    with raises(DataError, match="The server is down"):
+        bench.run_until(lambda: False)
+
+
+def test_progress_tells_what_a_front_end_shows():
+    bench = Bench(share=0.5)
+    ticks = iter(range(10**6))
+    bench.pace.stopwatch = lambda: next(ticks) / 20
+    bench.loop._reporter._traffic.count_sent(7)
+    bench.loop._reporter._traffic.count_received(9)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.loop._reporter.tell(at_once=True)
+    told = bench.link.all(WorkerProgress)[-1]
+    assert (told.contribution, told.samples, told.position) == ("s-0000", 12, 12)
+    progress = told.progress
+    assert (progress.epoch, progress.peers, progress.loss) == (3, 0, 2.0)
+    assert (progress.samples_accumulated, progress.target_batch_size) == (40, 512)
+    assert (progress.bytes_sent, progress.bytes_received) == (7, 9)
+    assert progress.share_asked == 0.5
+    assert progress.share_measured == pytest.approx(0.5, abs=0.2)
+    assert progress.samples_per_second == 12 / reporter_module.RATE_SECONDS
+    assert progress.compute_seconds == pytest.approx(0.15)
+    assert progress.nap_seconds > 0
+
+
+def test_without_work_progress_names_no_contribution():
+    bench = Bench(share=0.0)
+    bench.run_until(lambda: bench.link.all(WorkerProgress))
+    told = bench.link.all(WorkerProgress)[0]
+    assert (told.contribution, told.samples) == ("", 0)
+    assert (told.progress.loss, told.progress.share_measured) == (None, None)
+
+
+def test_a_round_is_reported_at_once_and_progress_otherwise_once_a_second():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert len(bench.link.all(WorkerProgress)) == 1
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 4]
+
+
+def test_what_was_freed_is_given_back_once_an_epoch(monkeypatch):
+    times = []
+    monkeypatch.setattr(loop_module, "give_back", lambda: times.append(None))
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    assert times == []
+    for epoch in (4, 5):
+        bench.optimizer.round_due = True
+        bench.run_until(lambda epoch=epoch: bench.optimizer.local_epoch == epoch)
+    assert len(times) == 2
+
+
+def test_held_out_loss_is_measured_after_the_first_batch_and_between_micro_batches():
+    bench = Bench()
+    bench.samples.held_out_count = 6
+    bench.run_until(lambda: bench.link.all(WorkerEvaluated))
+    # two micro-batches, of 4 and of 2 samples with a loss of their size each: weighed by samples
+    assert bench.link.all(WorkerEvaluated) == [WorkerEvaluated(Evaluation(3, (4 * 4 + 2 * 2) / 6))]
+
+
+def test_a_newcomers_first_batch_is_counted_before_anything_is_examined():
+    bench = Bench()
+    bench.samples.held_out_count = 6
+    done = []
+    bench.trainer.loss = lambda _chunk: done.append(list(bench.optimizer.calls)) or 1.0
+    bench.run_until(lambda: done)
+    assert "contribute" in [name for name, *_ in done[0]]
+
+
+def test_an_epoch_is_examined_once(examiner, monkeypatch):
+    monkeypatch.setattr(evaluator_module, "EVALUATION_COST", 0)
+    examiner.begin(1)
+    examiner.go_on()
+    examiner.begin(1)
+    assert not examiner.busy
+
+
+@pytest.fixture
+def examiner():
+    return Evaluator(FakeTrainer(), FakeSamples(held_out_count=4), size=lambda: 4)
+
+
+def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
+    examiner.begin(1)
+    assert examiner.go_on() == Evaluation(1, 4.0)
+    examiner.begin(2)
+    assert not examiner.busy
+    assert examiner._next - time.monotonic() == pytest.approx(evaluator_module.EVALUATION_COST * 0.5, abs=1)
+    examiner._next = 0.0
+    examiner.begin(3)
+    assert examiner.busy
+
+
+def test_an_evaluation_under_way_is_not_begun_again(examiner):
+    examiner.samples.held_out_count = 8
+    examiner.begin(1)
+    assert examiner.go_on() is None
+    examiner.begin(2)
+    assert examiner.go_on() == Evaluation(1, 4.0)
+
+
+def test_without_held_out_samples_nothing_is_evaluated(examiner):
+    examiner.samples.held_out_count = 0
+    examiner.begin(1)
+    assert not examiner.busy
+
+
+def test_a_held_out_loss_that_is_not_finite_is_not_told(examiner):
+    examiner.trainer.loss = lambda tokens: math.nan
+    examiner.begin(1)
+    assert examiner.go_on() is None
+    assert not examiner.busy
+
+
+# --- what is owed to whoever owns the computer
+
+
+def test_presence_takes_effect_at_the_next_micro_batch_and_step_batches_stay_whole():
+    bench = Bench(micro_batch=4)
+    bench.sizes._sizings[True].size = 2
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    bench.orders.give(GpuMemory.KEEP, present=True)
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    assert [size for size, _ in bench.trainer.done] == [4, 2, 2, 4, 4]
+    assert sum(size for size, _ in bench.trainer.done[:3]) == STEP_BATCH
+    assert [scale for _, scale in bench.trainer.done] == [size / STEP_BATCH for size, _ in bench.trainer.done]
+    assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
+
+
+def test_what_runs_out_of_memory_is_computed_in_halves_and_counted_whole():
+    bench = Bench(micro_batch=4)
+    bench.trainer.room = 2
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert bench.trainer.done == [(2, 2 / 8)] * 4
+    assert bench.optimizer.calls == [("contribute", 8)]
+    assert bench.trainer.emptied == 1  # the next micro-batch was small enough
+
+
+def test_memory_that_holds_not_one_sample_ends_training_in_words(monkeypatch):
+    monkeypatch.setattr(oom_retry_module, "PATIENCE_SECONDS", 0.0)
+    bench = Bench()
+    bench.trainer.room = 0
+    with raises(DeviceError, match="Not even one sample finds room in the memory of Fake GPU now"):
+        bench.run_until(lambda: False)
+
+
+def test_a_device_that_is_gone_ends_training_in_words():
+    bench = Bench()
+
+    def lost(*_):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    bench.trainer.add_gradients = lost
+    with raises(DeviceError, match="Fake GPU stopped working"):
+        bench.run_until(lambda: False)
+
+
+def test_gradients_that_were_only_partly_added_are_thrown_away():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    real = bench.limits.add_gradients
+
+    def spoil(*_):
+        bench.limits.add_gradients = real
+        raise PartialGradients
+
+    bench.limits.add_gradients = spoil
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite"), ("contribute", 8)]
+    assert len(bench.trainer.done) == 3  # a whole step batch since then
+    assert [lost.samples for lost in bench.link.all(ContributionLost)] == [4]
+
+
+def test_released_memory_rests_the_worker_and_training_goes_on_where_it_was():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.orders.give(GpuMemory.RELEASE, present=True)
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    assert bench.residence.moves == ["left"]
+    assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE]
+    assert len(bench.trainer.done) == 3
+    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.residence.moves == ["left", "back"]
+    assert bench.optimizer.named("wake")
+    assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE, GpuMemory.KEEP]
+
+
+def test_an_order_that_comes_in_a_round_says_what_it_waited_for():
+    bench = Bench()
+    with LongRound(bench, moves_on=True):
+        bench.orders.give(GpuMemory.SHRINK, present=True)
+    bench.optimizer.tend = lambda hand_over: False
+    bench.run_until(lambda: bench.link.all(WorkerMemory))
+    (told,) = bench.link.all(WorkerMemory)
+    assert (told.memory, told.behind) == (GpuMemory.SHRINK, "round")
+
+
+@pytest.mark.parametrize("heavy", [True, False])
+def test_progress_says_whether_the_project_is_heavy(monkeypatch, heavy):
+    monkeypatch.setattr(MicroBatches, "heavy", heavy)
+    bench = Bench()
+    bench.run_until(lambda: bench.link.all(WorkerProgress))
+    assert bench.link.all(WorkerProgress)[0].heavy is heavy
+
+
+def test_the_swarm_is_told_the_rate_of_now():
+    bench = Bench()
+    bench.pace.stopwatch = time.monotonic
+    add_gradients = bench.trainer.add_gradients
+    bench.trainer.add_gradients = lambda *given: (time.sleep(0.005), add_gradients(*given))[1]
+    assert bench.optimizer.tracker.rate() is None
+    bench.run_until(lambda: len(bench.trainer.done) >= 40)
+    full = bench.optimizer.tracker.rate()
+    assert 0 < full <= 4 / 0.005
+    bench.pace.set_share(0.2)
+    assert full / 6 < bench.optimizer.tracker.rate() < full / 4  # at once, not after dozens of step batches
+    bench.pace.set_share(0.0)
+    assert bench.optimizer.tracker.rate() == 0.0
+
+
+def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.answers = [False, True]
+    bench.sleep.slept = [60.0]
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.optimizer.calls[1:3] == [("find back", 2), ("find back", 2)]  # asked until it answers
+    assert bench.optimizer.local_epoch == 3
+
+
+def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
+    bench = Bench(micro_batch=4)
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    add_gradients = bench.trainer.add_gradients
+
+    def sleep(*given):
+        bench.sleep.slept = [60.0]
+        bench.optimizer.round_due = True  # its time is over, though others have ended it long ago
+        bench.trainer.add_gradients = add_gradients
+        return add_gradients(*given)
+
+    bench.trainer.add_gradients = sleep
+    bench.run_until(lambda: bench.optimizer.named("find back"))
+    assert bench.optimizer.named("round") == []
+
+
+def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words(monkeypatch):
+    monkeypatch.setattr(loop_module, "FIND_BACK_SECONDS", 0.1)
+    bench = Bench()
+    bench.optimizer.answers = [False] * 10**6
+    bench.sleep.slept = [60.0]
+    with raises(SwarmError, match="does not answer since this computer woke up"):
+        bench.run_until(lambda: False)
+
+
+def test_a_stop_is_obeyed_while_the_swarm_is_looked_for():
+    bench = Bench()
+    bench.optimizer.answers = [False] * 10**6
+    bench.sleep.slept = [60.0]
+    bench.run_until(lambda: len(bench.optimizer.named("find back")) > 2)
+
+
+def test_a_worker_that_slept_while_it_rested_gives_up_what_waited_for_a_round():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    bench.sleep.slept = [60.0]
+    bench.run_until(lambda: bench.optimizer.named("withdraw"))
+    assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
+    assert not bench.optimizer.named("round")
