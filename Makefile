@@ -148,6 +148,11 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	status=0; for each in run against_stock; do \
 	  $(BIN)/python benchmarks/$$each.py || status=1; done; exit $$status
 
+# OLD=… names a checkout of the commit to compare with, in which `make setup` ran
+.PHONY: bench-pairs
+bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (3 minutes a pair)
+	$(BIN)/python benchmarks/pairs.py "$(OLD)"
+
 # ROWS="debian-12 python-3.14" for those alone, ROWS=--again for all anew
 .PHONY: newcomer-test
 newcomer-test: $(READY) ## the first command in bare Debians, three suites on every Python, into benchmarks/newcomer.md (an hour)

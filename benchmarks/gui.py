@@ -44,6 +44,7 @@ from skep import bootstrap  # noqa: E402
 from skep.core.errors import SkepError  # noqa: E402
 from tray_desktops import Desktop, desktop  # noqa: E402 - found by the path above
 
+PROGRAM = Path(sys.executable).with_name("skep-gui")
 STARTS = 9
 WATCHED = 60.0
 """Seconds over which the processor's use is measured."""
@@ -75,11 +76,13 @@ class Row:
 
 
 @contextlib.contextmanager
-def app(screen: Desktop, home: Path, *, hidden: bool, active: str = "") -> Iterator[psutil.Popen]:
+def app(
+    screen: Desktop, home: Path, *, hidden: bool, active: str = "", program: Path = PROGRAM
+) -> Iterator[psutil.Popen]:
     home.mkdir(parents=True, exist_ok=True)
     resumed = f"active={active}\n" if active else ""
     (home / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{resumed}")
-    command = [str(Path(sys.executable).with_name("skep-gui")), "--home", str(home), *(["--hidden"] if hidden else [])]
+    command = [str(program), "--home", str(home), *(["--hidden"] if hidden else [])]
     process = psutil.Popen(command, env=screen.environ)
     try:
         yield process
@@ -100,13 +103,12 @@ def until(condition: Callable[[], bool], seconds: float, step: float) -> None:
 
 
 def start(screen: Desktop, folder: Path) -> list[Row]:
-    display = Display(screen.environ["DISPLAY"])
-    until(lambda: bool(screen.visible("trayer")), 20, 0.1)
-    bar = display.create_resource_object("window", int(screen.visible("trayer")))
-    with app(screen, folder / "home", hidden=True):  # compiles what has to be compiled
-        time.sleep(SETTLED / 2)
-    cold, warm = ([_seconds_to_tray(screen, folder, bar, drop=drop) for _ in range(STARTS)] for drop in (True, False))
-    display.close()
+    with _tray(screen) as bar:
+        with app(screen, folder / "home", hidden=True):  # compiles what has to be compiled
+            time.sleep(SETTLED / 2)
+        cold, warm = (
+            [_seconds_to_tray(screen, folder, bar, drop=drop) for _ in range(STARTS)] for drop in (True, False)
+        )
     return [
         Row("process start to the icon in the tray, files not in the cache, median of 9", _median(cold), "s", START),
         Row("the same, slowest of 9", round(max(cold), 3), "s"),
@@ -115,12 +117,30 @@ def start(screen: Desktop, folder: Path) -> list[Row]:
     ]
 
 
-def _seconds_to_tray(screen: Desktop, folder: Path, bar: Window, *, drop: bool) -> float:
+def start_and_memory(screen: Desktop, folder: Path, program: Path, starts: int) -> dict[str, float]:
+    """Of another checkout's program: median seconds of `starts` to the icon, files in the cache, and MB while hidden."""
+    with _tray(screen) as bar:
+        with app(screen, folder / "home", hidden=True, program=program) as process:
+            time.sleep(SETTLED)
+            memory = process.memory_full_info().pss / 1e6
+        taken = [_seconds_to_tray(screen, folder, bar, drop=False, program=program) for _ in range(starts)]
+    return {"start": statistics.median(taken), "app memory": memory}
+
+
+@contextlib.contextmanager
+def _tray(screen: Desktop) -> Iterator[Window]:
+    display = Display(screen.environ["DISPLAY"])
+    until(lambda: bool(screen.visible("trayer")), 20, 0.1)
+    yield display.create_resource_object("window", int(screen.visible("trayer")))
+    display.close()
+
+
+def _seconds_to_tray(screen: Desktop, folder: Path, bar: Window, *, drop: bool, program: Path = PROGRAM) -> float:
     until(lambda: not _shows_an_icon(bar), 20, 0.05)
     if drop:
         drop_from_cache()
     began = time.perf_counter()
-    with app(screen, folder / "home", hidden=True):
+    with app(screen, folder / "home", hidden=True, program=program):
         until(lambda: _shows_an_icon(bar), 20, 0.002)
         took = time.perf_counter() - began
         time.sleep(3.0)  # it has to be up to be asked to end

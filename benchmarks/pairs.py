@@ -1,0 +1,231 @@
+"""Measures two checkouts of skep in turn, from outside, and compares them row by row.
+
+    make bench-pairs OLD=../before      about 3 minutes a pair; writes benchmarks/pairs.json and pairs.md
+    python benchmarks/pairs.py ../before --pairs 7 --old-name 1a2b3c4
+
+Each checkout has been set up (`make setup`) and runs with its own virtual environment. A turn is a practice swarm of two
+peers with a volunteer at an X server, then starts of the app on a desktop with a tray. Which checkout begins alternates
+from pair to pair, so that a machine that gets slower or faster favours neither.
+
+A row's ratio is new / old, turned round where more is better, so that above 1 is worse. What is judged is the upper end
+of the one-sided 95 % confidence interval of the ratios' geometric mean (Student's t on their logarithms); its target is
+1.03. Exits with 1 when a row misses it, with 2 when something did not come about in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from giveback import Volunteer, command, input_at, nothing, opened
+from impatient import allow_impatience
+from machine import machine
+from report import HERE, UNMEASURED, Unmeasured, say
+from run import Terminal
+from scipy.stats import t as student
+from Xlib.display import Display
+
+import gui
+from desktops import Screen
+from skep import bootstrap
+from skep.adapters.storage.paths import Home
+from skep.cli.verbs.demo import DEVOTED
+from tray_desktops import desktop
+
+BOUND: Final = 1.03
+EPOCHS: Final = 4
+TRIALS: Final = 5
+STARTS: Final = 5
+WANTED: Final = DEVOTED | {
+    "compute.share_away": 1.0,
+    "compute.share_using": 0.0,
+    "compute.ramp_seconds": 0.0,
+    "compute.idle_minutes": 0.05,
+}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A folder with skep's sources and its virtual environment."""
+
+    folder: Path
+    name: str
+
+    @property
+    def terminal(self) -> list[str]:
+        """Skep's terminal that takes a few seconds without input for absence."""
+        return [str(self.folder / ".venv/bin/python"), str(self.folder / "benchmarks/impatient.py")]
+
+    @property
+    def app(self) -> Path:
+        return self.folder / ".venv/bin/skep-gui"
+
+
+@dataclass
+class Row:
+    """Values of both checkouts, one of each a pair, in `unit`."""
+
+    name: str
+    unit: str
+    more_is_better: bool
+    old: list[float]
+    new: list[float]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Of each pair: above 1 is worse."""
+        pairs = zip(self.old, self.new, strict=True)
+        return [old / new if self.more_is_better else new / old for old, new in pairs]
+
+    @property
+    def bounds(self) -> tuple[float, float, float]:
+        """Geometric mean of the ratios, and both ends of its one-sided 95 % intervals."""
+        logs = [math.log(ratio) for ratio in self.ratios]
+        mean = statistics.fmean(logs)
+        reach = float(student.ppf(0.95, len(logs) - 1)) * statistics.stdev(logs) / math.sqrt(len(logs))
+        return math.exp(mean), math.exp(mean - reach), math.exp(mean + reach)
+
+    @property
+    def missed(self) -> bool:
+        return self.bounds[2] > BOUND
+
+
+def measure_volunteer(of: Checkout) -> dict[str, float]:
+    """Seconds, bytes and samples of one volunteer between two practice peers."""
+    values: dict[str, float] = {}
+    with ExitStack() as ending:
+        home = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="skep-pairs-"))) / "home"
+        screen = opened(ending, Screen(window_manager="openbox"))
+        practice = Terminal(home, "practice", "--peers", "2", command=of.terminal)
+        ending.callback(practice.close)
+        manifest = practice.event()["manifest"]
+        bootstrap.settings(Home(home)).save(WANTED)
+        terminal = Terminal(home, "join", manifest, command=of.terminal, environ=screen.environ)
+        ending.callback(terminal.close)
+        terminal.wait_for("joined")
+        values["join"] = time.monotonic() - terminal.begun
+        terminal.wait_for("progress", lambda event: bool(event["samples_accumulated"] > 0))
+        values["first sample"] = time.monotonic() - terminal.begun
+        values |= measure_epochs(terminal)
+        values["memory"] = sum(process.memory_full_info().pss for process in terminal.family()) / 1e6
+        volunteer = Volunteer(terminal)
+        pauses = volunteer.trials("a pause", command(home, "pause"), command(home, "resume"), TRIALS)
+        values["pause"] = statistics.median(pauses[0].values)
+        display = opened(ending, Display(screen.name))
+        inputs = volunteer.trials("input", input_at(display), nothing, TRIALS)
+        values["input"] = statistics.median(inputs[0].values)
+        values["stop"] = terminal.stop()
+    return values
+
+
+def measure_epochs(terminal: Terminal) -> dict[str, float]:
+    """Seconds an epoch takes, and samples trained in a second of computing, from one change of epoch to another."""
+    epoch = terminal.wait_for("progress")["epoch"]
+    first = terminal.wait_for("progress", lambda event: bool(event["epoch"] > epoch))
+    begun, samples, last = time.monotonic(), 0.0, first
+    while last["epoch"] < first["epoch"] + EPOCHS:
+        event = terminal.event()
+        if event["event"] == "progress":
+            last = event
+        elif event["event"] == "contribution" and event["state"] == "pending" and event["epoch"] >= first["epoch"]:
+            samples += event["samples"]
+    spent = last["compute_seconds"] - first["compute_seconds"]
+    return {
+        "epoch": (time.monotonic() - begun) / (last["epoch"] - first["epoch"]),
+        "samples": samples / spent,
+    }
+
+
+def measure_app(of: Checkout) -> dict[str, float]:
+    """Seconds to the icon in the tray with the files in the cache, and memory hidden in MB."""
+    with tempfile.TemporaryDirectory(prefix="sp-") as folder, desktop() as screen:
+        return gui.start_and_memory(screen, Path(folder), of.app, STARTS)
+
+
+MEASURED: Final = {
+    "join": ("start to joined", "s", False),
+    "first sample": ("start to the first counted sample", "s", False),
+    "samples": ("samples trained in a second of computing", "/s", True),
+    "epoch": ("an epoch of three peers", "s", False),
+    "memory": ("memory of the whole process tree", "MB", False),
+    "pause": ("a pause to rest, median of a turn", "s", False),
+    "input": ("input at an X server to rest, median of a turn", "s", False),
+    "stop": ("Ctrl-C to no process left", "s", False),
+    "start": ("start to the icon in the tray, files in the cache, median of a turn", "s", False),
+    "app memory": ("proportional memory of the hidden app", "MB", False),
+}
+
+
+def measure(old: Checkout, new: Checkout, pairs: int) -> list[Row]:
+    rows = {key: Row(name, unit, more, [], []) for key, (name, unit, more) in MEASURED.items()}
+    for number in range(pairs):
+        for each in (old, new) if number % 2 == 0 else (new, old):
+            values = measure_volunteer(each) | measure_app(each)
+            for key, row in rows.items():
+                (row.old if each is old else row.new).append(values[key])
+            say(f"pair {number + 1} of {pairs}, {each.name}: " + ", ".join(f"{k} {v:.4g}" for k, v in values.items()))
+    return list(rows.values())
+
+
+def write(rows: list[Row], old: Checkout, new: Checkout, pairs: int, out: Path) -> None:
+    taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
+    listed = [vars(row) | {"ratios": row.ratios, "mean_low_high": row.bounds} for row in rows]
+    body = {"machine": where, "date": taken, "old": old.name, "new": new.name, "rows": listed}
+    (out / "pairs.json").write_text(json.dumps(body, indent=1) + "\n")
+    lines = [
+        f"`python benchmarks/pairs.py` with {pairs} pairs of {old.name} (old) and {new.name} (new) in turn, on {where}, {taken}.",
+        "",
+        f"A ratio above 1 is worse; the upper end of its 95 % bound should not be above {BOUND}.",
+        "",
+        "| what | old, median | new, median | ratio | 95 % bounds | |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        mean, low, high = row.bounds
+        middle = f"{statistics.median(row.old):.4g} {row.unit} | {statistics.median(row.new):.4g} {row.unit}"
+        missed = "**missed**" if row.missed else ""
+        lines.append(f"| {row.name} | {middle} | {mean:.3f} | {low:.3f} to {high:.3f} | {missed} |")
+    (out / "pairs.md").write_text("\n".join(lines) + "\n")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def commit(folder: Path) -> str:
+    told = subprocess.run(
+        ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    return told.stdout.strip()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", type=Path, help="the other checkout, set up")
+    parser.add_argument("--pairs", type=int, default=5, help="how many (5)")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder for pairs.json and .md")
+    options = parser.parse_args()
+    allow_impatience()
+    old, new = (Checkout(folder.resolve(), commit(folder)) for folder in (options.old, HERE.parent))
+    rows = measure(old, new, options.pairs)
+    write(rows, old, new, options.pairs, options.out)
+    return int(any(row.missed for row in rows))
+
+
+if __name__ == "__main__":
+    try:
+        code = main()
+    except (Unmeasured, TimeoutError) as error:
+        say(f"cannot tell: {error} Is this machine busy with other things?")
+        code = UNMEASURED
+    sys.exit(code)
