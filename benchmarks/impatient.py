@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from skep.cli.main import run
-from skep.core.settings.declarations import SETTINGS
+from skep.core.settings.settings import SETTINGS
 
 LEAST_MINUTES = 0.02
 

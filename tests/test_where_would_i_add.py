@@ -63,7 +63,7 @@ ADDITIONS = [
         "setting",
         file="doze.py",
         into="client/skep/core/settings/groups",
-        named_in="client/skep/core/settings/declarations.py",
+        named_in="client/skep/core/settings/settings.py",
         after="_FILES: Final = (",
         line='    "doze",',
     ),

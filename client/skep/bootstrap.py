@@ -31,7 +31,7 @@ from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.timeline import KEPT
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep.core.text import Problem
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
 

@@ -27,7 +27,7 @@ from skep.core.record.usage import day_of
 from skep.core.session import messages as m
 from skep.core.session import timeline
 from skep.core.session.snapshot import Snapshot
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 from skep.engine.engine import Engine
 from skep.host.practice.process import PracticeProcess

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep_gui.app.background import Errands
 
 EVERY = 1000

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from PySide6.QtWidgets import QWidget
 
 from skep.core.session.snapshot import Snapshot
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep_gui.widgets.history import History
 from skep_gui.words.voice import Voice
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from skep.core.errors import SettingsError
 from skep.core.settings import settings as declared
-from skep.core.settings.settings import Kind, Value
+from skep.core.settings.setting import Kind, Value
 from skep_gui.widgets.choice_box import ChoiceBox
 from skep_gui.widgets.parts import button, label, toned
 from skep_gui.words.settings_form import Choices, Row, SettingsForm, slider_steps

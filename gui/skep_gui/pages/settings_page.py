@@ -11,7 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from skep.core.session.snapshot import Snapshot
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep.core.text import Text
 from skep_gui.pages.page_kind import PageKind, Requests
 from skep_gui.pages.rule_tester import RuleTester

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from skep.core.device import Device, DeviceKind
 from skep.core.plain_text import plain
-from skep.core.settings.settings import Value
+from skep.core.settings.setting import Value
 from skep_gui.words.settings_form import Choices
 from skep_gui.words.speaker import Speaker
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from skep.core.errors import SkepError
 from skep.core.settings import settings as declared
-from skep.core.settings.settings import GROUPS, SETTINGS, Kind, Setting, Value
+from skep.core.settings.setting import Kind, Setting, Value
+from skep.core.settings.settings import GROUPS, SETTINGS
 from skep.core.text import NOTHING, Text
 from skep_gui.words.speaker import Speaker
 

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from skep.core.settings.declarations import DEFAULTS, GROUPS, SETTINGS
+from skep.core.settings.settings import DEFAULTS, GROUPS, SETTINGS
 from skep_gui.words.settings_form import SettingsForm
 
 KEY = "disk.doze_minutes"

@@ -362,7 +362,9 @@ def _plain_limit(facts: Facts) -> float:
     settings, seen = facts.settings, facts.conditions
     limits = [settings.get("compute.share_away", 1.0)]
     if settings.get("when.schedule") == "gentle daily":
-        limits.append(settings.get("when.gentle_away", 1.0))
+        # while somebody uses this computer, the gentle share of that counts, or the usual one
+        in_use = settings.get("when.gentle_using", 0.0) or settings.get("compute.share_using", 0.2)
+        limits.append(max(settings.get("when.gentle_away", 1.0), in_use))
     if settings.get("when.schedule") == "off daily" or (facts.pause and facts.now < (facts.pause.until or math.inf)):
         limits.append(0.0)
     if any(seen[each].value for each in (Condition.FULL_SCREEN, Condition.INHIBITED, Condition.METERED)):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from english import in_english
 from skep.core.errors import SettingsError
 from skep.core.settings import settings
-from skep.core.settings.settings import DEFAULTS, GROUPS, SETTINGS, Kind, _read
+from skep.core.settings.setting import Kind
+from skep.core.settings.settings import DEFAULTS, GROUPS, SETTINGS, _read
 
 KEYS = st.sampled_from(sorted(SETTINGS))
 ANYTHING = (

@@ -19,7 +19,8 @@ from tomlkit.exceptions import TOMLKitError
 from skep.adapters.storage.atomic import atomic_write
 from skep.core.errors import SettingsError, StorageError
 from skep.core.settings import settings
-from skep.core.settings.settings import DEFAULTS, SETTINGS, Value
+from skep.core.settings.setting import Value
+from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Text, verbatim
 
 LIMIT: Final = 256 * 1024

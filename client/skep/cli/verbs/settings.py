@@ -13,7 +13,8 @@ from skep.cli.show.terminal import table
 from skep.core.policy.contradictions import contradictions
 from skep.core.settings import settings as declared
 from skep.core.settings.hours import in_words
-from skep.core.settings.settings import GROUPS, SETTINGS, Setting, Value
+from skep.core.settings.setting import Setting, Value
+from skep.core.settings.settings import GROUPS, SETTINGS
 
 SCHEDULE: Final = "when.schedule"
 

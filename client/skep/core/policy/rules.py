@@ -16,8 +16,8 @@ from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
 from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Reading, Source
 from skep.core.settings import hours
-from skep.core.settings.declarations import DEFAULTS
 from skep.core.settings.hours import Grade
+from skep.core.settings.settings import DEFAULTS
 from skep.core.text import NOTHING, Text
 
 Settings = Mapping[str, bool | int | float | str]

@@ -1,10 +1,11 @@
-"""What a setting declares: words, unit, bounds, default. Data only; checking, parsing and showing are in `settings`."""
+"""What a setting declares: words, unit, bounds, default. Checking, parsing and showing are in `settings`."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from skep.core.text import NOTHING, Text
 
@@ -46,3 +47,30 @@ class Setting:
     @property
     def group(self) -> str:
         return self.key.partition(".")[0]
+
+
+# what stands in a declaration after the words: the rest of Setting's fields for one kind
+
+
+def yes_no(*, default: bool) -> dict[str, Any]:
+    return {"kind": Kind.YES_NO, "default": default}
+
+
+def choice(names: tuple[str, ...]) -> dict[str, Any]:
+    """The first name is the default."""
+    return {"kind": Kind.CHOICE, "default": names[0], "choices": names}
+
+
+def number(
+    default: float, unit: str, minimum: float, maximum: float, *, zero: str = "", kind: Kind = Kind.NUMBER
+) -> dict[str, Any]:
+    return {"kind": kind, "default": default, "unit": unit, "minimum": minimum, "maximum": maximum, "zero": zero}
+
+
+def whole(default: int, unit: str, minimum: int, maximum: int, *, zero: str = "") -> dict[str, Any]:
+    return number(default, unit, minimum, maximum, zero=zero, kind=Kind.WHOLE)
+
+
+def percent(default: float, minimum: float, maximum: float, *, zero: str = "") -> dict[str, Any]:
+    """All of them fractions 0..1."""
+    return number(default, "%", minimum, maximum, zero=zero, kind=Kind.PERCENT)

@@ -1,4 +1,6 @@
-"""Checks, parsing and words of the settings, all derived from their declaration in `declarations`.
+"""Every setting there is, in the order in which they are shown, with its checks, parsing and words.
+
+The settings are declared in `groups`; all else here follows from a declaration.
 
 It must not know where settings are kept or who asks.
 
@@ -10,30 +12,44 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
 from typing import Final
 
 from skep.core.errors import SettingsError
-from skep.core.settings.declarations import DEFAULTS, GROUPS, SETTINGS
 from skep.core.settings.setting import Kind, Setting, Value
 from skep.core.text import Text
 
-__all__ = [
-    "DEFAULTS",
-    "GROUPS",
-    "SETTINGS",
-    "Kind",
-    "Setting",
-    "Value",
-    "check",
-    "declared",
-    "from_file",
-    "keyword",
-    "nearest",
-    "parse",
-    "range_of",
-    "show",
-    "to_file",
-]
+GROUPS: Final[Mapping[str, Text]] = MappingProxyType(
+    {
+        "compute": Text("setting.group_compute"),
+        "memory": Text("setting.group_memory"),
+        "heat": Text("setting.heat_power"),
+        "when": Text("setting.group_when"),
+        "network": Text("setting.group_network"),
+        "disk": Text("setting.group_disk"),
+        "app": Text("setting.group_app"),
+    }
+)
+"""Titles of the groups, in the order in which they are shown."""
+
+_FILES: Final = (
+    "computing",
+    "program",
+)
+"""The modules of `groups` whose `SETTINGS` declare settings; a setting is shown in the group that its key names."""
+
+
+def _declared() -> Sequence[Setting]:
+    found = [setting for file in _FILES for setting in import_module(f"skep.core.settings.groups.{file}").SETTINGS]
+    return sorted(found, key=lambda setting: [*GROUPS].index(setting.group))
+
+
+SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType({setting.key: setting for setting in _declared()})
+"""Every setting by its key."""
+
+DEFAULTS: Final[Mapping[str, Value]] = MappingProxyType({key: setting.default for key, setting in SETTINGS.items()})
 
 TEXT_LIMIT: Final = 500
 """Longest text a setting takes, in characters."""
@@ -181,7 +197,7 @@ def _matches(setting: Setting, value: str) -> bool:
 
 
 def _read(setting: Setting, text: str) -> object:
-    """`text` as a value of the setting's kind; the text itself where it is none, for `fit` to refuse."""
+    """`text` as a value of the setting's kind; the text itself where it is none, for `check` to refuse."""
     match setting.kind:
         case Kind.YES_NO:
             return True if text.lower() in _YES else False if text.lower() in _NO else text
