@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skep.worker.process import children
+from skep.worker.process import processes
 
 # as in the worker, and before hivemind is imported
-children.use_fork()
+processes.use_fork()
 # as in the worker: without it torch starts a torch_shm_manager, and aborts when that ends before it
 os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
 

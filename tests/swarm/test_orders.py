@@ -10,7 +10,7 @@ import pytest
 from skep.core.policy.allowance import GpuMemory
 from skep.core.session.messages import SetShare, StopTraining, WorkerJoined, WorkerMemory, WorkerPaused, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
-from skep.worker.process.priority import SESSION_NICE
+from skep.worker.process.processes import SESSION_NICE
 from worker_pipes import PATIENCE, PipedWorker, cut_shards
 
 REACTION_SECONDS = 0.1

@@ -8,7 +8,7 @@ import pytest
 
 AVERAGER = """
 import multiprocessing, os, sys
-from skep.worker.process import children
+from skep.worker.process import processes
 
 multiprocessing.set_start_method({default!r})
 {chosen}
@@ -26,13 +26,13 @@ if __name__ == "__main__":
     except Exception as error:
         print(f"{{type(error).__name__}}: {{error}}", file=sys.stderr, flush=True)
     finally:
-        children.kill_descendants()
+        processes.kill_descendants()
         os._exit(code)
 """
 
 
 @pytest.mark.parametrize("default", ["forkserver", "spawn"])
-@pytest.mark.parametrize("chosen", ["", "children.use_fork()"])
+@pytest.mark.parametrize("chosen", ["", "processes.use_fork()"])
 def test_an_averager_starts_only_where_the_process_chose_to_fork(tmp_path, default, chosen):
     program = tmp_path / "program.py"
     program.write_text(AVERAGER.format(default=default, chosen=chosen))

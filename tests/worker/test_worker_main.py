@@ -44,6 +44,13 @@ def at(stage, fraction=0.0):
     return lambda message: isinstance(message, WorkerStage) and (message.stage, message.fraction) == (stage, fraction)
 
 
+def test_it_hears_the_engine_before_it_has_loaded_what_takes_seconds():
+    program = "import sys, skep.worker.main; print({'torch', 'hivemind', 'transformers'} & sys.modules.keys())"
+    assert (
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "set()\n"
+    )
+
+
 def test_an_engine_that_is_gone_before_it_said_anything_is_no_failure(worker):
     made = worker()
     made.hang_up()
@@ -161,9 +168,9 @@ DEPARTURE = """
 import os, subprocess, sys, time
 from skep.core.session.messages import WorkerOptions
 from skep.core.project.data import ShardIndex, TextLayout
-from skep.worker.process import children
+from skep.worker.process import processes
 from skep.worker.process.link import Link
-from skep.worker.volunteer import Volunteer
+from skep.worker.main import Volunteer
 
 def fill(pipe):
     os.set_blocking(pipe, False)
@@ -177,7 +184,7 @@ def fail(within):
     raise RuntimeError("the DHT's process is gone")
 
 link = Link.over_stdio()
-children.tie_to_this_process()
+processes.tie_to_this_process()
 start = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=sys.argv[1])
 volunteer = Volunteer(start, link)
 volunteer._rounds.grow(0, 8)

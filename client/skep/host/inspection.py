@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from skep.core.project.recipe import Recipe
 from skep.recipes.registry import RECIPES, open_recipe
-from skep.worker.process import children
+from skep.worker.process import processes
 
 LIBRARIES: Final = ("torch", "hivemind", "transformers", "peft", "tokenizers", "safetensors", "numpy")
 
 
 def main() -> None:
-    children.use_fork()
+    processes.use_fork()
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     try:
         said = look()

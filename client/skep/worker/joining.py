@@ -25,9 +25,8 @@ from skep.core.text import Text
 from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.worker.process.link import Link
-from skep.worker.process.loading import without_collecting
-from skep.worker.process.memory_watch import MemoryWatch
-from skep.worker.process.priority import SessionPriority, lower_training
+from skep.worker.process.memory import MemoryWatch, without_collecting
+from skep.worker.process.processes import SessionPriority, lower_training
 from skep.worker.swarm import network
 from skep.worker.swarm.dht_auth import membership_of
 from skep.worker.swarm.rounds import Rounds
@@ -40,8 +39,8 @@ from skep.worker.training.evaluator import HELD_OUT_SAMPLES
 from skep.worker.training.loop import TrainingLoop, hear_data
 from skep.worker.training.micro_batches import MicroBatches
 from skep.worker.training.model_offload import ModelOffload
-from skep.worker.training.pace import Pace, Throughput
-from skep.worker.training.resource_limits import RequestedLimits, ResourceLimits
+from skep.worker.training.pace import Pace, RequestedLimits, Throughput
+from skep.worker.training.resource_limits import ResourceLimits
 from skep.worker.training.trainer import Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0

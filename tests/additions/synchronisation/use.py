@@ -28,8 +28,8 @@ from skep.worker.training.device import CPU, Threads, pick  # noqa: E402
 from skep.worker.training.loop import TrainingLoop  # noqa: E402
 from skep.worker.training.micro_batches import DryRun, MicroBatches  # noqa: E402
 from skep.worker.training.model_offload import ModelOffload  # noqa: E402
-from skep.worker.training.pace import Pace, Throughput  # noqa: E402
-from skep.worker.training.resource_limits import RequestedLimits, ResourceLimits  # noqa: E402
+from skep.worker.training.pace import Pace, RequestedLimits, Throughput  # noqa: E402
+from skep.worker.training.resource_limits import ResourceLimits  # noqa: E402
 from skep.worker.training.trainer import Trainer  # noqa: E402
 
 

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from skep.worker.process.loading import without_collecting
+from skep.worker.process.memory import without_collecting
 
 
 class Cycle:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from skep.worker.process import priority
-from skep.worker.process.priority import SESSION_NICE, SessionPriority
+from skep.worker.process.processes import SESSION_NICE, SessionPriority
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux only")
 
 PROCESS = """
 import os, subprocess, sys, threading, torch
-from skep.worker.process.priority import lower_training
+from skep.worker.process.processes import lower_training
 torch.set_num_threads(2)
 a = torch.ones(600, 600)
 a @ a  # starts the library's threads
@@ -65,10 +64,10 @@ def test_only_what_computes_is_lowered(process):
 
 STANDING = """
 import os, signal, sys
-from skep.worker.process import children
-from skep.worker.process.priority import SessionPriority
-children.tie_to_this_process()
-children.fork_into_sessions()
+from skep.worker.process import processes
+from skep.worker.process.processes import SessionPriority
+processes.tie_to_this_process()
+processes.fork_into_sessions()
 network = os.fork()
 if network == 0:
     signal.pause()
@@ -157,29 +156,15 @@ class Autogroup:
     def __init__(self, *errors):
         self.errors, self.text = list(errors), "/autogroup-1 nice 0\n"
 
-    def exists(self):
-        return True
-
     def write_text(self, nice):
         if self.errors:
             raise self.errors.pop(0)
         self.text = f"/autogroup-1 nice {nice}\n"
 
 
-@pytest.fixture
-def autogroup(monkeypatch):
-    def use(*errors):
-        made = Autogroup(*errors)
-        monkeypatch.setattr(priority, "_AUTOGROUP", made)
-        monkeypatch.setattr(os, "getsid", lambda _: os.getpid())
-        return made
-
-    return use
-
-
-def test_a_change_that_comes_too_soon_after_another_is_made_a_little_later(autogroup):
-    made = autogroup(BlockingIOError(), BlockingIOError())
-    standing = SessionPriority(present=True)
+def test_a_change_that_comes_too_soon_after_another_is_made_a_little_later():
+    made = Autogroup(BlockingIOError(), BlockingIOError())
+    standing = SessionPriority(present=True, weight=lambda: made)
     standing.begin()
     assert made.text.endswith(f"nice {SESSION_NICE}\n")
     standing.leave()
@@ -187,9 +172,9 @@ def test_a_change_that_comes_too_soon_after_another_is_made_a_little_later(autog
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
-def test_a_system_that_refuses_is_not_asked_again(autogroup, error):
-    made = autogroup(error())
-    standing = SessionPriority(present=True)
+def test_a_system_that_refuses_is_not_asked_again(error):
+    made = Autogroup(error())
+    standing = SessionPriority(present=True, weight=lambda: made)
     standing.begin()
     standing.use(present=True)
     assert made.text.endswith("nice 0\n")

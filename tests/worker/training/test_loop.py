@@ -40,8 +40,8 @@ from skep.worker.training.evaluator import Evaluator
 from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.micro_batches import DryRun, MicroBatches
 from skep.worker.training.oom_retry import PartialGradients
-from skep.worker.training.pace import Pace, Throughput
-from skep.worker.training.resource_limits import RequestedLimits, ResourceLimits
+from skep.worker.training.pace import Pace, RequestedLimits, Throughput
+from skep.worker.training.resource_limits import ResourceLimits
 
 STEP_BATCH = 8
 LENGTH = 4

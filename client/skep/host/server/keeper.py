@@ -21,7 +21,7 @@ from skep.core.text import Text, as_data
 from skep.host.recipe_files import find_files
 from skep.host.server.seed import live, membership_of, parser, start_dht, tell
 from skep.recipes.registry import parse_manifest
-from skep.worker.process import children
+from skep.worker.process import processes
 
 LOOK_SECONDS: Final = 2.0
 UNEXPECTED: Final = Text("keeper.unexpected")
@@ -75,7 +75,7 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
 def _end_with_stdin() -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    children.kill_descendants()
+    processes.kill_descendants()
     os._exit(0)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from skep.recipes.registry import parse_manifest
-from skep.worker.process import children
+from skep.worker.process import processes
 
 
 def main() -> None:
@@ -28,9 +28,9 @@ def main() -> None:
 def live(serving: Callable[[], None]) -> None:
     """A peer process from here to its end. Whatever happens, no child of it is left behind."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; we see our stdin close
-    children.tie_to_this_process()
-    children.raise_file_limit()
-    children.use_fork()
+    processes.tie_to_this_process()
+    processes.raise_file_limit()
+    processes.use_fork()
     code = 1
     try:
         serving()
@@ -39,7 +39,7 @@ def live(serving: Callable[[], None]) -> None:
         with contextlib.suppress(OSError):
             traceback.print_exc()
     finally:
-        children.kill_descendants()
+        processes.kill_descendants()
         os._exit(code)
 
 

@@ -26,7 +26,7 @@ from hivemind.utils.streaming import split_for_streaming
 
 from skep.core.errors import SwarmError
 from skep.core.text import Text
-from skep.worker.process.malloc_trim import give_back, map_large_blocks
+from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.averager_auth import MembersOnly
 from skep.worker.swarm.honest_rounds import HonestRounds
 

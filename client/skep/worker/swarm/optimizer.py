@@ -24,7 +24,7 @@ from skep.core.errors import SwarmError
 from skep.core.project.manifest import Manifest, PowerSGD
 from skep.core.project.schedule import factor
 from skep.core.text import NOTHING, Text
-from skep.worker.process.malloc_trim import DroppedInForks, give_back
+from skep.worker.process.memory import DroppedInForks, give_back
 from skep.worker.swarm import compression
 from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.dht_auth import Membership

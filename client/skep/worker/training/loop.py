@@ -26,8 +26,7 @@ from skep.core.session.messages import (
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.process.link import Link
-from skep.worker.process.malloc_trim import give_back
-from skep.worker.process.sleep_detector import GAP_SECONDS, SleepDetector
+from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
 from skep.worker.swarm.traffic import ByteCounters
@@ -35,7 +34,7 @@ from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import as_device_error
 from skep.worker.training.evaluator import Evaluator
 from skep.worker.training.oom_retry import PartialGradients
-from skep.worker.training.pace import Pace, SwarmWait, Throughput
+from skep.worker.training.pace import SLEEP_SECONDS, Pace, SleepDetector, SwarmWait, Throughput
 from skep.worker.training.reporter import Reporter
 from skep.worker.training.resource_limits import ResourceLimits
 from skep.worker.training.trainer import Trainer
@@ -161,7 +160,7 @@ class TrainingLoop:
             batch = self._samples.next_batch(size)
             loss = self._add_gradients(batch, size / self._step_batch)
         wall = time.monotonic() - begun
-        self._longest_piece = max(self._longest_piece, min(wall, GAP_SECONDS))
+        self._longest_piece = max(self._longest_piece, min(wall, SLEEP_SECONDS))
         self._limits.took(size, wall, self._pace.spent)
         if not math.isfinite(loss):
             return 0  # nothing was added; these samples are simply not counted

@@ -1,4 +1,8 @@
-"""The duty cycle: naps after each piece of computing, the share and the rate that really were."""
+"""What the engine asks of the training thread and when that is obeyed: the share, by naps; the memory, in between.
+
+The share and the rate that really were are measured here, and whether the computer slept meanwhile. torch is not imported,
+so that the worker hears the engine before it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
+
+from skep.core.policy.allowance import GpuMemory
 
 WINDOW_SECONDS: Final = 60.0
 SLICE_SECONDS: Final = 0.1
@@ -212,3 +218,69 @@ class Throughput:
         if share <= 0.0:
             return 0.0
         return self._samples / (self._wall + self._spent * (1.0 - share) / share)
+
+
+SLEEP_SECONDS: Final = 5.0
+"""A longer time between two calls of `gap` counts as sleep; after anything known to take longer, call `restart`."""
+
+
+def suspend_aware_clock() -> float:
+    """Seconds, counted during sleep too. The wall clock only where there is no other, because it can be set."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.time() if boot is None else time.clock_gettime(boot)
+
+
+class SleepDetector:
+    """For use in one thread that calls `gap` often."""
+
+    def __init__(self, clock: Callable[[], float] = suspend_aware_clock) -> None:
+        self._clock = clock
+        self._looked = clock()
+
+    def gap(self, longest: float = 0.0) -> float:
+        """Seconds since the last call if the computer slept meanwhile, else 0. One piece of work may take `longest` s."""
+        now = self._clock()
+        passed, self._looked = now - self._looked, now
+        return passed if passed > SLEEP_SECONDS + longest else 0.0
+
+    def restart(self) -> None:
+        """The time since the last call was work that is known to take long."""
+        self._looked = self._clock()
+
+
+Told = Callable[[GpuMemory, float, str], None]
+"""Told what is held no longer, how many seconds after it was asked for, and what had to end first."""
+
+
+@dataclass
+class RequestedLimits:
+    """`present` and `memory` as in SetShare; `clock` is monotonic seconds."""
+
+    present: bool = False
+    memory: GpuMemory = GpuMemory.KEEP
+    obeyed: Told = lambda _memory, _seconds, _behind: None
+    clock: Callable[[], float] = time.monotonic
+    _asked_at: float | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if self.memory is not GpuMemory.KEEP:
+            self._asked_at = self.clock()
+
+    def give(self, memory: GpuMemory, *, present: bool) -> bool:
+        """From any thread. Returns whether something else may be held of the GPU's memory now."""
+        with self._lock:
+            self.present = present
+            if memory is self.memory:
+                return False
+            self.memory, self._asked_at = memory, self.clock()
+            return True
+
+    def done(self, memory: GpuMemory, behind: str, since: float) -> None:
+        """`memory` is obeyed from now on. `behind` is named where it was asked for before `since`, when that ended."""
+        with self._lock:
+            asked_at = self._asked_at
+            if asked_at is None or memory is not self.memory:
+                return  # nothing new, or something else was asked for meanwhile
+            self._asked_at = None
+        self.obeyed(memory, self.clock() - asked_at, behind if asked_at < since else "")

@@ -2,9 +2,7 @@ import time
 
 import pytest
 
-from skep.worker.process import sleep_detector as sleep_module
-from skep.worker.process.sleep_detector import GAP_SECONDS, SleepDetector
-from skep.worker.training.pace import Throughput
+from skep.worker.training.pace import SLEEP_SECONDS, SleepDetector, Throughput, suspend_aware_clock
 
 
 class Hand:
@@ -17,7 +15,7 @@ class Hand:
 def test_time_that_went_on_without_us_is_a_gap_once():
     clock = Hand()
     detector = SleepDetector(clock)
-    clock.now += GAP_SECONDS
+    clock.now += SLEEP_SECONDS
     assert not detector.gap()
     clock.now += 60.0
     assert detector.gap() == 60.0
@@ -35,9 +33,9 @@ def test_what_may_take_long_is_no_gap():
 
 
 def test_the_clock_goes_on_while_the_computer_sleeps(monkeypatch):
-    assert sleep_module.suspend_aware_clock() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
+    assert suspend_aware_clock() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
     monkeypatch.delattr(time, "CLOCK_BOOTTIME")
-    assert sleep_module.suspend_aware_clock() == pytest.approx(time.time(), abs=1)
+    assert suspend_aware_clock() == pytest.approx(time.time(), abs=1)
 
 
 # --- the rate

@@ -9,8 +9,8 @@ DEADLINE = 10
 
 FAMILY = """
 import os, signal, subprocess, sys, time
-from skep.worker.process import children
-children.tie_to_this_process()
+from skep.worker.process import processes
+processes.tie_to_this_process()
 if os.fork() == 0:
     subprocess.Popen(["sleep", "600"])
     time.sleep(600)
@@ -46,7 +46,7 @@ def finish(process):
 
 
 def test_children_and_grandchildren_are_ended_and_collected():
-    process, _ = start("children.kill_descendants()")
+    process, _ = start("processes.kill_descendants()")
     process.stdin.write("\n")
     process.stdin.flush()
     assert process.stdout.readline() == "[]\n"
@@ -66,15 +66,15 @@ def test_forked_processes_die_with_a_worker_that_is_killed():
 
 BROOD = """
 import os, subprocess, sys, time
-from skep.worker.process import children
-children.tie_to_this_process()
+from skep.worker.process import processes
+processes.tie_to_this_process()
 if os.fork() == 0:
     time.sleep(0.2)
     while True:
         subprocess.Popen(["sleep", "600"])
         time.sleep(0.002)
 time.sleep(0.3)
-children.kill_descendants()
+processes.kill_descendants()
 print([p.name() for p in __import__("psutil").Process().children(recursive=True)], flush=True)
 """
 
@@ -86,8 +86,8 @@ def test_a_child_that_was_starting_another_one_leaves_none():
 
 HANDLER = """
 import os, signal, sys, time
-from skep.worker.process import children
-children.tie_to_this_process()
+from skep.worker.process import processes
+processes.tie_to_this_process()
 signal.signal(signal.SIGTERM, lambda *_: os.write(2, b"the child believes it is the worker"))
 child = os.fork()
 if child == 0:
@@ -105,8 +105,8 @@ def test_a_forked_process_does_not_take_the_workers_sigterm_for_its_own():
 
 SESSIONS = """
 import os, subprocess
-from skep.worker.process import children
-children.fork_into_sessions()
+from skep.worker.process import processes
+processes.fork_into_sessions()
 child = os.fork()
 if child == 0:
     subprocess.run(["sh", "-c", "ps -o sid= -p $$"])
@@ -143,5 +143,5 @@ def test_more_tensors_are_shared_than_a_desktop_lets_files_be_opened():
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
     assert "Too many open files" in run("").stderr
-    done = run("from skep.worker.process import children; children.raise_file_limit()")
+    done = run("from skep.worker.process import processes; processes.raise_file_limit()")
     assert (done.stdout, done.returncode) == ("True True\n", 0), done.stderr

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(
 MEBI = 1 << 20
 PROGRAM = """
 import psutil, torch
-from skep.worker.process.malloc_trim import give_back
+from skep.worker.process.memory import give_back
 
 def resident():
     return psutil.Process().memory_info().rss
@@ -40,7 +40,7 @@ def test_what_is_freed_goes_back_to_the_system_only_when_told_so():
 FORKS = """
 import os
 import torch
-from skep.worker.process.malloc_trim import DroppedInForks
+from skep.worker.process.memory import DroppedInForks
 
 class Trains:
     def __init__(self):

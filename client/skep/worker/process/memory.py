@@ -1,0 +1,130 @@
+"""Memory: other programs always find some free, what was freed goes back to the system, forks share what they can.
+
+The C library keeps freed memory for later allocations. On Linux with glibc, mallopt(3) and malloc_trim(3) change that; on
+other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here: the worker listens first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakMethod
+
+import psutil
+
+from skep.core.errors import DeviceError
+from skep.core.text import Text
+
+if TYPE_CHECKING:
+    import torch
+
+LARGE_BYTES: Final = 1 << 20
+"""Blocks of at least this size are mapped one by one after `map_large_blocks`."""
+_MMAP_THRESHOLD: Final = -3
+"""M_MMAP_THRESHOLD in malloc.h."""
+_LIBRARY: Final[Any] = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def map_large_blocks() -> None:
+    """From now on this process maps each large block separately, so that freeing it returns it to the system.
+
+    For processes that do not compute: every new mapping costs a page fault per page.
+    """
+    if hasattr(_LIBRARY, "mallopt"):
+        _LIBRARY.mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
+
+
+def give_back() -> None:
+    """Return this process's free memory to the system. Takes milliseconds, tens of them where much is free."""
+    if hasattr(_LIBRARY, "malloc_trim"):
+        _LIBRARY.malloc_trim(0)
+
+
+class DroppedInForks:
+    """While the owner of the method `tensors` lives, processes forked from this one drop the tensors that it names.
+
+    A forked process would otherwise keep its own copy of everything that this process writes to later. Only a weak
+    reference to the owner is kept.
+    """
+
+    def __init__(self, tensors: Callable[[], Iterable[torch.Tensor]]) -> None:
+        self._tensors = WeakMethod(tensors)
+        os.register_at_fork(after_in_child=self._drop)
+
+    def _drop(self) -> None:
+        tensors = self._tensors()
+        if tensors is None:
+            return
+        for tensor in [each for each in tensors() if each.device.type == "cpu"]:
+            tensor.data = tensor.new_empty(0)
+        give_back()
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """Turn the garbage collector off while importing: it took a sixth of the time and found nothing.
+
+    Afterwards everything that exists is exempt from collection, so forked processes keep sharing its memory.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+GB: Final = 1_000_000_000
+LOOK_SECONDS: Final = 1.0
+PATIENCE_SECONDS: Final = 10.0
+"""How long smaller micro-batches may take to help."""
+
+
+def available() -> int:
+    """Bytes that programs can have without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+class MemoryWatch:
+    """`leave` are the bytes to keep free; 0 watches nothing. `look` says what is, `clock` is monotonic seconds."""
+
+    def __init__(
+        self, leave: int, look: Callable[[], int] = available, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._leave, self._look, self._clock = leave, look, clock
+        self._looked = -LOOK_SECONDS
+        self._short_since: float | None = None
+
+    def enough(self) -> bool:
+        """Whether there is enough left now."""
+        return not self._leave or self._look() >= self._leave
+
+    @property
+    def short(self) -> bool:
+        """Whether it was found short, as last looked; looks about once a second.
+
+        Raises DeviceError when it has been short for longer than PATIENCE_SECONDS.
+        """
+        now = self._clock()
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            if self.enough():
+                self._short_since = None
+            elif self._short_since is None:
+                self._short_since = now
+        if self._short_since is not None and now - self._short_since > PATIENCE_SECONDS:
+            raise self.shortage()
+        return self._short_since is not None
+
+    def shortage(self) -> DeviceError:
+        """In words."""
+        return DeviceError(
+            Text("memory_watch.less_than_gb_computer_memory", leave=self._leave / GB),
+            Text("memory_watch.skep_tries_again_later_close", setting="memory.leave_ram_gb"),
+        )
