@@ -178,7 +178,7 @@ def test_an_invitation_out_of_its_time_is_refused_at_the_door_and_when_joining(
             return now + timedelta(days=days)
 
     with monkeypatch.context() as patch:
-        patch.setattr("skep.cli.verbs.invitations.datetime", Elsewhen)
+        patch.setattr("skep.cli.verbs.projects.datetime", Elsewhen)
         path = publisher.told("project", "invite", publisher.manifest, "--peer", peer, "--days", "4")["path"]
     assert words in volunteer.refused("project", "accept", str(tmp_path / path))
     with monkeypatch.context() as patch:

@@ -24,7 +24,7 @@ from skep import bootstrap
 from skep.adapters.clock import SystemClock
 from skep.cli.application import main
 from skep.cli.show.speech import speak
-from skep.cli.verbs.explain import entries
+from skep.cli.verbs.record import entries
 from skep.core.policy.allowance import Change
 from skep.core.policy.conditions import Condition, answered, missing
 from skep.core.session import messages as m

@@ -12,7 +12,7 @@ from skep import bootstrap
 from skep.cli.application import main
 from skep.cli.parser import Context
 from skep.cli.show.terminal import Terminal
-from skep.cli.verbs import sensors
+from skep.cli.verbs import computer
 from skep.core.policy.conditions import Condition, answered, missing, silent
 from skep.core.text import NOTHING, verbatim
 
@@ -50,7 +50,7 @@ def shown(monkeypatch, home):
     def show(*fakes, json):
         monkeypatch.setattr(bootstrap, "all_sensors", lambda _home: fakes)
         out = io.StringIO()
-        sensors._sensors(Context(Terminal(json=json, out=out, error=io.StringIO()), home, {}), None)
+        computer._sensors(Context(Terminal(json=json, out=out, error=io.StringIO()), home, {}), None)
         for fake in fakes:
             fake.close()
         return out.getvalue()
@@ -78,7 +78,7 @@ def test_each_source_is_listed_with_what_it_tells_or_why_it_cannot(shown):
 
 
 def test_a_source_that_fails_or_hangs_is_silent_and_holds_up_nobody(shown, monkeypatch):
-    monkeypatch.setattr(sensors, "WITHIN", 0.2)
+    monkeypatch.setattr(computer, "WITHIN", 0.2)
     broken, stuck = Fake("Broken", [Condition.POWER], fail), Fake("Stuck", [Condition.LOCKED], hang)
     told = json.loads(shown(broken, stuck, json=True))["sensors"]
     assert [(each["condition"], each["source"]) for each in told] == [("power", "silent"), ("locked", "silent")]
@@ -104,8 +104,8 @@ def test_a_source_that_fails_or_hangs_is_silent_and_holds_up_nobody(shown, monke
     ],
 )
 def test_readings_are_shown_with_their_units(condition, value, text):
-    assert sensors.shown(condition, answered(value)).replace("\N{THIN SPACE}", " ") == text
-    assert sensors.shown(condition, silent(NOTHING)) == "silent"
+    assert computer.shown(condition, answered(value)).replace("\N{THIN SPACE}", " ") == text
+    assert computer.shown(condition, silent(NOTHING)) == "silent"
     assert in_english(condition.spec.title)
 
 

@@ -14,8 +14,8 @@ from skep.adapters.process import programs
 from skep.adapters.storage.paths import Home
 from skep.cli.parser import Context
 from skep.cli.show.terminal import Terminal
-from skep.cli.verbs import self_test, self_test_checks
-from skep.cli.verbs.self_test_checks import CHECKS, Bench, Finding, Outcome
+from skep.cli.verbs import self_test
+from skep.cli.verbs.self_test import CHECKS, Bench, Finding, Outcome
 from skep.core.errors import SkepError
 from skep.core.text import verbatim
 
@@ -95,20 +95,18 @@ def test_a_training_stack_that_lacks_something_is_found(bench, monkeypatch, tmp_
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('libtorch_cpu.so is missing')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with raises(SkepError, match=r"libtorch_cpu\.so is missing"):
-        self_test_checks.imports(bench)
+        self_test.imports(bench)
 
 
 def test_a_ledger_without_what_was_confirmed_is_found(bench):
     with raises(SkepError, match="no confirmed contribution"):
-        self_test_checks.ledger(bench)
+        self_test.ledger(bench)
 
 
 def test_an_app_that_ends_by_itself_is_found_with_its_last_words(bench, monkeypatch):
-    monkeypatch.setattr(
-        self_test_checks, "app_command", lambda: (sys.executable, "-c", "raise SystemExit('no libEGL.so.1')")
-    )
+    monkeypatch.setattr(self_test, "app_command", lambda: (sys.executable, "-c", "raise SystemExit('no libEGL.so.1')"))
     with raises(SkepError, match=r"ended with 1: no libEGL\.so\.1"):
-        self_test_checks.app(bench)
+        self_test.app(bench)
 
 
 def test_nothing_of_it_is_left(context, monkeypatch):

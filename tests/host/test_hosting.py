@@ -13,7 +13,7 @@ from english import in_english, raises
 from manifests import lora, raw, signed
 from skep.adapters.process.single_instance import InstanceLock
 from skep.adapters.storage import invitations, signing
-from skep.cli.share_link import qr_code
+from skep.cli.verbs.host import qr_code
 from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
 from skep.core.project import invitation, links
 from skep.host.export.command import export, newest_checkpoint

@@ -27,17 +27,13 @@ from skep.language.translator import ENGLISH, LANGUAGES, system_language
 
 _MODULES: Final[Mapping[str, Sequence[str]]] = {
     "join": ("join",),
-    "running": ("status", "pause", "resume", "share", "leave"),
-    "explain": ("explain", "timeline"),
-    "stats": ("stats",),
+    "running": ("status", "pause", "resume", "share", "leave", "explain"),
+    "record": ("timeline", "stats"),
     "settings": ("settings",),
     "projects": ("projects", "project"),
     "keys": ("key",),
-    "computer": ("devices", "identity"),
-    "sensors": ("sensors",),
-    "diagnostics": ("diagnostics",),
-    "practice": ("practice",),
-    "host": ("host",),
+    "computer": ("devices", "identity", "sensors", "diagnostics"),
+    "host": ("practice", "host"),
     "demo": ("demo",),
     "self_test": ("self-test",),
     "update": ("update",),
@@ -72,7 +68,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         parsed = parser(arguments).parse_args(arguments)
         home = _home(parsed, environ)
         home.check()
-        return int(parsed.act(Context(terminal, home, environ), parsed))
+        return parsed.act(Context(terminal, home, environ), parsed) or 0
     except SkepError as error:
         terminal.problem(error.problem)
         return error.exit_code

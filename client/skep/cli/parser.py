@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -24,8 +24,8 @@ class Context:
     environ: Mapping[str, str]
 
 
-Act = Callable[[Context, argparse.Namespace], int]
-"""Carries out a verb and returns the exit code; raises SkepError."""
+Act = Callable[[Context, argparse.Namespace], int | None]
+"""Carries out a verb and returns the exit code, None for 0; raises SkepError."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
         if self.add_help:
             self._option_string_actions["--help"].help = tr("show this help message and exit")
+            self._positionals.title, self._optionals.title = tr("positional arguments"), tr("options")
 
     def error(self, message: str) -> NoReturn:
         raise BadInput(verbatim(_sentence(message)), Text("parser.see_help", prog=self.prog))
@@ -43,24 +44,8 @@ class Parser(argparse.ArgumentParser):
 class _Help(argparse.HelpFormatter):
     """argparse's own words in the language that is set."""
 
-    def add_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Iterable[argparse._MutuallyExclusiveGroup],
-        prefix: str | None = None,
-    ) -> None:
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, tr("usage:") + " " if prefix is None else prefix)
-
-    def start_section(self, heading: str | None) -> None:
-        match heading:
-            case "positional arguments":
-                heading = tr("positional arguments")
-            case "options":
-                heading = tr("options")
-            case _:
-                pass
-        super().start_section(heading)
 
 
 def _sentence(message: str) -> str:
@@ -97,9 +82,12 @@ class Verbs:
     def __init__(self, parser: Parser, *, required: bool = True) -> None:
         self._choices = parser.add_subparsers(metavar=tr("VERB"), required=required, parser_class=Parser)
 
-    def verb(self, name: str, act: Act, words: str) -> Parser:
-        """Add a verb that `act` carries out; `words` is its help. Returns its parser, for its own arguments."""
-        parser = self._parser(name, words)
+    def verb(self, name: str, act: Act, words: str, more: str = "") -> Parser:
+        """Add a verb that `act` carries out; `words` is its help, which `more` goes on with where it stands alone.
+
+        Returns its parser, for its own arguments.
+        """
+        parser = self._parser(name, words, more)
         parser.set_defaults(act=act)
         return parser
 
@@ -110,8 +98,8 @@ class Verbs:
             parser.set_defaults(act=alone)
         return Verbs(parser, required=alone is None)
 
-    def _parser(self, name: str, words: str) -> Parser:
-        description = f"{words[:1].upper()}{words[1:]}."
+    def _parser(self, name: str, words: str, more: str = "") -> Parser:
+        description = f"{words[:1].upper()}{words[1:]}. {more}".rstrip()
         return self._choices.add_parser(name, help=words, description=description, parents=[options()])
 
 

@@ -16,6 +16,7 @@ from skep.core.errors import BadInput, DoesNotFit, InvitationError
 from skep.core.project import fit as fitting
 from skep.core.project import invitation, manifest
 from skep.core.project.fit import Estimate, Fit, Verdict
+from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.project.types import VerifiedProject
 from skep.core.text import Text, sentences
@@ -71,15 +72,15 @@ def check_invitation(home: Home, project: VerifiedProject) -> None:
     bootstrap.kept_invitations(home).present(project)
 
 
-def accept_invitation(home: Home, path: Path, *, in_file: bool) -> VerifiedProject:
-    """Check the invitation in a file and keep it; the project it is to. Raises InvitationError, SecretsError."""
+def accept_invitation(home: Home, path: Path, hint: Text, *, in_file: bool) -> tuple[VerifiedProject, Invitation]:
+    """Check the invitation in a file and keep it; with the project it is to. `hint` is for one that is not known here.
+
+    Raises InvitationError, SecretsError.
+    """
     raw = invitations.read_file(path)
     wanted = invitation.read(raw, invitations.verify).project
     try:
         project = bootstrap.catalogue(home).find(wanted)
     except BadInput:
-        raise InvitationError(
-            Text("joining.invitation_project_not_known_here", wanted=wanted), Text("joining.add_project_first")
-        ) from None
-    bootstrap.kept_invitations(home).accept(raw, project.manifest, in_file=in_file)
-    return project
+        raise InvitationError(Text("joining.invitation_project_not_known_here", wanted=wanted), hint) from None
+    return project, bootstrap.kept_invitations(home).accept(raw, project.manifest, in_file=in_file)

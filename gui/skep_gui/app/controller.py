@@ -157,7 +157,8 @@ class Desk:
     def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
         """Keep the invitation in a file; the title of the project it is to. What the keyring refuses needs consent."""
         try:
-            return joining.accept_invitation(self._home, Path(path), in_file=in_file).title
+            hint = Text("joining.add_project_first")
+            return joining.accept_invitation(self._home, Path(path), hint, in_file=in_file)[0].title
         except SecretsError as error:
             return NoKeyring(error.problem, str(self._home.secrets_folder))
 

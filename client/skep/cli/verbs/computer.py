@@ -1,36 +1,44 @@
-"""The verbs about this computer: `devices` and `identity`."""
+"""The verbs about this computer: `devices` and `identity`; `sensors`, what skep knows of it now; `diagnostics` for who helps."""
 
 from __future__ import annotations
 
 import argparse
+import threading
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from skep import bootstrap
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
+from skep.cli.verbs.running import snapshot_here
 from skep.core.device import Device, PowerCap
+from skep.core.policy.conditions import Condition, Quantity, Reading, Seen, Source, Unit, YesNo, silent
+from skep.core.text import verbatim
 from skep.language import units
+from skep.ports import Sensor
+from skep.services import diagnosis
+
+WITHIN: Final = 5.0
+"""Seconds a source may take here; one that takes longer is called silent."""
 
 
 def add(verbs: Verbs) -> None:
     verbs.verb("devices", _devices, tr("list what can train here, or why it cannot"))
     verbs.verb("identity", _identity, tr("show this computer's peer id in the swarms"))
+    verbs.verb("sensors", _sensors, tr("list what skep knows of this computer now, or why it cannot"))
+    made = verbs.verb("diagnostics", _diagnostics, tr("show what somebody who helps needs to know, without secrets"))
+    made.add_argument("file", metavar=tr("FILE"), nargs="?", default="", help=tr("write it to this file instead"))
 
 
-def _devices(context: Context, _arguments: argparse.Namespace) -> int:
+def _devices(context: Context, _arguments: argparse.Namespace) -> None:
     devices = bootstrap.devices().list()
     heading = (tr("Device"), tr("Name"), tr("Memory"), tr("Driver"), tr("Now"), tr("For training"))
     capped = [(each, bootstrap.power_cap(each)) for each in devices]
-    body = [{"id": each.choice} | asdict(each) | {"power_cap": _body(cap)} for each, cap in capped]
+    body = [{"id": each.choice} | asdict(each) | {"power_cap": cap and asdict(cap)} for each, cap in capped]
     told = [f"{each.choice}: {_cap(cap)}" for each, cap in capped if cap]
     context.terminal.show({"devices": body}, [table(heading, (_row(device) for device in devices)), *told])
-    return 0
-
-
-def _body(cap: PowerCap | None) -> dict[str, Any] | None:
-    return None if cap is None else asdict(cap)
 
 
 def _cap(cap: PowerCap) -> str:
@@ -64,9 +72,96 @@ def _now(device: Device) -> str:
     return " · ".join(reading for reading in readings if reading) or units.MISSING
 
 
-def _identity(context: Context, _arguments: argparse.Namespace) -> int:
+def _identity(context: Context, _arguments: argparse.Namespace) -> None:
     identity = bootstrap.identity(context.home)
     body = {"peer_id": identity.peer_id, "path": str(identity.path)}
     context.terminal.note(tr("A project's publisher invites this computer by it:"))
     context.terminal.show(body, [identity.peer_id])
-    return 0
+
+
+# --- sensors
+
+
+def _sensors(context: Context, _arguments: argparse.Namespace) -> None:
+    sensors = bootstrap.all_sensors(context.home)
+    late = tr("It did not answer within {seconds:.0f} seconds.", seconds=WITHIN)
+    seen = [_silence(sensor, late) for sensor in sensors]
+    # in threads of their own, since any source may hang
+    threads = [
+        threading.Thread(target=_read, args=(sensor, seen, place), name=sensor.name, daemon=True)
+        for place, sensor in enumerate(sensors)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(WITHIN)
+    found = [(sensor.name, *each) for sensor, told in zip(sensors, seen, strict=True) for each in told.items()]
+    body = [
+        {"condition": condition, "sensor": name, "source": reading.source, "value": reading.value, "note": reading.note}
+        for name, condition, reading in found
+    ]
+    # these only tell when something happens
+    watches = [sensor.name for sensor in sensors if not sensor.conditions]
+    heading = (tr("Reading"), tr("Now"), tr("Source"))
+    context.terminal.show(
+        {"sensors": body, "watches": watches}, [table(heading, (_reading(*each) for each in found)), *watches]
+    )
+
+
+def _read(sensor: Sensor, seen: list[Seen], place: int) -> None:
+    try:
+        seen[place] = sensor.read()
+    except Exception as error:  # noqa: BLE001 - whatever a source raises counts as silence, as for the engine
+        seen[place] = _silence(sensor, tr("It could not be read: {reason}.", reason=error))
+    sensor.close()
+    sensor.wait(0.0)  # lets go of what only the reading thread may
+
+
+def _silence(sensor: Sensor, note: str) -> Seen:
+    return {condition: silent(verbatim(note)) for condition in sensor.conditions}
+
+
+def _reading(sensor: str, condition: Condition, reading: Reading[Any]) -> tuple[str, str, str]:
+    now, note = shown(condition, reading), say(reading.note)
+    return (say(condition.spec.title), now, f"{sensor} ({note})" if reading.source is Source.ANSWERS else note)
+
+
+def shown(condition: Condition, reading: Reading[Any]) -> str:
+    """A reading as a person reads it; "not available" or "silent" where there is none."""
+    match reading.source:
+        case Source.MISSING:
+            return tr("not available")
+        case Source.SILENT:
+            return tr("silent")
+        case Source.ANSWERS:
+            return _in_words(condition.spec, reading.value)
+
+
+def _in_words(spec: YesNo | Quantity, value: Any) -> str:
+    if isinstance(spec, YesNo):
+        return say(spec.yes if value else spec.no)
+    match spec.unit:
+        case Unit.SECONDS_AGO:
+            return tr("{span} ago", span=units.span(value))
+        case Unit.SHARE:
+            return units.percent(value)
+        case Unit.BYTES:
+            return numbers().size(value)
+        case Unit.CELSIUS:
+            return f"{value:.0f}{units.THIN}°C"
+        case Unit.WATTS:
+            return f"{value:.0f}{units.THIN}W"
+
+
+# --- diagnostics
+
+
+def _diagnostics(context: Context, arguments: argparse.Namespace) -> None:
+    context.terminal.note(tr("Looking at devices, readings and the way to the seeds; this takes some seconds."))
+    text = diagnosis.diagnose(context.home, snapshot_here(context))
+    if not arguments.file:
+        context.terminal.show({"diagnostics": text}, text.splitlines())
+        return
+    path = Path(arguments.file).expanduser().absolute()
+    diagnosis.keep(path, text)
+    context.terminal.show({"path": str(path)}, [tr("Written to {path}. Read it before you pass it on.", path=path)])

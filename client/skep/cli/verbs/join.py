@@ -18,12 +18,11 @@ from skep.services import joining
 
 
 def add(verbs: Verbs) -> None:
-    parser = verbs.verb("join", _join, tr("join a project's swarm and train until Ctrl-C"))
     more = tr(
         "Ctrl-C leaves at once, and exits with 0 once joined; `skep leave` in another terminal waits for the next round. "
         "With --for, the time counts from joining. SKEP_PEERS adds addresses of peers to start from."
     )
-    parser.description = f"{parser.description} {more}"
+    parser = verbs.verb("join", _join, tr("join a project's swarm and train until Ctrl-C"), more)
     parser.add_argument(
         "project", metavar="NAME|MANIFEST|LINK", help=tr("a known project, a manifest's path or URL, or a join link")
     )

@@ -1,4 +1,4 @@
-"""The verbs about a publisher's keys: `key new`, `key show`, `key list` and `key delete`."""
+"""The verbs about a publisher's keys: `key new`, `key show`, `key list` and `key delete`; and which key signs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from skep import bootstrap
+from skep.adapters.storage import signing
+from skep.adapters.storage.paths import Home
 from skep.adapters.storage.publisher_keys import DEFAULT_NAME, StoredKey
-from skep.adapters.storage.signing import key_text
 from skep.cli import consent
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import tr
@@ -16,7 +19,6 @@ from skep.cli.show.terminal import table
 from skep.core.errors import BadInput
 from skep.core.project.manifest import fingerprint
 from skep.core.text import Text
-from skep.services.keys import make_key
 
 
 def add(verbs: Verbs) -> None:
@@ -36,15 +38,16 @@ def add(verbs: Verbs) -> None:
     delete.add_argument("--yes", action="store_true", help=tr("you know that nothing can bring it back"))
 
 
-def _new(context: Context, arguments: argparse.Namespace) -> int:
+def _new(context: Context, arguments: argparse.Namespace) -> None:
     if arguments.out:
-        public, text = make_key(arguments.out)
+        public = signing.make_key(arguments.out)
         body, place = {"path": str(arguments.out)}, tr("at {path}", path=arguments.out)
     else:
         keys = bootstrap.publisher_keys(context.home)
         made = consent.kept(context, arguments, lambda *, in_file: keys.new(arguments.name, in_file=in_file))
-        public, text = made.public, key_text(made.public)
-        body, place = _described(made, in_file=keys.is_in_file(made)), _place(in_file=keys.is_in_file(made))
+        public, in_file = made.public, keys.is_in_file(made)
+        body, place = _described(made, in_file=in_file), _place(in_file=in_file)
+    text = signing.key_text(public)
     context.terminal.show(
         body | {"key": text, "fingerprint": fingerprint(public)},
         [
@@ -53,7 +56,6 @@ def _new(context: Context, arguments: argparse.Namespace) -> int:
             text,
         ],
     )
-    return 0
 
 
 def _place(*, in_file: bool) -> str:
@@ -63,26 +65,22 @@ def _place(*, in_file: bool) -> str:
 def _described(key: StoredKey, *, in_file: bool) -> dict[str, Any]:
     return {
         "name": key.name,
-        "key": key_text(key.public),
+        "key": signing.key_text(key.public),
         "fingerprint": fingerprint(key.public),
         "kept": "file" if in_file else "keyring",
     }
 
 
-def _list(context: Context, _arguments: argparse.Namespace) -> int:
+def _list(context: Context, _arguments: argparse.Namespace) -> None:
     keys = bootstrap.publisher_keys(context.home)
     found = [(key, keys.is_in_file(key)) for key in keys.all()]
     rows = [(key.name, fingerprint(key.public), _place(in_file=in_file)) for key, in_file in found]
-    context.terminal.show(
-        {"keys": [_described(key, in_file=in_file) for key, in_file in found]},
-        [table((tr("Key"), tr("Fingerprint"), tr("Kept")), rows)]
-        if rows
-        else [tr("No keys yet. skep key new makes one.")],
-    )
-    return 0
+    headings = (tr("Key"), tr("Fingerprint"), tr("Kept"))
+    lines = [table(headings, rows)] if rows else [tr("No keys yet. skep key new makes one.")]
+    context.terminal.show({"keys": [_described(key, in_file=in_file) for key, in_file in found]}, lines)
 
 
-def _show(context: Context, arguments: argparse.Namespace) -> int:
+def _show(context: Context, arguments: argparse.Namespace) -> None:
     keys = bootstrap.publisher_keys(context.home)
     key = keys.find(arguments.name)
     in_file = keys.is_in_file(key)
@@ -92,18 +90,30 @@ def _show(context: Context, arguments: argparse.Namespace) -> int:
         place=_place(in_file=in_file),
         fingerprint=fingerprint(key.public),
     )
-    context.terminal.show(_described(key, in_file=in_file), [words, key_text(key.public)])
-    return 0
+    context.terminal.show(_described(key, in_file=in_file), [words, signing.key_text(key.public)])
 
 
-def _delete(context: Context, arguments: argparse.Namespace) -> int:
+def _delete(context: Context, arguments: argparse.Namespace) -> None:
     keys = bootstrap.publisher_keys(context.home)
     key = keys.find(arguments.name)
     if not arguments.yes:
-        raise BadInput(
-            Text("key.without_key_nobody_can_ever", name=key.name),
-            Text("key.if_what_you_want_skep", name=key.name),
-        )
+        name = key.name
+        raise BadInput(Text("key.without_key_nobody_can_ever", name=name), Text("key.if_what_you_want_skep", name=name))
     keys.delete(key.name)
     context.terminal.show({"deleted": key.name}, [tr("Forgotten: {name}.", name=key.name)])
-    return 0
+
+
+def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519PrivateKey:
+    """The private key called `chosen`, or in that file; where none is chosen, the one that belongs to `public`.
+
+    Raises BadInput, SecretsError.
+    """
+    keys = bootstrap.publisher_keys(home)
+    known = {key.name: key for key in keys.all()}
+    if chosen is not None:
+        return keys.private(known[chosen]) if chosen in known else signing.load_private(Path(chosen))
+    fitting = [key for key in known.values() if key.public == public]
+    if fitting:
+        return keys.private(fitting[0])
+    earlier = home.keys_folder / "publisher.key"  # where skep kept a key before it used the keyring
+    return signing.load_private(earlier) if earlier.exists() else keys.private(keys.find(DEFAULT_NAME))

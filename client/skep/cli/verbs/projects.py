@@ -1,26 +1,41 @@
-"""The verbs about projects: `projects`; `project add`, `show`, `verify`, `sign`, `export`; and those about invitations."""
+"""The verbs about projects: `projects`, and those of the group `project`.
+
+For everybody `add`, `show`, `verify`; for publishers `sign`, `shards`, `export` and `invite`; for who is invited `accept`,
+`invitations` and `decline`.
+"""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from skep import bootstrap
+from skep.adapters.storage import invitations as files
+from skep.adapters.storage import signing
+from skep.cli import arguments as spelled
+from skep.cli import consent
 from skep.cli.parser import Context, Verbs
 from skep.cli.show import permission
-from skep.cli.show.speech import say, tr
+from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
-from skep.cli.verbs import invitations, shards
+from skep.cli.verbs import shards
 from skep.cli.verbs.join import is_source
+from skep.cli.verbs.keys import private_key
+from skep.core.project import invitation
 from skep.core.project.data import Project
 from skep.core.project.fit import warnings
+from skep.core.project.invitation import ROLES, TRAINER, Invitation
 from skep.core.project.manifest import Manifest
+from skep.core.text import Text, verbatim
 from skep.host.export.command import SUFFIX, export, newest_checkpoint
 from skep.host.server.folder import HostFolder
-from skep.services import joining, keys
+from skep.services import joining
 
 _NAME = "NAME|MANIFEST"
 
@@ -47,57 +62,60 @@ def add(verbs: Verbs) -> None:
     exporting.add_argument(
         "--files", metavar=tr("FOLDER"), type=Path, help=tr("where the base weights lie, for adapters")
     )
-    invitations.add_to(group)
+    invite = group.verb("invite", _invite, tr("let one computer take part in a project of yours, until a date"))
+    invite.add_argument(
+        "project", metavar="NAME|MANIFEST", help=tr("a known project, or the path of its signed manifest")
+    )
+    invite.add_argument("--peer", metavar="ID", required=True, help=tr("what skep identity prints on that computer"))
+    invite.add_argument("--days", metavar="N", type=spelled.count, required=True, help=tr("how long it lasts"))
+    invite.add_argument("--role", choices=ROLES, default=TRAINER, help=tr("a seed does not average (trainer)"))
+    invite.add_argument("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
+    invite.add_argument("--out", metavar=tr("FILE"), type=Path, help=tr("where the invitation goes (this folder)"))
+    accept = group.verb("accept", _accept, tr("check an invitation to a project and keep it"))
+    accept.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("what the publisher sent"))
+    consent.add_option(accept)
+    group.verb("invitations", _invitations, tr("list the invitations kept here"))
+    decline = group.verb("decline", _decline, tr("forget the invitation to a project"))
+    decline.add_argument("project", metavar="NAME", help=tr("a known project"))
 
 
-def _list(context: Context, _arguments: argparse.Namespace) -> int:
+def _list(context: Context, _arguments: argparse.Namespace) -> None:
     catalogue = bootstrap.catalogue(context.home)
     projects, damaged = catalogue.projects(), catalogue.damaged()
     rows = [(each.id, each.title, each.fingerprint, str(each.revision), each.source) for each in projects]
     headings = (tr("Project"), tr("Title"), tr("Publisher"), tr("Revision"), tr("Source"))
     lines: list[str | Table] = [table(headings, rows)] if rows else []
     if not rows and not damaged:
-        lines = [
-            tr("No projects yet. Add one with skep project add FILE, or start a practice swarm with skep practice.")
-        ]
+        empty = tr("No projects yet. Add one with skep project add FILE, or start a practice swarm with skep practice.")
+        lines = [empty]
     problems = [{"title": each.title, "hint": each.hint} for each in damaged]
-    context.terminal.show({"projects": [described(each) for each in projects], "damaged": problems}, lines)
+    context.terminal.show({"projects": [_described(each) for each in projects], "damaged": problems}, lines)
     if not context.terminal.json:
         for each in damaged:
             context.terminal.sentence(each)
-    return 0
 
 
-def described(project: Project) -> dict[str, Any]:
+def _described(project: Project) -> dict[str, Any]:
     """A known project as JSON, without its manifest."""
-    return {
-        "id": project.id,
-        "title": project.title,
-        "run_id": project.run_id,
-        "fingerprint": project.fingerprint,
-        "revision": project.revision,
-        "source": project.source,
-    }
+    return {each.name: getattr(project, each.name) for each in fields(Project)}
 
 
-def _add(context: Context, arguments: argparse.Namespace) -> int:
+def _add(context: Context, arguments: argparse.Namespace) -> None:
     project = bootstrap.add_project(context.home, arguments.source, consent=arguments.consent)
     lines = [
         tr("Added {title}, published by {fingerprint}.", title=project.title, fingerprint=project.fingerprint),
         tr("Join it with: skep join {name}", name=project.id),
     ]
-    context.terminal.show(described(project), lines)
-    return 0
+    context.terminal.show(_described(project), lines)
 
 
-def _show(context: Context, arguments: argparse.Namespace) -> int:
+def _show(context: Context, arguments: argparse.Namespace) -> None:
     manifest = _manifest(context, arguments.project)
     fit = joining.fit(context.home, manifest)
     context.terminal.show(permission.body(manifest, fit), permission.lines(manifest, fit))
-    return 0
 
 
-def _verify(context: Context, arguments: argparse.Namespace) -> int:
+def _verify(context: Context, arguments: argparse.Namespace) -> None:
     manifest = _manifest(context, arguments.project)
     joining.check_expiry(manifest)
     sentence = tr(
@@ -110,7 +128,6 @@ def _verify(context: Context, arguments: argparse.Namespace) -> int:
     doubts = warnings(manifest)
     body = {"valid": True, "warnings": list(doubts)} | permission.outline(manifest)
     context.terminal.show(body, [sentence, *map(say, doubts)])
-    return 0
 
 
 def _manifest(context: Context, name: str) -> Manifest:
@@ -118,13 +135,14 @@ def _manifest(context: Context, name: str) -> Manifest:
     return joining.read_manifest(name) if is_source(name) else joining.known_manifest(context.home, name)
 
 
-def _sign(context: Context, arguments: argparse.Namespace) -> int:
-    signature = keys.sign(context.home, arguments.file, arguments.key)
+def _sign(context: Context, arguments: argparse.Namespace) -> None:
+    private = private_key(context.home, arguments.key, signing.publisher_of(arguments.file))
+    named = verbatim(arguments.key) if arguments.key else Text("key.key_kept_here")
+    signature = signing.sign_with(arguments.file, private, named)
     context.terminal.show({"signature": str(signature)}, [tr("Signed: {path}", path=signature)])
-    return 0
 
 
-def _export(context: Context, arguments: argparse.Namespace) -> int:
+def _export(context: Context, arguments: argparse.Namespace) -> None:
     source, folder = arguments.source, HostFolder(context.home.root / "host")
     if source.endswith(SUFFIX):
         checkpoint = Path(source).expanduser().absolute()
@@ -133,4 +151,63 @@ def _export(context: Context, arguments: argparse.Namespace) -> int:
     written = export(checkpoint, arguments.folder.expanduser().absolute(), arguments.files)
     sentence = tr("The model of epoch {epoch} is in {folder}.", epoch=written["epoch"], folder=written["folder"])
     context.terminal.show(written, [sentence])
-    return 0
+
+
+# --- invitations
+
+
+def _invite(context: Context, arguments: argparse.Namespace) -> None:
+    manifest = _manifest(context, arguments.project)
+    draft = invitation.draft(manifest, arguments.peer, arguments.role, datetime.now(UTC), arguments.days)
+    made = files.sign(draft, private_key(context.home, arguments.key, manifest.publisher.key))
+    path = arguments.out or Path(f"{manifest.id}-{made.peer[-8:]}.invitation")
+    files.write(made, path)
+    invited = {"peer": made.peer, "title": manifest.title, "role": made.role, "date": numbers().date(made.expires)}
+    lines = [
+        tr("{peer} is invited to {title} as {role} until {date}.", **invited),
+        tr(
+            "Send it {path}; it is of use to that computer only, and cannot be taken back before it expires.", path=path
+        ),
+    ]
+    context.terminal.show({"path": str(path)} | _invitation(made), lines)
+
+
+def _invitation(made: Invitation) -> dict[str, Any]:
+    return {
+        "project": made.project,
+        "peer": made.peer,
+        "role": made.role,
+        "issued": made.issued.isoformat(),
+        "expires": made.expires.isoformat(),
+    }
+
+
+def _accept(context: Context, arguments: argparse.Namespace) -> None:
+    hint = Text("invitations.add_first_skep_project_add")
+    accept = partial(joining.accept_invitation, context.home, arguments.file, hint)
+    project, made = consent.kept(context, arguments, accept)
+    title, until = project.title, numbers().date(made.expires)
+    lines = [
+        tr("This computer is invited to {title} as {role} until {date}.", title=title, role=made.role, date=until),
+        tr("Join it with: skep join {name}", name=project.id),
+    ]
+    context.terminal.show(_invitation(made), lines)
+
+
+def _invitations(context: Context, _arguments: argparse.Namespace) -> None:
+    projects = bootstrap.catalogue(context.home).projects()
+    found = bootstrap.kept_invitations(context.home).among(projects)
+    now = datetime.now(UTC)
+    rows = [
+        (each.id, each.title, made.role, numbers().date(made.expires), "" if made.expires > now else tr("expired"))
+        for each, made in found
+    ]
+    headings = (tr("Project"), tr("Title"), tr("Role"), tr("Until"), "")
+    lines = [table(headings, rows)] if rows else [tr("No invitations here. skep project accept FILE keeps one.")]
+    context.terminal.show({"invitations": [_invitation(made) for _, made in found]}, lines)
+
+
+def _decline(context: Context, arguments: argparse.Namespace) -> None:
+    project = bootstrap.catalogue(context.home).find(arguments.project)
+    bootstrap.kept_invitations(context.home).drop(project)
+    context.terminal.show({"project": project.id}, [tr("Forgotten: the invitation to {title}.", title=project.title)])

@@ -1,29 +1,81 @@
 """The verb `self-test`: whether everything skep consists of is here and works, one line for each part.
 
 It works in a folder of its own and touches neither home nor settings. What this computer does not have (a keyring) is
-said and is no failure; what skep itself lacks is.
+said and is no failure; what skep itself lacks is. Each check ends what it has started, and raises SkepError, or anything,
+where a part does not work.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
+import platform
+import secrets
 import shutil
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+import skep
+from skep import bootstrap
+from skep.adapters.process.programs import app_command, build_facts, is_frozen, module_command
 from skep.adapters.storage.paths import Home
-from skep.cli.interrupt import INTERRUPTED
+from skep.adapters.storage.secrets import KeyringSecrets
+from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.snapshot_view import Line, Span
-from skep.cli.show.speech import say, tr
+from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.theme import Tone
-from skep.cli.verbs.self_test_checks import CHECKS, Bench, Finding, Outcome
-from skep.core.errors import SkepError
+from skep.cli.stay import Ending, Run
+from skep.cli.verbs.demo import DEVOTED
+from skep.core.errors import NotRunning, SecretsError, SkepError
+from skep.core.record.contributions import Totals
+from skep.core.session.messages import Join
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem, Text, verbatim
+from skep.host.practice.process import PracticeProcess
+from skep.host.server.peer_process import PeerProcess
+
+IMPORT_SECONDS: Final = 180.0
+"""How long importing and trying all of the training stack may take on a slow disk."""
+PRACTICE_SECONDS: Final = 300.0
+APP_SECONDS: Final = 60.0
+POLITE: Final = 8.0
+"""Seconds that what was started may take to end by itself."""
+KEYRING_SECONDS: Final = 10.0
+BEAT: Final = 0.1
+
+
+class Outcome(StrEnum):
+    OK = "ok"
+    ABSENT = "absent"
+    """Not on this computer, and skep works without."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    outcome: Outcome
+    words: str
+    hint: str = ""
+
+
+@dataclass
+class Bench:
+    """A folder that is removed afterwards, and a home in it."""
+
+    root: Path
+    home: Home
+    environ: Mapping[str, str]
+    interrupted: bool = False
+
 
 Check = Callable[[Bench], Finding]
 
@@ -31,9 +83,8 @@ _TONES: Final = {Outcome.OK: Tone.LEAF, Outcome.ABSENT: Tone.SOFT, Outcome.FAILE
 
 
 def add(verbs: Verbs) -> None:
-    parser = verbs.verb("self-test", _self_test, tr("check that every part of this installation works"))
     more = tr("It takes about a minute, and joins nothing but a swarm of its own.")
-    parser.description = f"{parser.description} {more}"
+    verbs.verb("self-test", _self_test, tr("check that every part of this installation works"), more)
 
 
 def _self_test(context: Context, _arguments: argparse.Namespace) -> int:
@@ -109,3 +160,202 @@ def _carry_out(name: str, check: Check, bench: Bench) -> Told:
     except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
         found = Finding(Outcome.FAILED, f"{type(error).__name__}: {error}")
     return Told(name, found.outcome, found.words, found.hint, round(time.monotonic() - began, 2))
+
+
+# --- the checks
+
+
+def _ok(words: str) -> Finding:
+    return Finding(Outcome.OK, words)
+
+
+def build(_bench: Bench) -> Finding:
+    """Which skep this is."""
+    facts = build_facts()
+    if is_frozen() and not facts:
+        raise SkepError(Text("self_test.build_says_nothing_about_itself"), Text("worker.install_skep_again"))
+    origin = (
+        tr("built from {commit} on {date}", commit=facts["commit"], date=facts["built"])
+        if facts
+        else tr("from Python packages")
+    )
+    return _ok(f"skep {skep.__version__} {origin}, Python {platform.python_version()}, {platform.platform()}.")
+
+
+def imports(_bench: Bench) -> Finding:
+    """The training stack, in a process of its own."""
+    done = subprocess.run(
+        module_command("skep.host.inspection"), capture_output=True, timeout=IMPORT_SECONDS, check=False
+    )
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+    if done.returncode != 0 or "versions" not in said:
+        words = (
+            said.get("missing")
+            or (done.stderr.decode(errors="replace").strip().splitlines() or [tr("it said nothing")])[-1]
+        )
+        raise SkepError(
+            Text("self_test.training_stack_cannot_used", words=words),
+            Text("worker.install_skep_again"),
+        )
+    versions = tuple(f"{library} {number}" for library, number in said["versions"].items())
+    return _ok(
+        tr(
+            "{versions}; {modules} modules; {models} train.",
+            versions=versions,
+            modules=said["modules"],
+            models=tuple(said["models"]),
+        )
+    )
+
+
+def devices(_bench: Bench) -> Finding:
+    """What can train here."""
+    found = bootstrap.devices().list()
+    told = [f"{each.choice} ({say(each.unusable) if each.unusable else each.name})" for each in found]
+    if all(each.unusable for each in found):
+        raise SkepError(Text("self_test.nothing_here_can_train"), verbatim("; ".join(told)))
+    return _ok(f"{'; '.join(told)}.")
+
+
+def p2pd(bench: Bench) -> Finding:
+    """The network program, as a seed peer on the loopback."""
+    identity = bootstrap.identity(bench.home)
+    arguments = ["--host", "127.0.0.1", "--port", "0", "--identity", str(identity.path)]
+    assert identity.peer_id
+    peer = PeerProcess("skep.host.server.seed", arguments, bench.root / "seed.log")
+    try:
+        addresses = peer.start()
+    finally:
+        peer.end()
+    return _ok(tr("It listened at {address}.", address=addresses[0]))
+
+
+class _Nobody:
+    """A face that shows nothing, and keeps what went wrong."""
+
+    def __init__(self) -> None:
+        self.failure: Problem | None = None
+
+    def told(self, event: dict[str, Any], snapshot: Snapshot, wall: float) -> None:
+        pass
+
+    def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
+        pass
+
+    def close(self, _totals: Totals, failure: Problem | None) -> None:
+        self.failure = failure
+
+
+def practice(bench: Bench) -> Finding:
+    """An epoch averaged with the peer of a practice swarm, by the path every project takes."""
+    swarm = PracticeProcess(bench.home.root, bench.root / "run", bench.environ)
+    with Interrupts(swarm.ask) as interrupts:
+        try:
+            bootstrap.settings(bench.home).save({**DEVOTED})
+            swarm.start()
+            manifest = swarm.manifest(lambda: interrupts.asked)
+            if manifest is not None:
+                return _epoch(bench, manifest, interrupts)
+        finally:
+            bench.interrupted = interrupts.asked
+            swarm.end(POLITE)
+    return Finding(Outcome.FAILED, tr("It was interrupted."))
+
+
+def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
+    face = _Nobody()
+    with bootstrap.hold(bench.home):
+        join = Join(bootstrap.add_project(bench.home, str(manifest), consent=True))
+        with bootstrap.build(bench.home, join) as parts:
+            run = Run(parts, face, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
+            run.go(join, interrupts)
+    if run.course.confirmed < 1:
+        problem = face.failure or Problem(
+            Text("self_test.no_epoch_was_averaged_another", practice_seconds=PRACTICE_SECONDS)
+        )
+        raise SkepError(problem.title, problem.hint)
+    sent = numbers().size(run.course.bytes_sent)
+    return _ok(
+        tr(
+            "An epoch was averaged with {count:number} other peers; {sent} were sent.",
+            count=run.course.peers,
+            sent=sent,
+        )
+    )
+
+
+def ledger(bench: Bench) -> Finding:
+    """What practice left in the record."""
+    with bootstrap.ledger(bench.home) as kept:
+        totals = [kept.totals(project).confirmed for project in kept.projects()]
+    if not sum(tally.contributions for tally in totals):
+        raise SkepError(
+            Text("self_test.ledger_holds_no_confirmed_contribution"),
+            Text("self_test.see_what_became_practice_epoch"),
+        )
+    return _ok(tr("It holds {count:number} confirmed samples.", count=sum(tally.samples for tally in totals)))
+
+
+def keyring(bench: Bench) -> Finding:
+    """A secret kept, read and forgotten again."""
+    ring, secret = KeyringSecrets(str(bench.root), patience=KEYRING_SECONDS), secrets.token_hex(8)
+    try:
+        ring.put("self-test", secret)
+        ring.delete("self-test")
+    except SecretsError as error:
+        # whether a computer has one is not skep's doing; without it, secrets are kept in files only when asked for
+        return Finding(Outcome.ABSENT, say(error.title))
+    return _ok(tr("It keeps a secret and forgets it."))
+
+
+def app(bench: Bench) -> Finding:
+    """The app without a screen: started, asked, ended."""
+    if not is_frozen() and importlib.util.find_spec("PySide6") is None:
+        return Finding(Outcome.ABSENT, tr("The app is not installed."), tr("pip install 'skep[gui]' brings it."))
+    home, log = Home(bench.root / "app"), bench.root / "app.log"
+    home.create()
+    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
+    began = time.monotonic()
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(
+            [*app_command(), "--home", str(home.root), "--hidden"],
+            env={**bench.environ, "QT_QPA_PLATFORM": "offscreen"},
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
+    try:
+        answered = _wait_for_answer(home, process)
+        took = time.monotonic() - began
+        process.terminate()
+        code = process.wait(POLITE)
+    finally:
+        process.kill()
+        process.wait()
+    if not answered or code != 0:
+        last = log.read_text(errors="replace").strip().splitlines()[-1:]
+        raise SkepError(Text("self_test.app_ended", code=code, names=" ".join(last) or tr("it did not answer")))
+    return _ok(tr("It answered after {seconds:.1f} s and ended when asked.", seconds=took))
+
+
+def _wait_for_answer(home: Home, process: subprocess.Popen[bytes]) -> bool:
+    deadline = time.monotonic() + APP_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            bootstrap.ask(home, {"verb": "status"})
+        except NotRunning:
+            time.sleep(BEAT)
+        else:
+            return True
+    return False
+
+
+CHECKS: Final[tuple[tuple[str, Check], ...]] = (
+    ("build", build),
+    ("imports", imports),
+    ("devices", devices),
+    ("p2pd", p2pd),
+    ("practice", practice),
+    ("ledger", ledger),
+    ("keyring", keyring),
+    ("app", app),
+)

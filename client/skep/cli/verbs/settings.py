@@ -29,7 +29,7 @@ def add(verbs: Verbs) -> None:
     put.add_argument("value", metavar=tr("VALUE"), help=tr("such as 30, yes or automatic"))
 
 
-def _list(context: Context, _arguments: argparse.Namespace) -> int:
+def _list(context: Context, _arguments: argparse.Namespace) -> None:
     values = bootstrap.settings(context.home).load()
     body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
     rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
@@ -39,7 +39,6 @@ def _list(context: Context, _arguments: argparse.Namespace) -> int:
         *(("", *map(say, remarks)) if remarks else ()),
     ]
     context.terminal.show(body | {"remarks": list(remarks)}, lines)
-    return 0
 
 
 def _row(setting: Setting, value: Value) -> tuple[str, str, str]:
@@ -64,17 +63,16 @@ def described(setting: Setting, value: Value) -> dict[str, Any]:
     }
 
 
-def _get(context: Context, arguments: argparse.Namespace) -> int:
+def _get(context: Context, arguments: argparse.Namespace) -> None:
     setting = declared.declared(arguments.key)
     value = bootstrap.settings(context.home).load()[setting.key]
     lines = [declared.show(setting.key, value)]
     if setting.key == SCHEDULE:
         lines.append(say(in_words(str(value))))
     context.terminal.show(described(setting, value), lines)
-    return 0
 
 
-def _set(context: Context, arguments: argparse.Namespace) -> int:
+def _set(context: Context, arguments: argparse.Namespace) -> None:
     value = declared.parse(arguments.key, arguments.value)
     bootstrap.change_settings(context.home, {arguments.key: value})
     sentence = tr("{key} is {value} now.", key=arguments.key, value=declared.show(arguments.key, value))
@@ -84,7 +82,6 @@ def _set(context: Context, arguments: argparse.Namespace) -> int:
     context.terminal.show(body, [sentence, *more, *map(say, remarks)])
     if arguments.key == "heat.power_cap_watts" and value:
         _remark_on_power(context)
-    return 0
 
 
 def _remark_on_power(context: Context) -> None:

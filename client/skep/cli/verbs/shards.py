@@ -35,7 +35,7 @@ def add(group: Verbs) -> None:
     option("--address", metavar="URL", default=_HERE, help=tr("where you will serve the folder"))
 
 
-def _shards(context: Context, arguments: argparse.Namespace) -> int:
+def _shards(context: Context, arguments: argparse.Namespace) -> None:
     try:
         # numpy and its kind take a second to import, and not every installation has them
         from skep.host.shards.prepare import Cut, prepare_images, prepare_text  # noqa: PLC0415 - see above
@@ -72,7 +72,6 @@ def _shards(context: Context, arguments: argparse.Namespace) -> int:
         "bytes": sum(each.bytes for each in shards),
     }
     context.terminal.show(body, _lines(body))
-    return 0
 
 
 def _whole(option: str, text: str, bounds: tuple[int, int]) -> int:
