@@ -11,7 +11,7 @@ from pathlib import Path
 
 from skep_gui.widgets.theme import LIGHT
 from skep_gui.words import mark
-from skep_gui.words.state import BANDS, Look, State
+from skep_gui.words.mark import BANDS, Look, State
 
 FOLDER = Path(__file__).resolve().parent / "icons"
 

@@ -39,7 +39,7 @@ from skep_gui.widgets.history import History  # noqa: E402
 from skep_gui.words.projects import Known, titled  # noqa: E402
 from skep_gui.words.speaker import Tongue, english  # noqa: E402
 from skep_gui.words.stats import Asked, Record  # noqa: E402
-from skep_gui.words.voice import Voice  # noqa: E402
+from skep_gui.words.translation import Translation  # noqa: E402
 
 SIZE = (960, 640)
 
@@ -108,17 +108,17 @@ def _stage(moment: Moment) -> Stage | None:
 class Studio:
     def __init__(self, folder: Path, suffix: str, tongue: Tongue, run: Run) -> None:
         self.folder, self.suffix, self.tongue, self.run = folder, suffix, tongue, run
-        self.voice = Voice.of(tongue)
+        self.translation = Translation(tongue)
         self.moments, self.record, self.known = chosen(run), record(run), known(run)
 
     def window(self, name: str) -> MainWindow:
         """All pages, at the moment of that name."""
         moment = self.moments[name]
-        window, snapshot = pages(self.voice), titled(moment.snapshot, self.tongue)
+        window, snapshot = pages(self.translation), titled(moment.snapshot, self.tongue)
         window.resize(*SIZE)
         window.show()
         window.projects.show_projects(self.known, snapshot)
-        window.settings.show_offered({"compute.device": self.voice.devices.offered(self.run.computer.devices)})
+        window.settings.show_offered({"compute.device": self.translation.devices.offered(self.run.computer.devices)})
         window.stats.show_record(self.record, window.projects.titles())
         window.show_snapshot(snapshot, history(self.run, moment), moment.at)
         settle()
@@ -159,7 +159,7 @@ class Studio:
 
     def first_run(self) -> None:
         for step in range(3):
-            steps = FirstRun(self.voice.devices)
+            steps = FirstRun(self.translation.devices)
             steps.show_devices(self.run.computer.devices)
             steps.show()
             for _ in range(step):

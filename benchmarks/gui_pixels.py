@@ -29,7 +29,6 @@ from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 TIMES = 40
 STILL = 0.6
@@ -74,7 +73,7 @@ class Watch:
 def main() -> None:
     prepare()
     qt = QApplication(sys.argv[:1])
-    app = App(qt, Options(), Tray(Now(), Pauses(), theme.LIGHT.panel), lambda: wiring)
+    app = App(qt, Options(), Tray(Now(), theme.LIGHT.panel), lambda: wiring)
     late = time.time() - shots.NOW
     app.history.points.extend(replace(each, at=each.at + late) for each in shots.history().points)
     app.open()

@@ -9,7 +9,6 @@ from skep_gui.app.app import App
 from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 SOON = 20_000
 """Milliseconds."""
@@ -30,7 +29,7 @@ def started(qt, qtbot, monkeypatch, home, *, hidden=False, ready=True):
     """`ready` waits until the engine runs; without, it may be refused."""
     ended = []
     monkeypatch.setattr(qt, "exit", lambda code=0: ended.append(code), raising=False)
-    app = App(qt, Options(home=str(home.root), hidden=hidden), Tray(Now(), Pauses(), "#6B665E"), lambda: wiring)
+    app = App(qt, Options(home=str(home.root), hidden=hidden), Tray(Now(), "#6B665E"), lambda: wiring)
     app.ended = ended
     running = []
     app.ready.connect(lambda: running.append(True))

@@ -15,7 +15,6 @@ from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 if TYPE_CHECKING:
     from skep_gui.app.launch import Views
@@ -44,7 +43,7 @@ def run() -> int:
     qt = QApplication(sys.argv[:1])
     language = Language(qt)
     tongue = language.speak("system")
-    tray = Tray(Now(tongue), Pauses(tongue), theme.chosen("system").panel)
+    tray = Tray(Now(tongue), theme.chosen("system").panel)
     tray.show()
     qt.processEvents()
     from skep_gui.app.app import App  # noqa: PLC0415 - the tray need not wait for it

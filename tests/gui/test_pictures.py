@@ -18,7 +18,7 @@ from skep.core.record.usage import Unit
 from skep.language.translator import LOCALE, catalogue, translator
 from skep_gui.words.speaker import Tongue, core_translator, english
 from skep_gui.words.stats import Asked, Measure
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 from window_sight import show_all, shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,11 +77,11 @@ def test_what_now_counts_stats_has_too(run):
 
 @pytest.mark.parametrize("unit", list(Unit))
 def test_the_bars_add_up_to_the_tiles(run, unit):
-    record, voice = screenshots.record(run, Asked(unit)), Voice.of(english)
+    record, translation = screenshots.record(run, Asked(unit)), Translation(english)
     totals, spent = record.whole.totals, record.whole.spent
 
     def bars(measure):
-        chart = voice.stats.bars(record, measure)
+        chart = translation.stats.bars(record, measure)
         lost = sum(each.upper for each in chart.cells) * chart.top
         return sum(each.height for each in chart.cells) * chart.top - lost, lost
 

@@ -29,11 +29,12 @@ from skep_gui.app.tray import Tray
 from skep_gui.app.updates import Updating
 from skep_gui.widgets import icons, theme
 from skep_gui.widgets.history import History
+from skep_gui.words.notices import Stage, Update
 from skep_gui.words.now import title
 from skep_gui.words.projects import PRACTICE, titled
+from skep_gui.words.speaker import filled
 from skep_gui.words.stats import Record
-from skep_gui.words.updates import Stage, Update
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 if TYPE_CHECKING:
     from skep_gui.app.controller import Desk
@@ -73,7 +74,7 @@ class App(QObject):
         self.language = language or Language(app)
         self._language = "system"
         self.tongue = self.language.speak(self._language)
-        self.voice = Voice.of(self.tongue)
+        self.translation = Translation(self.tongue)
         self.desk: Desk | None = None
         self.window: MainWindow | None = None
         self._remembered = Remembered()
@@ -91,7 +92,7 @@ class App(QObject):
         self.errands = Errands(self)
         self.projects = ProjectActions(self.errands, self)
         self.projects.in_words = self.tongue.told
-        self.trouble = Trouble(self.errands, self.voice.problems, self)
+        self.trouble = Trouble(self.errands, self.translation.problems, self)
         self.updating = Updating(self.errands, lambda: self.snapshot, self)
         self._restarts = False
         self.tray = tray
@@ -231,17 +232,17 @@ class App(QObject):
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
             self._stayed(before, failed=snapshot.problem is not None)
         if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
-            self._tell_all(self.tr("Joined %1.").replace("%1", title(snapshot)))
+            self._tell_all(filled(self.tr("Joined %1."), title(snapshot)))
         self._show()
 
     def _speak(self, language: str) -> None:
         """All that is shown, anew in another language; the window stays where it is."""
         self._language, self.tongue = language, self.language.speak(language)
         self.projects.in_words = self.tongue.told
-        self.voice = Voice.of(self.tongue)
+        self.translation = Translation(self.tongue)
         self.snapshot = titled(self._raw, self.tongue)
-        self.tray.speak(self.voice.now, self.voice.pauses)
-        self.trouble.speak(self.voice.problems)
+        self.tray.speak(self.translation.now)
+        self.trouble.speak(self.translation.problems)
         if self.window is not None:
             self._views().speak_anew(self, self.window)
             if self.window.isVisible():
@@ -282,12 +283,12 @@ class App(QObject):
 
     def _update_changed(self, update: Update) -> None:
         self.show_update()
-        if update.stage in (Stage.FOUND, Stage.TOLD) and (view := self.voice.updates.view(update)) is not None:
+        if update.stage in (Stage.FOUND, Stage.TOLD) and (view := self.translation.updates.view(update)) is not None:
             self._tell_all(view.title)
 
     def show_update(self) -> None:
         """What there is to say of an update, in the window."""
-        update, words = self.updating.update, self.voice.updates
+        update, words = self.updating.update, self.translation.updates
         view = words.view(update)
         if self.window is not None:
             self.window.news.show_update(view)
@@ -377,7 +378,7 @@ class App(QObject):
             return
 
         def written(where: str) -> None:
-            window.stats.say(self.tr("Written to %1").replace("%1", where))
+            window.stats.say(filled(self.tr("Written to %1"), where))
 
         self.errands.run(lambda: desk.export(path), written, self._say_problem)
 

@@ -34,7 +34,7 @@ from skep.host.practice.process import PracticeProcess
 from skep.ports import Ledger, Observer
 from skep.services import diagnosis, joining, updating
 from skep.services.summary import history, summary
-from skep_gui.words.problems import Problems
+from skep_gui.words.notices import Problems
 from skep_gui.words.projects import PRACTICE, Known
 from skep_gui.words.stats import Asked, Record, to_csv
 

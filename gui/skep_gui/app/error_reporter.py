@@ -13,7 +13,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from skep.core.text import Problem, Remedy
 from skep_gui.app.background import OUR_OWN, Errands
-from skep_gui.words.problems import Problems, setting_of
+from skep_gui.words.notices import Problems, setting_of
+from skep_gui.words.speaker import filled
 
 LOGGER: Final = "skep"
 LONGEST: Final = 20_000
@@ -169,7 +170,7 @@ class Trouble(QObject):
 
     def _save(self, desk: Desk, path: str, text: str, dialog: TextDialog) -> None:
         def written(where: str) -> None:
-            dialog.say(self.tr("Written to %1").replace("%1", where))
+            dialog.say(filled(self.tr("Written to %1"), where))
 
         def failed(problem: Problem) -> None:
             dialog.say(self._words.tongue.told(problem))

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from skep_gui.widgets.parts import button, label, row
+from skep_gui.words.speaker import filled
 
 
 class KeyringConsent(QDialog):
@@ -20,7 +21,7 @@ class KeyringConsent(QDialog):
             "An invitation is kept in the system's keyring, encrypted. You can start or unlock the keyring and accept "
             "the invitation again. Or skep keeps it in a file that only you can read; it is not encrypted."
         )
-        self.folder = label(self.tr("The file would lie in %1.").replace("%1", folder), "soft", select=True)
+        self.folder = label(filled(self.tr("The file would lie in %1."), folder), "soft", select=True)
         self.keep, self.cancel = button(self.tr("Keep it in a file")), button(self.tr("Cancel"), "primary")
         self.keep.clicked.connect(self._give)
         self.cancel.clicked.connect(self.reject)

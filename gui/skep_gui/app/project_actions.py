@@ -19,7 +19,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.app.background import Errands
 from skep_gui.words.projects import PRACTICE, Known
-from skep_gui.words.speaker import english
+from skep_gui.words.speaker import english, filled
 
 if TYPE_CHECKING:
     from skep_gui.app.controller import Desk, NoKeyring
@@ -116,7 +116,7 @@ class ProjectActions(QObject):
 
         def accepted(answer: str | NoKeyring) -> None:
             if isinstance(answer, str):
-                self._say(self.tr("This computer is invited to %1 now.").replace("%1", plain(answer)))
+                self._say(filled(self.tr("This computer is invited to %1 now."), plain(answer)))
             else:
                 self._ask(path, answer)
 
@@ -137,7 +137,7 @@ class ProjectActions(QObject):
 
         def copied(peer_id: str) -> None:
             QGuiApplication.clipboard().setText(peer_id)
-            self._say(self.tr("Copied: %1").replace("%1", peer_id))
+            self._say(filled(self.tr("Copied: %1"), peer_id))
 
         self._errands.run(desk.peer_id, copied, self._refuse)
 

@@ -12,9 +12,8 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep_gui.widgets import icons
 from skep_gui.widgets.pause_menu import fill_pause_menu
+from skep_gui.words.mark import look
 from skep_gui.words.now import Now, shortened
-from skep_gui.words.pauses import Pauses
-from skep_gui.words.state import look
 
 UNTAGGED: Final = str.maketrans({"<": "(", ">": ")"})
 
@@ -26,9 +25,9 @@ class Tray(QObject):
     resumed = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, words: Now, pauses: Pauses, colour: str) -> None:
+    def __init__(self, words: Now, colour: str) -> None:
         super().__init__()
-        self._words, self._pauses, self._colour = words, pauses, colour
+        self._words, self._colour = words, colour
         self._snapshot = Snapshot()
         self._line = ""
         self._build_menu()
@@ -37,9 +36,9 @@ class Tray(QObject):
         self.icon.activated.connect(self._activated)
         self.show_snapshot(Snapshot(), time.time())
 
-    def speak(self, words: Now, pauses: Pauses) -> None:
+    def speak(self, words: Now) -> None:
         """In another language from now on."""
-        self._words, self._pauses, self._line = words, pauses, ""
+        self._words, self._line = words, ""
         before = self.menu
         self._build_menu()
         self.icon.setContextMenu(self.menu)
@@ -52,7 +51,7 @@ class Tray(QObject):
         self.first.setEnabled(False)
         self.menu.addSeparator()
         self.pause = QMenu(self.tr("Pause"), self.menu)
-        fill_pause_menu(self.pause, self._pauses, self.pause_chosen.emit)
+        fill_pause_menu(self.pause, self._words, self.pause_chosen.emit)
         self.menu.addMenu(self.pause)
         self.resume = self.menu.addAction(self.tr("Resume"))
         self.resume.triggered.connect(self.resumed)

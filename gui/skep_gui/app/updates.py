@@ -16,7 +16,7 @@ from skep.core.policy.conditions import Condition
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.app.background import Errands
-from skep_gui.words.updates import STARTS_NEXT, UNDER_WAY, Stage, Update
+from skep_gui.words.notices import STARTS_NEXT, UNDER_WAY, Stage, Update
 
 if TYPE_CHECKING:
     from skep.services.updating import Found

@@ -18,20 +18,22 @@ from skep_gui.words.projects import PRACTICE
 if TYPE_CHECKING:
     from skep_gui.app.app import App
     from skep_gui.pages.first_run import FirstRun
-    from skep_gui.words.voice import Voice
+    from skep_gui.words.translation import Translation
 
 
-def pages(voice: Voice) -> MainWindow:
+def pages(translation: Translation) -> MainWindow:
     """The window alone, connected to nothing."""
-    return MainWindow(_made(voice))
+    return MainWindow(_made(translation))
 
 
-def _made(voice: Voice) -> Parts:
-    return Parts([(kind, kind.make(voice)) for kind in kinds()], ProblemStrip(voice.problems), UpdateStrip())
+def _made(translation: Translation) -> Parts:
+    return Parts(
+        [(kind, kind.make(translation)) for kind in kinds()], ProblemStrip(translation.problems), UpdateStrip()
+    )
 
 
 def make_window(app: App) -> MainWindow:
-    window = pages(app.voice)
+    window = pages(app.translation)
     _connect(app, window)
     app.trouble.window = window
     app.trouble.projects_wanted.connect(lambda: window.go_to(window.projects))
@@ -45,7 +47,7 @@ def make_window(app: App) -> MainWindow:
 def speak_anew(app: App, window: MainWindow) -> None:
     """The same window with pages in the language that is set now, where the person was."""
     page, place = window.rail.currentRow(), window.settings.place()
-    window.fill(_made(app.voice))
+    window.fill(_made(app.translation))
     _connect(app, window)
     app.show_update()
     window.settings.go_back_to(place)
@@ -87,7 +89,7 @@ def _offer_devices(app: App) -> None:
 
     def found(devices: Sequence[Device]) -> None:
         if app.window is not None:
-            app.window.settings.show_offered({"compute.device": app.voice.devices.offered(devices)})
+            app.window.settings.show_offered({"compute.device": app.translation.devices.offered(devices)})
 
     if app.desk is not None:
         app.errands.run(app.desk.devices, found, lambda _: None, slow=True)
@@ -97,7 +99,7 @@ def first_steps(app: App) -> FirstRun:
     """The first steps, over the window where it is open."""
     from skep_gui.pages.first_run import FirstRun  # noqa: PLC0415 - seen once
 
-    steps = FirstRun(app.voice.devices, app.window)
+    steps = FirstRun(app.translation.devices, app.window)
     steps.limits_chosen.connect(lambda values: app.post(m.ChangeSettings(values)))
     steps.practice_wanted.connect(lambda: app.projects.join(PRACTICE))
     steps.projects_wanted.connect(lambda: _go_to_projects(app))

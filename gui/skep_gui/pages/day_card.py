@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 from skep_gui.widgets.cell_strip import CellStrip, colour_of
 from skep_gui.widgets.parts import Card, button, emptied, label, row
 from skep_gui.words.day import LONGEST_BACK, Day, RuleTime
+from skep_gui.words.speaker import filled
 from skep_gui.words.stats import Record
 
 ROW: Final = 28
@@ -84,7 +85,7 @@ class DayCard(Card):
             self._grid.addWidget(label(each.sentence, "soft"), line, 3)
             if each.key:
                 link = button(self.tr("Setting"), "flat")
-                link.setAccessibleName(self.tr("Setting of the rule: %1").replace("%1", each.name))
+                link.setAccessibleName(filled(self.tr("Setting of the rule: %1"), each.name))
                 link.clicked.connect(lambda _=False, key=each.key: self.setting_wanted.emit(key))
                 self._grid.addWidget(link, line, 4)
 

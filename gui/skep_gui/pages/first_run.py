@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QStackedWidge
 
 from skep.core.device import Device
 from skep_gui.widgets.parts import Card, button, label, row, scrolled, toned
-from skep_gui.words.devices import Devices
 from skep_gui.words.projects import PRACTICE_TITLE
+from skep_gui.words.settings import Devices
+from skep_gui.words.speaker import filled
 
 PRESET = 1
 """Balanced, the one chosen at first."""
@@ -131,7 +132,7 @@ class FirstRun(QDialog):
         index, count = self.steps.currentIndex(), self.steps.count()
         self.back.setVisible(index > 0)
         self.next.setVisible(index < count - 1)
-        self.place.setText(self.tr("%1 of %2").replace("%1", str(index + 1)).replace("%2", str(count)))
+        self.place.setText(filled(self.tr("%1 of %2"), str(index + 1), str(count)))
         self.skip.setText(self.tr("Close") if index == count - 1 else self.tr("Skip"))
         if self.next.isVisible():
             self.next.setFocus(Qt.FocusReason.OtherFocusReason)

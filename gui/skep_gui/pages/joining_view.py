@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar
 
 from skep_gui.widgets.parts import Card, button, label, row, toned
-from skep_gui.words.joining import Mark, StageRow
+from skep_gui.words.now import Mark, StageRow
 
 _SIGNS: Final = {Mark.DONE: "✓", Mark.UNDER_WAY: "→", Mark.TO_COME: "·", Mark.FAILED: "!"}
 _TONES: Final = {Mark.DONE: "well", Mark.UNDER_WAY: "gentle", Mark.TO_COME: "soft", Mark.FAILED: "problem"}

@@ -21,10 +21,9 @@ from skep_gui.widgets.history import History
 from skep_gui.widgets.live_plot import LivePlot
 from skep_gui.widgets.parts import Card, Page, breakable, button, emptied, label, row
 from skep_gui.widgets.pause_menu import fill_pause_menu
-from skep_gui.words.joining import Joining, risen
-from skep_gui.words.now import Now, RuleRow, granted, measured, title
-from skep_gui.words.pauses import Pauses
-from skep_gui.words.voice import Voice
+from skep_gui.words.now import Now, RuleRow, granted, measured, risen, title
+from skep_gui.words.speaker import filled
+from skep_gui.words.translation import Translation
 
 IN_A_SWARM = (Phase.TRAINING, Phase.PAUSED, Phase.LEAVING)
 
@@ -38,11 +37,11 @@ class NowPage(Page):
     projects_wanted = Signal()
     setting_wanted = Signal(str)
 
-    def __init__(self, words: Now, joining: Joining, pauses: Pauses) -> None:
+    def __init__(self, words: Now) -> None:
         super().__init__(self.tr("Now"))
-        self._words, self._joining = words, joining
+        self._words = words
         self._shown_rules: list[RuleRow] = []
-        self._build_head(pauses)
+        self._build_head()
         self.checklist = JoiningView()
         self.checklist.cancelled.connect(lambda: self.left.emit(True))
         self.body.addWidget(self.checklist)
@@ -51,7 +50,7 @@ class NowPage(Page):
         self._build_rules()
         self.body.addStretch(1)
 
-    def _build_head(self, pauses: Pauses) -> None:
+    def _build_head(self) -> None:
         card = Card()
         self.dome = DomeMeter()
         self.project = label("", "soft")
@@ -63,8 +62,8 @@ class NowPage(Page):
         self.pause.setText(self.tr("Pause"))
         self.pause.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.pause.setAccessibleDescription(self.tr("Opens the lengths of a pause"))
-        menu = QMenu(self.pause)
-        menu.aboutToShow.connect(lambda: fill_pause_menu(menu, pauses, self.pause_chosen.emit))
+        menu, words = QMenu(self.pause), self._words
+        menu.aboutToShow.connect(lambda: fill_pause_menu(menu, words, self.pause_chosen.emit))
         self.pause.setMenu(menu)
         self.resume, self.choose = button(self.tr("Resume"), "primary"), button(self.tr("Choose a project"), "primary")
         self.leave, self.leave_now = button(self.tr("Leave")), button(self.tr("Leave now"))
@@ -121,7 +120,7 @@ class NowPage(Page):
         joining = snapshot.phase in (Phase.JOINING, Phase.RECOVERING)
         self.checklist.setVisible(joining)
         if joining:
-            self.checklist.show_stages(self.tr("Five steps"), self._joining.stages(snapshot))
+            self.checklist.show_stages(self.tr("Five steps"), self._words.stages(snapshot))
         inside = snapshot.phase in IN_A_SWARM
         for widget in (self.figures, self.plot_card, self.rules_card):
             widget.setVisible(inside)
@@ -141,9 +140,7 @@ class NowPage(Page):
         self.more.setVisible(phase is Phase.IDLE)
         self.share.setVisible(inside)
         self.asked.setVisible(inside)
-        said = self.tr("Compute share %1").replace(
-            "%1", f"{self._words.share(snapshot)} {self._words.share_below(snapshot)}"
-        )
+        said = filled(self.tr("Compute share %1"), f"{self._words.share(snapshot)} {self._words.share_below(snapshot)}")
         self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
         self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
 
@@ -193,13 +190,13 @@ class NowPage(Page):
 
     def _link(self, rule: RuleRow) -> QPushButton:
         link = button(self.tr("Setting"), "flat")
-        link.setAccessibleName(self.tr("Setting of the rule: %1").replace("%1", rule.sentence))
+        link.setAccessibleName(filled(self.tr("Setting of the rule: %1"), rule.sentence))
         link.clicked.connect(lambda: self.setting_wanted.emit(rule.key))
         return link
 
 
-def _make(voice: Voice) -> NowPage:
-    return NowPage(voice.now, voice.joining, voice.pauses)
+def _make(translation: Translation) -> NowPage:
+    return NowPage(translation.now)
 
 
 def _connect(page: NowPage, requests: Requests) -> None:

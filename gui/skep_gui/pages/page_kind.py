@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep_gui.widgets.history import History
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 W = TypeVar("W", bound=QWidget)
 
@@ -48,6 +48,6 @@ def _nothing(_page: QWidget, _snapshot: Snapshot, _history: History, _now: float
 class PageKind(Generic[W]):
     """`show` is called with each snapshot while the window is seen; its last argument is wall clock seconds."""
 
-    make: Callable[[Voice], W]
+    make: Callable[[Translation], W]
     connect: Callable[[W, Requests], None]
     show: Callable[[W, Snapshot, History, float], None] = _nothing

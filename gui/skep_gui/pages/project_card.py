@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from skep_gui.widgets.parts import Card, breakable, button, label, row, tip, toned, unbroken
 from skep_gui.words.projects import Card as CardWords
+from skep_gui.words.speaker import filled
 
 
 class ProjectCard(Card):
@@ -41,7 +42,7 @@ class ProjectCard(Card):
     def _action(self, words: CardWords, *, practice: bool, free: bool) -> QWidget:
         if words.active:
             leave = button(self.tr("Leave"))
-            leave.setAccessibleName(self.tr("Leave %1").replace("%1", words.title))
+            leave.setAccessibleName(filled(self.tr("Leave %1"), words.title))
             leave.clicked.connect(self.leave_wanted)
             return leave
         look = button(self._invitation(words, practice=practice), "primary" if practice else "")

@@ -20,7 +20,7 @@ from skep_gui.widgets.history import History
 from skep_gui.widgets.parts import Card, Page, breakable, button, emptied, label, row, toned
 from skep_gui.words.projects import PRACTICE, Known, Projects
 from skep_gui.words.projects import Card as CardWords
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 
 class ProjectsPage(QStackedWidget):
@@ -182,8 +182,8 @@ def dropped(event: QDropEvent) -> str:
     return event.mimeData().text().strip()
 
 
-def _make(voice: Voice) -> ProjectsPage:
-    return ProjectsPage(voice.projects)
+def _make(translation: Translation) -> ProjectsPage:
+    return ProjectsPage(translation.projects)
 
 
 def _connect(page: ProjectsPage, requests: Requests) -> None:

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QPushButton, QVBox
 
 from skep.core.session.snapshot import Snapshot
 from skep_gui.widgets.parts import Card, button, emptied, label, row
-from skep_gui.words.tester import Answer, Consequence, RuleWords, without_opposite
+from skep_gui.words.now import RuleRow
+from skep_gui.words.settings import Answer, RuleWords, without_opposite
+from skep_gui.words.speaker import filled
 
 NARROW = 620
 """Pixels; below this the boxes stand in one column."""
@@ -30,10 +32,9 @@ class RuleTester(Card):
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(2)
-        for case in words.cases():
-            box = QCheckBox(case.text)
-            box.clicked.connect(lambda on, word=case.word: self._imagine(word, on=on))
-            self.boxes[case.word] = box
+        for word, text in words.cases().items():
+            self.boxes[word] = box = QCheckBox(text)
+            box.clicked.connect(lambda on, word=word: self._imagine(word, on=on))
         self._arrange(2)
         self.body.addLayout(self._grid)
         self.sentence = label("", "sentence")
@@ -101,13 +102,13 @@ class RuleTester(Card):
         for remark in answer.remarks:
             self._consequences.addWidget(label(remark, "soft"))
 
-    def _sentence(self, each: Consequence, *, first: bool) -> QLabel:
+    def _sentence(self, each: RuleRow, *, first: bool) -> QLabel:
         made = label(each.sentence, "" if first else "soft")
         made.setToolTip(each.name)
         return made
 
-    def _link(self, each: Consequence) -> QPushButton:
+    def _link(self, each: RuleRow) -> QPushButton:
         link = button(self.tr("Setting"), "flat")
-        link.setAccessibleName(self.tr("Setting of the rule: %1").replace("%1", each.sentence))
+        link.setAccessibleName(filled(self.tr("Setting of the rule: %1"), each.sentence))
         link.clicked.connect(lambda: self.setting_wanted.emit(each.key))
         return link

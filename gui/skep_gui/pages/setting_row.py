@@ -21,7 +21,8 @@ from skep.core.settings import settings as declared
 from skep.core.settings.setting import Kind, Value
 from skep_gui.widgets.choice_box import ChoiceBox
 from skep_gui.widgets.parts import button, label, toned
-from skep_gui.words.settings_form import Choices, Row, SettingsForm, slider_steps
+from skep_gui.words.settings import Choices, Row, SettingsForm
+from skep_gui.words.speaker import filled
 
 CONTROL_WIDTH = 260
 
@@ -53,8 +54,8 @@ class SettingRow(QWidget):
         self.control.setAccessibleName(shown.label)
         self.control.setAccessibleDescription(f"{shown.help} {shown.range}")
         self.reset = button(self.tr("Reset"), "flat")
-        self.reset.setAccessibleName(self.tr("Reset %1").replace("%1", shown.label))
-        self.reset.setToolTip(self.tr("Back to %1").replace("%1", shown.default))
+        self.reset.setAccessibleName(filled(self.tr("Reset %1"), shown.label))
+        self.reset.setToolTip(filled(self.tr("Back to %1"), shown.default))
         self.reset.clicked.connect(lambda: self.changed.emit(setting.key, setting.default))
         self.wrong = label("")
         toned(self.wrong, "problem")
@@ -117,7 +118,7 @@ class SettingRow(QWidget):
 
     def _slider(self, shown: Row, value: QLabel) -> QSlider:
         made = QSlider(Qt.Orientation.Horizontal)
-        made.setRange(*(slider_steps(shown.setting) or (0, 100)))
+        made.setRange(round(shown.setting.minimum * 100), round(shown.setting.maximum * 100))
         made.setSingleStep(5)
         made.setPageStep(10)
         value.setMinimumWidth(48)
@@ -159,7 +160,7 @@ class SettingRow(QWidget):
         try:
             checked = declared.check(setting.key, value)
         except SettingsError as error:
-            self.wrong.setText(self._words.refusal(error))
+            self.wrong.setText(self._words.tongue.told(error.problem))
             self.wrong.show()
             return
         self.wrong.hide()

@@ -18,9 +18,9 @@ from skep_gui.pages.rule_tester import RuleTester
 from skep_gui.pages.setting_row import SettingRow
 from skep_gui.widgets.history import History
 from skep_gui.widgets.parts import Card, Page, button, emptied, label, row, tip
-from skep_gui.words.settings_form import PAIR, Choices, Row, SettingsForm
-from skep_gui.words.tester import RuleWords
-from skep_gui.words.voice import Voice
+from skep_gui.words.settings import PAIR, Choices, Row, RuleWords, SettingsForm
+from skep_gui.words.speaker import filled
+from skep_gui.words.translation import Translation
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class SettingsPage(Page):
                     card.body.addWidget(self._row(shown))
             self._groups.addWidget(card)
         if not groups:
-            none = self.tr("No setting has “%1” in its words.").replace("%1", self.search.text())
+            none = filled(self.tr("No setting has “%1” in its words."), self.search.text())
             self._groups.addWidget(label(none, "soft"))
 
 
@@ -183,8 +183,8 @@ def side_by_side(pair: Sequence[QWidget]) -> QHBoxLayout:
     return across
 
 
-def _make(voice: Voice) -> SettingsPage:
-    return SettingsPage(voice.settings, voice.tester)
+def _make(translation: Translation) -> SettingsPage:
+    return SettingsPage(translation.settings, translation.tester)
 
 
 def _connect(page: SettingsPage, requests: Requests) -> None:

@@ -23,7 +23,7 @@ from skep_gui.widgets.figure_row import FigureRow
 from skep_gui.widgets.parts import Card, Page, breakable, button, emptied, label, row
 from skep_gui.words.day import LONGEST_BACK, Day
 from skep_gui.words.stats import Asked, Measure, Record, Stats
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 AGAIN = 60_000
 """Milliseconds after which a page that is seen asks for the ledger anew."""
@@ -167,16 +167,7 @@ class StatsPage(Page):
             made.setToolTip(meaning)
             self._put(made, 0, column)
         for line, shown in enumerate(self._words.rows(record, titles), start=1):
-            cells = (
-                shown.project,
-                shown.trained,
-                shown.confirmed,
-                shown.pending,
-                shown.lost,
-                shown.swarm,
-                shown.energy,
-            )
-            for column, text in enumerate(cells):
+            for column, text in enumerate(shown.cells):
                 made = label(breakable(text), wrap=column == 0)
                 if column == 0:
                     made.setAccessibleName(shown.explained)
@@ -207,8 +198,8 @@ class StatsPage(Page):
             self.export_wanted.emit(path)
 
 
-def _make(voice: Voice) -> StatsPage:
-    return StatsPage(voice.stats, voice.day)
+def _make(translation: Translation) -> StatsPage:
+    return StatsPage(translation.stats, translation.day)
 
 
 def _connect(page: StatsPage, requests: Requests) -> None:

@@ -225,29 +225,6 @@
     </message>
 </context>
 <context>
-    <name>Joining</name>
-    <message>
-        <source>Check this computer</source>
-        <translation>Diesen Computer prüfen</translation>
-    </message>
-    <message>
-        <source>Fetch training data</source>
-        <translation>Trainingsdaten holen</translation>
-    </message>
-    <message>
-        <source>Reach the swarm</source>
-        <translation>Den Schwarm erreichen</translation>
-    </message>
-    <message>
-        <source>Warm up</source>
-        <translation>Aufwärmen</translation>
-    </message>
-    <message>
-        <source>Load the model&apos;s state</source>
-        <translation>Den Stand des Modells laden</translation>
-    </message>
-</context>
-<context>
     <name>JoiningView</name>
     <message>
         <source>Cancel</source>
@@ -425,6 +402,42 @@
         <source>%1 of %2 samples</source>
         <translation>%1 von %2 Beispielen</translation>
     </message>
+    <message>
+        <source>Check this computer</source>
+        <translation>Diesen Computer prüfen</translation>
+    </message>
+    <message>
+        <source>Fetch training data</source>
+        <translation>Trainingsdaten holen</translation>
+    </message>
+    <message>
+        <source>Reach the swarm</source>
+        <translation>Den Schwarm erreichen</translation>
+    </message>
+    <message>
+        <source>Warm up</source>
+        <translation>Aufwärmen</translation>
+    </message>
+    <message>
+        <source>Load the model&apos;s state</source>
+        <translation>Den Stand des Modells laden</translation>
+    </message>
+    <message>
+        <source>For 15 minutes</source>
+        <translation>Für 15 Minuten</translation>
+    </message>
+    <message>
+        <source>For 1 hour</source>
+        <translation>Für 1 Stunde</translation>
+    </message>
+    <message>
+        <source>Until I resume</source>
+        <translation>Bis ich fortsetze</translation>
+    </message>
+    <message>
+        <source>Until tomorrow, %1</source>
+        <translation>Bis morgen, %1</translation>
+    </message>
 </context>
 <context>
     <name>NowPage</name>
@@ -495,25 +508,6 @@
     <message>
         <source>Setting of the rule: %1</source>
         <translation>Einstellung der Regel: %1</translation>
-    </message>
-</context>
-<context>
-    <name>Pauses</name>
-    <message>
-        <source>For 15 minutes</source>
-        <translation>Für 15 Minuten</translation>
-    </message>
-    <message>
-        <source>For 1 hour</source>
-        <translation>Für 1 Stunde</translation>
-    </message>
-    <message>
-        <source>Until I resume</source>
-        <translation>Bis ich fortsetze</translation>
-    </message>
-    <message>
-        <source>Until tomorrow, %1</source>
-        <translation>Bis morgen, %1</translation>
     </message>
 </context>
 <context>

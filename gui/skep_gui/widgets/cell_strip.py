@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QKeyEvent, QPainter,
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from skep_gui.widgets import theme
-from skep_gui.words.strip import Cell, Chart
+from skep_gui.words.stats import Cell, Chart
 
 BELOW: Final = 22
 AXIS: Final = 52

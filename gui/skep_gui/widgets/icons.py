@@ -11,7 +11,7 @@ from PySide6.QtSvg import QSvgRenderer
 
 from skep_gui.widgets.theme import LIGHT
 from skep_gui.words import mark
-from skep_gui.words.state import Look
+from skep_gui.words.mark import Look
 
 SIZES: Final = (16, 22, 24, 32, 48, 64)
 

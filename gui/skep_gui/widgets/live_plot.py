@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from skep_gui.widgets import theme
 from skep_gui.widgets.history import SPAN, Point
-from skep_gui.words.strip import nice_top
+from skep_gui.words.stats import nice_top
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
 _GAP: Final = 15.0

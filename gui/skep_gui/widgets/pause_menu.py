@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QMenu
 
-from skep_gui.words.pauses import Pauses
+from skep_gui.words.now import Now
 
 
-def fill_pause_menu(menu: QMenu, pauses: Pauses, chosen: Callable[[float | None], None]) -> None:
+def fill_pause_menu(menu: QMenu, words: Now, chosen: Callable[[float | None], None]) -> None:
     """Fill it anew. When an entry is chosen, its end is counted from then, not from when the menu was made."""
     menu.clear()
-    for place, choice in enumerate(pauses.choices(time.time())):
+    for place, choice in enumerate(words.pauses(time.time())):
         action = menu.addAction(choice.text)
-        action.triggered.connect(lambda _=False, place=place: chosen(pauses.choices(time.time())[place].until))
+        action.triggered.connect(lambda _=False, place=place: chosen(words.pauses(time.time())[place].until))

@@ -8,7 +8,7 @@ from skep.core.plain_text import plain
 from skep.core.text import Problem
 from skep_gui.widgets.parts import toned
 from skep_gui.widgets.strip import Strip
-from skep_gui.words.problems import Problems
+from skep_gui.words.notices import Problems
 
 
 class ProblemStrip(Strip):

@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar
 
 from skep_gui.widgets.strip import Strip
-from skep_gui.words.updates import UpdateView
+from skep_gui.words.notices import UpdateView
 
 FULL = 1000
 

@@ -10,9 +10,9 @@ from skep.core.record.timeline_segments import Segment, by_rule, legible
 from skep.core.session.timeline import AGAIN, SLEEP
 from skep.core.settings.hours import local
 from skep.language import units
-from skep_gui.words.speaker import Speaker
-from skep_gui.words.stats import Record, Stats
-from skep_gui.words.strip import Cell, Chart
+from skep_gui.words.now import setting_of
+from skep_gui.words.speaker import Speaker, filled
+from skep_gui.words.stats import Cell, Chart, Record, Stats
 
 STUB: Final = 0.08
 """How high a stretch without a share is drawn, so that it can be seen."""
@@ -52,7 +52,7 @@ class Day(Speaker):
         if back == 0:
             return self.tr("Today: why it trained or did not")
         named = self.tr("Yesterday") if back == 1 else Stats(self.tongue).date(local(record.day[0], record.zone))
-        return self.tr("%1: why it trained or did not").replace("%1", named)
+        return filled(self.tr("%1: why it trained or did not"), named)
 
     def chart(self, record: Record) -> Chart:
         begin, end = record.day
@@ -75,8 +75,8 @@ class Day(Speaker):
     def sentence(self, segment: Segment, record: Record) -> str:
         """As "08:12 to 09:40, 20 %: 20 % while you use this computer."."""
         begin, end = (self.numbers.time(local(at, record.zone)) for at in (segment.begin, segment.end))
-        text = self.tr("%1 to %2, share %3: %4").replace("%1", begin).replace("%2", end)
-        return text.replace("%3", units.percent(segment.share)).replace("%4", self.said(segment.reason))
+        text = self.tr("%1 to %2, share %3: %4")
+        return filled(text, begin, end, units.percent(segment.share), self.said(segment.reason))
 
     def rules(self, record: Record) -> list[RuleTime]:
         """Each rule that held that day with all its time, the longest first."""
@@ -107,7 +107,3 @@ class Day(Speaker):
 
 def tone(rule: str) -> str:
     return _TONES.get(rule, "machine")
-
-
-def setting_of(rule: str) -> str:
-    return rules.ALL[rule].setting if rule in rules.ALL else ""

@@ -1,17 +1,69 @@
-"""The mark as SVG text: a skep, a dome of four woven bands with an arched door. Pure; the one source of every icon.
-
-Drawn on a grid of 16 units, so that at 16 px each band is 3 px high with 1 px between. The states differ in shape:
-
-    idle      four hollow bands, open door             slowed    filled bands by share, a bar across the door
-    joining   bands rising, no door, the rest dashes   paused    hollow bands, two upright bars in a wide door
-    training  filled bands by share, open door         problem   a notch at the top right with a dot
-"""
+"""Which of the six states the mark shows, and the mark as SVG text: the one source of every icon. Pure."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
-from skep_gui.words.state import BANDS, Look, State
+from skep.core.session.phases import Phase, Stage
+from skep.core.session.snapshot import Snapshot
+
+BANDS: Final = 4
+AS_GRANTED: Final = frozenset({"away", "paused"})
+"""Rules that are no slowing down: full permission, and the person's own pause."""
+
+
+class State(StrEnum):
+    IDLE = "idle"
+    JOINING = "joining"
+    TRAINING = "training"
+    SLOWED = "slowed"
+    PAUSED = "paused"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True)
+class Look:
+    """The mark's state and how many bands are filled, 0..4."""
+
+    state: State
+    bands: int = 0
+
+
+def look(snapshot: Snapshot) -> Look:
+    """What the tray's icon shows. Something that failed and stopped us outweighs all; a pause outweighs a share."""
+    match snapshot.phase:
+        case Phase.IDLE:
+            return Look(State.PROBLEM if snapshot.problem is not None else State.IDLE)
+        case Phase.RECOVERING:
+            return Look(State.PROBLEM)
+        case Phase.JOINING:
+            return Look(State.JOINING, _risen(snapshot))
+        case Phase.PAUSED:
+            return Look(State.PAUSED)
+        case Phase.TRAINING | Phase.LEAVING:
+            return _working(snapshot)
+
+
+def _working(snapshot: Snapshot) -> Look:
+    if snapshot.allowance.share <= 0:
+        return Look(State.PAUSED)
+    state = State.TRAINING if snapshot.allowance.rule in AS_GRANTED else State.SLOWED
+    return Look(state, quarters(snapshot.allowance.share))
+
+
+def quarters(share: float) -> int:
+    """How many of four bands stand for a share 0..1: none for none, at least one for any."""
+    return min(BANDS, max(1, math.ceil(share * BANDS - 1e-9))) if share > 0 else 0
+
+
+def _risen(snapshot: Snapshot) -> int:
+    if snapshot.stage is None:
+        return 1
+    return min(BANDS, 1 + list(Stage).index(snapshot.stage.stage))
+
 
 PIXELS: Final = 16
 SHADE: Final = "#B87503"

@@ -1,21 +1,26 @@
-"""The words of the page Now and of the tray: the sentence, the figures, the swarm's epoch, the rules that hold."""
+"""The words of the page Now and of the tray: the sentence, the figures, the rules that hold, joining, the lengths of a pause."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
 from typing import Final
 
 from skep.core.plain_text import plain
 from skep.core.policy import rules
 from skep.core.policy.conditions import Condition, Reading
 from skep.core.policy.decision import Holding
-from skep.core.session.phases import Phase, SwarmProgress
+from skep.core.session.phases import Phase, Stage, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.language import units
-from skep_gui.words.speaker import Speaker
+from skep_gui.words.speaker import Speaker, filled
 
 THOUSANDS: Final = 10_000
 """From so many samples on, an epoch is counted in thousands."""
+MORNING: Final = 8
+"""The hour at which "until tomorrow" ends, on this computer's clock."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,31 @@ class EpochBar:
     text: str
 
 
+@dataclass(frozen=True)
+class PauseChoice:
+    """`until` is wall clock seconds, None: until the person resumes."""
+
+    text: str
+    until: float | None
+
+
+class Mark(StrEnum):
+    DONE = "done"
+    UNDER_WAY = "under way"
+    TO_COME = "to come"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """`fraction` is 0..1 of the stage under way, None where it tells none yet."""
+
+    name: str
+    mark: Mark
+    fraction: float | None = None
+    detail: str = ""
+
+
 class Now(Speaker):
     """What is happening, in words. `now` is wall clock seconds everywhere."""
 
@@ -53,7 +83,7 @@ class Now(Speaker):
             case Phase.IDLE:
                 return self._idle(snapshot)
             case Phase.JOINING:
-                return self.tr("Joining %1.").replace("%1", title(snapshot))
+                return filled(self.tr("Joining %1."), title(snapshot))
             case Phase.TRAINING | Phase.PAUSED:
                 return self.reason(snapshot, now)
             case Phase.RECOVERING:
@@ -75,7 +105,7 @@ class Now(Speaker):
             return self.said(snapshot.allowance.reason)
         if pause.until is None:
             return self.tr("Paused until you resume.")
-        return self.tr("Paused until %1.").replace("%1", self.numbers.clock_time(pause.until, now))
+        return filled(self.tr("Paused until %1."), self.numbers.clock_time(pause.until, now))
 
     def _idle(self, snapshot: Snapshot) -> str:
         if snapshot.pause is not None:
@@ -85,13 +115,13 @@ class Now(Speaker):
     def _again(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.restart_at is None or snapshot.restart_at <= now:
             return self.tr("Trying again.")
-        return self.tr("Trying again in %1.").replace("%1", self.numbers.span(snapshot.restart_at - now))
+        return filled(self.tr("Trying again in %1."), self.numbers.span(snapshot.restart_at - now))
 
     def _leaving(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.leaving_until is None:
             return self.tr("Leaving the swarm.")
         left = self.numbers.span(max(0.0, snapshot.leaving_until - now))
-        return self.tr("Leaving after the next round, in %1 at most.").replace("%1", left)
+        return filled(self.tr("Leaving after the next round, in %1 at most."), left)
 
     def share(self, snapshot: Snapshot) -> str:
         """What the worker measured, where it did, else what is granted."""
@@ -101,18 +131,16 @@ class Now(Speaker):
     def share_below(self, snapshot: Snapshot) -> str:
         asked = units.percent(granted(snapshot))
         if measured(snapshot) is None:
-            return self.tr("asked %1").replace("%1", asked)
-        return self.tr("measured, %1 asked").replace("%1", asked)
+            return filled(self.tr("asked %1"), asked)
+        return filled(self.tr("measured, %1 asked"), asked)
 
     def figures(self, snapshot: Snapshot) -> tuple[Figure, Figure, Figure, Figure]:
         return self._confirmed(snapshot), self._speed(snapshot), self._device(snapshot), self._peers(snapshot)
 
     def _confirmed(self, snapshot: Snapshot) -> Figure:
         totals = snapshot.totals
-        below = self.tr("%1\u00a0pending · %2\u00a0lost")
-        below = below.replace("%1", units.number(totals.pending.samples)).replace(
-            "%2", units.number(totals.lost.samples)
-        )
+        pending, lost = units.number(totals.pending.samples), units.number(totals.lost.samples)
+        below = filled(self.tr("%1\u00a0pending · %2\u00a0lost"), pending, lost)
         explained = self.tr(
             "Samples of this stay that were really averaged with another peer's. "
             "Pending ones wait for the round at the end of the epoch."
@@ -123,7 +151,7 @@ class Now(Speaker):
         progress = snapshot.progress
         if progress is None:
             return Figure(self.tr("Samples a second"), units.MISSING)
-        loss = self.tr("loss %1").replace("%1", self.numbers.figure(progress.loss, 2))
+        loss = filled(self.tr("loss %1"), self.numbers.figure(progress.loss, 2))
         return Figure(self.tr("Samples a second"), self.numbers.figure(progress.samples_per_second), loss)
 
     def _device(self, snapshot: Snapshot) -> Figure:
@@ -132,7 +160,7 @@ class Now(Speaker):
         power, free = _reading(conditions[Condition.POWER], "W"), conditions[Condition.GPU_MEMORY].value
         parts = [power] if power else []
         if free is not None:
-            parts.append(self.tr("%1 free").replace("%1", self.numbers.size(free)))
+            parts.append(filled(self.tr("%1 free"), self.numbers.size(free)))
         name = plain(snapshot.device)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")
@@ -152,12 +180,9 @@ class Now(Speaker):
         progress = snapshot.progress
         if progress is None:
             return None
-        peers = (
-            self.tr("1 peer")
-            if progress.peers == 1
-            else self.tr("%1 peers").replace("%1", units.number(progress.peers))
-        )
-        epoch = self.tr("epoch %1").replace("%1", units.number(progress.epoch))
+        peers = units.number(progress.peers)
+        peers = self.tr("1 peer") if progress.peers == 1 else filled(self.tr("%1 peers"), peers)
+        epoch = filled(self.tr("epoch %1"), units.number(progress.epoch))
         return EpochBar(epoch_fraction(progress), f"{epoch} · {peers} · {self._samples(progress)}")
 
     def _samples(self, progress: SwarmProgress) -> str:
@@ -166,7 +191,7 @@ class Now(Speaker):
             text, done, target = self.tr("%1 of %2 thousand samples"), done // 1000, target // 1000
         else:
             text = self.tr("%1 of %2 samples")
-        return text.replace("%1", units.number(done)).replace("%2", units.number(target))
+        return filled(text, units.number(done), units.number(target))
 
     def rules(self, snapshot: Snapshot, now: float) -> list[RuleRow]:
         """Every rule that holds, the one that decides first."""
@@ -174,10 +199,50 @@ class Now(Speaker):
 
     def _rule(self, each: Holding, snapshot: Snapshot, now: float) -> RuleRow:
         sentence = self.reason(snapshot, now) if each.rule == "paused" else self.said(each.allowance.reason)
-        return RuleRow(each.rule, sentence, units.percent(each.allowance.share), _setting_of(each.rule))
+        return RuleRow(each.rule, sentence, units.percent(each.allowance.share), setting_of(each.rule))
+
+    def stages(self, snapshot: Snapshot) -> list[StageRow]:
+        """All five in their order; what failed is marked where it happened, and is tried again."""
+        order = list(Stage)
+        current = snapshot.stage
+        position = order.index(current.stage) if current is not None else 0
+        rows = []
+        for index, stage in enumerate(order):
+            if index != position:
+                rows.append(StageRow(self._stage(stage), Mark.DONE if index < position else Mark.TO_COME))
+                continue
+            failed = snapshot.phase is Phase.RECOVERING
+            fraction = current.fraction if current is not None and math.isfinite(current.fraction) else None
+            detail = plain(self.said(current.detail)) if current is not None else ""
+            rows.append(StageRow(self._stage(stage), Mark.FAILED if failed else Mark.UNDER_WAY, fraction, detail))
+        return rows
+
+    def _stage(self, stage: Stage) -> str:
+        match stage:
+            case Stage.HARDWARE:
+                return self.tr("Check this computer")
+            case Stage.DATA:
+                return self.tr("Fetch training data")
+            case Stage.PEERS:
+                return self.tr("Reach the swarm")
+            case Stage.WARM_UP:
+                return self.tr("Warm up")
+            case Stage.STATE:
+                return self.tr("Load the model's state")
+
+    def pauses(self, now: float, zone: tzinfo | None = None) -> list[PauseChoice]:
+        """`now` is wall clock seconds; `zone` is the system's unless given."""
+        morning = tomorrow(now, zone)
+        clock = datetime.fromtimestamp(morning, tz=UTC).astimezone(zone)
+        return [
+            PauseChoice(self.tr("For 15 minutes"), now + 15 * 60),
+            PauseChoice(self.tr("For 1 hour"), now + 3600),
+            PauseChoice(filled(self.tr("Until tomorrow, %1"), self.numbers.time(clock)), morning),
+            PauseChoice(self.tr("Until I resume"), None),
+        ]
 
 
-def _setting_of(rule: str) -> str:
+def setting_of(rule: str) -> str:
     """The setting that rules it; "ramp" and the like are no rules of their own."""
     return rules.ALL[rule].setting if rule in rules.ALL else ""
 
@@ -215,3 +280,20 @@ def epoch_fraction(progress: SwarmProgress) -> float:
 
 def _reading(reading: Reading[float], unit: str) -> str:
     return "" if reading.value is None else f"{reading.value:.0f}{units.THIN}{unit}"
+
+
+def risen(snapshot: Snapshot) -> float:
+    """How much of joining is done, 0..1, each stage counting the same."""
+    current = snapshot.stage
+    if current is None:
+        return 0.0
+    fraction = current.fraction if math.isfinite(current.fraction) else 0.0
+    return (list(Stage).index(current.stage) + min(1.0, max(0.0, fraction))) / len(Stage)
+
+
+def tomorrow(now: float, zone: tzinfo | None = None) -> float:
+    """The next day's morning in seconds since the epoch."""
+    here = datetime.fromtimestamp(now, tz=UTC).astimezone(zone)
+    day = (here + timedelta(days=1)).date()
+    naive = datetime(day.year, day.month, day.day, MORNING)  # noqa: DTZ001 - the clock of the day after a change of the hour
+    return (naive.astimezone() if zone is None else naive.replace(tzinfo=zone)).timestamp()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -15,7 +15,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
 from skep.language import units
 from skep.language.numbers import roughly
-from skep_gui.words.speaker import Speaker, Tongue
+from skep_gui.words.speaker import Speaker, Tongue, filled
 
 PRACTICE: Final = "practice"
 """The id of the practice swarm's project."""
@@ -74,7 +74,7 @@ class Permissions:
     uses: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     """Label and text: publisher, licence, homepage in full."""
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
     joinable: bool = True
 
 
@@ -112,26 +112,22 @@ class Projects(Speaker):
         """What goes up and down: an hour where it was estimated, else an epoch."""
         if estimate is None:
             traffic = traffic_per_epoch(plan)
-            return self.tr("up to %1 each way per epoch").replace(
-                "%1", self.numbers.size(max(traffic.up, traffic.down))
-            )
-        text = self.tr("about %1 up and %2 down an hour")
-        return text.replace("%1", self.numbers.rough_size(estimate.up)).replace(
-            "%2", self.numbers.rough_size(estimate.down)
-        )
+            return filled(self.tr("up to %1 each way per epoch"), self.numbers.size(max(traffic.up, traffic.down)))
+        up, down = self.numbers.rough_size(estimate.up), self.numbers.rough_size(estimate.down)
+        return filled(self.tr("about %1 up and %2 down an hour"), up, down)
 
     def needs(self, estimate: Estimate | None) -> str:
         if estimate is None:
             return ""
-        parts = [self.tr("%1 of memory").replace("%1", self.numbers.size(estimate.memory))]
+        parts = [filled(self.tr("%1 of memory"), self.numbers.size(estimate.memory))]
         if estimate.device is not None:
-            parts.append(self.tr("%1 of GPU memory").replace("%1", self.numbers.size(estimate.device)))
-        parts.append(self.tr("%1 of disk").replace("%1", self.numbers.size(estimate.disk)))
+            parts.append(filled(self.tr("%1 of GPU memory"), self.numbers.size(estimate.device)))
+        parts.append(filled(self.tr("%1 of disk"), self.numbers.size(estimate.disk)))
         parts.append(self._samples(estimate))
         return " · ".join(parts)
 
     def _samples(self, estimate: Estimate) -> str:
-        return self.tr("about %1 samples an hour").replace("%1", units.number(roughly(estimate.samples)))
+        return filled(self.tr("about %1 samples an hour"), units.number(roughly(estimate.samples)))
 
     def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
         """The card of the practice swarm before it was ever started."""
@@ -203,9 +199,9 @@ class Projects(Speaker):
         )
 
     def _downloads(self, plan: Manifest) -> tuple[str, ...]:
-        data = self.tr("Training data listed at %1").replace("%1", plain(plan.data.index))
+        data = filled(self.tr("Training data listed at %1"), plain(plan.data.index))
         files = [
-            self.tr("%1 from %2").replace("%1", self._file(file.name, file.bytes)).replace("%2", plain(file.address))
+            filled(self.tr("%1 from %2"), self._file(file.name, file.bytes), plain(file.address))
             for file in plan.recipe.files
         ]
         return (data, *files, self.tr("The model as the swarm has trained it so far, from other peers"))
@@ -220,14 +216,12 @@ class Projects(Speaker):
         text = self.tr(
             "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
         )
-        for place, value in (("%1", estimate.up), ("%2", estimate.down)):
-            text = text.replace(place, self.numbers.rough_size(value))
-        return (text.replace("%3", units.number(PEERS)).replace("%4", self.numbers.size(estimate.most)),)
+        up, down = self.numbers.rough_size(estimate.up), self.numbers.rough_size(estimate.down)
+        return (filled(text, up, down, units.number(PEERS), self.numbers.size(estimate.most)),)
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
-        up = self.numbers.size(traffic_per_epoch(plan).up)
         return (
-            self.tr("What training found, up to %1 each epoch").replace("%1", up),
+            filled(self.tr("What training found, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan).up)),
             self.tr("Copies of the model, when another peer asks for one"),
             self.tr("The other peers see this computer's network address"),
             self.tr("Never your files, and nothing you type"),
@@ -235,23 +229,23 @@ class Projects(Speaker):
 
     def _gives(self, estimate: Estimate) -> str:
         text = self.tr("The computing of this computer at the share you allow: at full share %1")
-        return text.replace("%1", self._samples(estimate))
+        return filled(text, self._samples(estimate))
 
     def _uses(self, plan: Manifest, known: Known) -> tuple[str, ...]:
         needs = plan.needs
         limits = (
-            self.tr("%1 of memory").replace("%1", self._gb(needs.memory_gb)),
-            self.tr("%1 of GPU memory, where there is a GPU").replace("%1", self._gb(needs.vram_gb)),
-            self.tr("%1 of disk").replace("%1", self._gb(needs.disk_gb)),
-            self.tr("%1 Mbit/s upload").replace("%1", self.numbers.short(needs.upload_mbit)),
+            filled(self.tr("%1 of memory"), self._gb(needs.memory_gb)),
+            filled(self.tr("%1 of GPU memory, where there is a GPU"), self._gb(needs.vram_gb)),
+            filled(self.tr("%1 of disk"), self._gb(needs.disk_gb)),
+            filled(self.tr("%1 Mbit/s upload"), self.numbers.short(needs.upload_mbit)),
         )
         gives = () if known.estimate is None else (self._gives(known.estimate),)
         return (*limits, *gives, self.tr("And never more than your own limits in the settings"))
 
     def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
         members = self.tr("everybody") if plan.membership == "open" else self.tr("invited computers only")
-        model = self.tr("%1, %2 parameters")
-        model = model.replace("%1", plain(plan.recipe.model_type)).replace("%2", units.number(parameters_of(plan)))
+        parameters = units.number(parameters_of(plan))
+        model = filled(self.tr("%1, %2 parameters"), plain(plan.recipe.model_type), parameters)
         return (
             (self.tr("Published by"), plain(plan.publisher.name)),
             (self.tr("Key"), plan.fingerprint),

@@ -6,6 +6,7 @@ What a page says itself stands in `self.tr`, in English, and is translated where
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,11 @@ Translate = Callable[[str, str], str]
 
 def as_written(_context: str, text: str) -> str:
     return text
+
+
+def filled(text: str, *values: str) -> str:
+    """The text with the values in the places %1, %2 and so on; what a value itself holds is no place."""
+    return re.sub(r"%(\d)", lambda place: values[int(place[1]) - 1], text)
 
 
 def in_quotes(text: str) -> str:

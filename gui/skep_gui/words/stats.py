@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
@@ -19,8 +20,42 @@ from skep.language import units
 from skep.services.summary import Summary
 from skep_gui.words.now import Figure
 from skep_gui.words.projects import title_in
-from skep_gui.words.speaker import Speaker, english
-from skep_gui.words.strip import Cell, Chart, nice_top
+from skep_gui.words.speaker import Speaker, english, filled
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One bar; all measures are parts 0..1 of the whole strip.
+
+    `upper` is the part of the height that stands for what was lost. `tone` names a colour of the theme, `name` says all
+    of it in words, `key` is the setting it leads to, "" where it leads to none.
+    """
+
+    left: float
+    width: float
+    height: float
+    tone: str
+    name: str
+    key: str = ""
+    upper: float = 0.0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Bars, names below them by their place 0..1, and what the full height stands for (0: nothing to be written)."""
+
+    cells: tuple[Cell, ...] = ()
+    labels: tuple[tuple[float, str], ...] = ()
+    top: float = 0.0
+
+
+def nice_top(most: float) -> float:
+    """The top of an axis: the least 1, 2, 4, 6 or 8 times a power of ten that is not below `most`; 4 parts stay round."""
+    if not math.isfinite(most) or most <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(step * power for step in (1, 2, 4, 6, 8, 10) if step * power >= most)
+
 
 CSV_COLUMNS = ("project", "contribution", "epoch", "samples", "state", "peers", "reason", "swarm")
 
@@ -57,15 +92,10 @@ class Record:
 
 @dataclass(frozen=True)
 class StatsRow:
-    project: str
-    trained: str
-    confirmed: str
-    pending: str
-    lost: str
-    swarm: str
-    energy: str
+    """One line of the table; `cells` stand below `heads`, the project's name first. `explained` is all of it as one sentence."""
+
+    cells: tuple[str, ...]
     explained: str
-    """All of it as one sentence."""
 
 
 _LABELS: Final = {Unit.HOUR: 3, Unit.DAY: 2, Unit.WEEK: 2}
@@ -81,7 +111,7 @@ class Stats(Speaker):
 
     def _trained(self, record: Record) -> Figure:
         spent = record.whole.spent
-        below = self.tr("%1 of it computing").replace("%1", units.span(spent.computing))
+        below = filled(self.tr("%1 of it computing"), units.span(spent.computing))
         explained = self.tr(
             "Time in a swarm with a share above zero. Computing is the part the training itself measured."
         )
@@ -89,25 +119,16 @@ class Stats(Speaker):
 
     def _confirmed(self, record: Record) -> Figure:
         totals = record.whole.totals
-        below = self.tr("%1 · %2\u00a0pending")
-        below = below.replace("%1", self.epochs(totals.confirmed.contributions))
+        confirmed, pending = self.epochs(totals.confirmed.contributions), units.number(totals.pending.samples)
+        below = filled(self.tr("%1 · %2\u00a0pending"), confirmed, pending)
         explained = self.tr("Samples that were really averaged with another peer's, and that the model learned from.")
-        return Figure(
-            self.tr("Samples confirmed"),
-            units.number(totals.confirmed.samples),
-            below.replace("%2", units.number(totals.pending.samples)),
-            explained,
-        )
+        return Figure(self.tr("Samples confirmed"), units.number(totals.confirmed.samples), below, explained)
 
     def _share(self, record: Record) -> Figure:
         totals = record.whole.totals
-        below = self.tr("%1\u00a0lost").replace("%1", units.number(totals.lost.samples))
-        return Figure(
-            self.tr("Confirmed share"),
-            units.percent(confirmed_part(totals)),
-            below,
-            self.tr("Of the samples that are settled; pending ones wait for the round at the end of the epoch."),
-        )
+        below = filled(self.tr("%1\u00a0lost"), units.number(totals.lost.samples))
+        explained = self.tr("Of the samples that are settled; pending ones wait for the round at the end of the epoch.")
+        return Figure(self.tr("Confirmed share"), units.percent(confirmed_part(totals)), below, explained)
 
     def _energy(self, record: Record) -> Figure:
         spent = record.whole.spent
@@ -116,7 +137,7 @@ class Stats(Speaker):
             return Figure(self.tr("Energy"), units.MISSING, why)
         whole = spent.measured > 0.99 * spent.training
         below = self.tr("while it trained") if whole else self.tr("measured in %1 of %2")
-        below = below.replace("%1", units.span(spent.measured)).replace("%2", units.span(spent.training))
+        below = filled(below, units.span(spent.measured), units.span(spent.training))
         explained = self.tr(
             "What the whole device drew while it trained, by its own sensor; other programs' use included."
         )
@@ -154,7 +175,7 @@ class Stats(Speaker):
             self.numbers.local(units.energy(spent.joules)) if spent.measured else units.MISSING,
         )
         said = [f"{head}: {cell}" for (head, _), cell in zip(self.heads()[1:], cells, strict=True)]
-        return StatsRow(name, *cells, explained=f"{name}. {', '.join(said)}.")
+        return StatsRow((name, *cells), f"{name}. {', '.join(said)}.")
 
     # --- what was lost
 
@@ -163,15 +184,12 @@ class Stats(Speaker):
         return [self._reason(reason, lost) for reason, lost in record.whole.lost.items()]
 
     def _reason(self, reason: Text, lost: Tally) -> str:
-        return (
-            self.tr("%1: %2 samples in %3")
-            .replace("%1", _capital(self.said(reason) or self.tr("no reason recorded")))
-            .replace("%2", units.number(lost.samples))
-            .replace("%3", self.epochs(lost.contributions))
-        )
+        why = self.said(reason) or self.tr("no reason recorded")
+        samples, epochs = units.number(lost.samples), self.epochs(lost.contributions)
+        return filled(self.tr("%1: %2 samples in %3"), why[:1].upper() + why[1:], samples, epochs)
 
     def epochs(self, count: int) -> str:
-        return self.tr("1 epoch") if count == 1 else self.tr("%1 epochs").replace("%1", units.number(count))
+        return self.tr("1 epoch") if count == 1 else filled(self.tr("%1 epochs"), units.number(count))
 
     # --- bars
 
@@ -220,13 +238,13 @@ class Stats(Speaker):
         when = {
             Unit.HOUR: f"{self.date(at)} {self.numbers.time(at)}",
             Unit.DAY: self.date(at),
-            Unit.WEEK: self.tr("Week from %1").replace("%1", self.date(at)),
+            Unit.WEEK: filled(self.tr("Week from %1"), self.date(at)),
         }[unit]
         spent = period.spent
         parts = [
-            self.tr("%1 confirmed").replace("%1", units.number(period.confirmed)),
-            self.tr("%1 lost").replace("%1", units.number(period.lost)),
-            self.tr("%1 trained").replace("%1", units.span(spent.training)),
+            filled(self.tr("%1 confirmed"), units.number(period.confirmed)),
+            filled(self.tr("%1 lost"), units.number(period.lost)),
+            filled(self.tr("%1 trained"), units.span(spent.training)),
             *([self.numbers.local(units.energy(spent.joules))] if spent.measured else []),
         ]
         return f"{when}: {', '.join(parts)}"
@@ -261,10 +279,6 @@ def hours(seconds: float) -> str:
     return f"{seconds / 3600:.1f}{units.THIN}h" if seconds >= 3600 else units.span(seconds // 60 * 60)  # noqa: PLR2004
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def confirmed_part(totals: Totals) -> float | None:
     """0..1 of the settled samples; None while none is settled."""
     settled = totals.confirmed.samples + totals.lost.samples
@@ -278,16 +292,8 @@ def to_csv(contributions: Mapping[str, Sequence[Contribution]]) -> str:
     writer.writerow(CSV_COLUMNS)
     for project, rows in contributions.items():
         for each in rows:
-            row = (
-                project,
-                each.id,
-                each.epoch,
-                each.samples,
-                str(each.state),
-                each.peers,
-                english.said(each.reason),
-                each.swarm,
-            )
+            lost = english.said(each.reason)
+            row = (project, each.id, each.epoch, each.samples, str(each.state), each.peers, lost, each.swarm)
             writer.writerow([_harmless(value) for value in row])
     return out.getvalue()
 

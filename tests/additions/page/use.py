@@ -11,10 +11,10 @@ import snapshots as shots
 from skep_gui.app.wiring import pages
 from skep_gui.pages.page_kind import Requests
 from skep_gui.words.speaker import english
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 app = QApplication([])
-window = pages(Voice.of(english))
+window = pages(Translation(english))
 titles = [window.rail.item(row).text() for row in range(window.rail.count())]
 if "Peers" not in titles:
     sys.exit(3)

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from skep.core.settings.settings import DEFAULTS, GROUPS, SETTINGS
-from skep_gui.words.settings_form import SettingsForm
+from skep_gui.words.settings import SettingsForm
 
 KEY = "disk.doze_minutes"
 

@@ -21,9 +21,8 @@ from skep_gui.app.controller import Desk
 from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
+from skep_gui.words.mark import State, look
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
-from skep_gui.words.state import State, look
 
 SOON = 20_000
 
@@ -55,7 +54,7 @@ def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
 
 
 def make_tray():
-    return Tray(Now(), Pauses(), "#6B665E")
+    return Tray(Now(), "#6B665E")
 
 
 def wait(qtbot, condition):

@@ -21,7 +21,6 @@ from skep_gui.app.app import App
 from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 SOON = 20_000
 
@@ -68,7 +67,7 @@ def config(monkeypatch, tmp_path):
 @pytest.fixture
 def app(config, project, dressed, qtbot, home, monkeypatch):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"), lambda: wiring)
+    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring)
     ended = []
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
     with qtbot.waitSignal(made.ready, timeout=SOON):

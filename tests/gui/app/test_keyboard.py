@@ -27,10 +27,10 @@ from skep_gui.widgets.dome_meter import DomeMeter
 from skep_gui.widgets.history import History
 from skep_gui.widgets.live_plot import LivePlot
 from skep_gui.words.speaker import english
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 from window_sight import settle, show_all, spoken
 
-VOICE = Voice.of(english)
+VOICE = Translation(english)
 CONTROLS = (QAbstractButton, QLineEdit, QComboBox, QAbstractSlider, QAbstractSpinBox, QListWidget)
 PICTURES = (QProgressBar, DomeMeter, LivePlot)
 STATES = (shots.IDLE, shots.JOINING, shots.TRAINING, shots.PAUSED, shots.RECOVERING, shots.LEAVING)

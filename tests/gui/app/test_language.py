@@ -21,7 +21,6 @@ from skep_gui.app.language import Language
 from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 SOON = 20_000
 GERMANY = QLocale("de_DE")
@@ -104,7 +103,7 @@ def test_the_tray_in_german_waits_for_nothing_that_only_the_core_needs():
 @pytest.fixture
 def app(dressed, qtbot, home, monkeypatch, language):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"), lambda: wiring, language)
+    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring, language)
     ended = []
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
     with qtbot.waitSignal(made.ready, timeout=SOON):

@@ -12,7 +12,6 @@ from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.main import parser
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 
 SOON = 20_000
 
@@ -27,7 +26,7 @@ def start(dressed, qtbot, home, monkeypatch):
         app = App(
             dressed,
             Options(home=str(home.root), hidden=True, link=link),
-            Tray(Now(), Pauses(), "#6B665E"),
+            Tray(Now(), "#6B665E"),
             lambda: wiring,
         )
         made.append(app)

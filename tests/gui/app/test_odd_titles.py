@@ -14,10 +14,10 @@ from skep_gui.app.wiring import pages
 from skep_gui.widgets.history import History
 from skep_gui.widgets.parts import tip
 from skep_gui.words.speaker import english
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 from window_sight import cut, show_all
 
-VOICE = Voice.of(english)
+VOICE = Translation(english)
 TITLES = {
     "long": "A very long title that goes on and on " * 3,
     "without a space": "Averylongtitlewithoutanyspace" * 4,
@@ -68,7 +68,7 @@ def everything(window):
 
 
 def test_a_title_in_the_tray_is_one_short_line(dressed, title):
-    tray = Tray(VOICE.now, VOICE.pauses, "#6B665E")
+    tray = Tray(VOICE.now, "#6B665E")
     tray.show_snapshot(replace(shots.SLOWED, project=project(title)), shots.NOW)
     assert len(tray.first.text().replace("&&", "&")) <= 72
     assert "\n" not in tray.first.text()

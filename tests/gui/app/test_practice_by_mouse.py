@@ -13,7 +13,6 @@ from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.widgets.figure_row import FigureCard
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 from skep_gui.words.projects import PRACTICE
 from terminals import devote, skep
 
@@ -26,7 +25,7 @@ def app(dressed, qtbot, home, monkeypatch):
     (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
     ended = []
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), Pauses(), "#6B665E"), lambda: wiring)
+    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring)
     with qtbot.waitSignal(made.ready, timeout=SOON):
         made.start()
     yield made

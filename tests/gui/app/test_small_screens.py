@@ -15,11 +15,11 @@ from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.widgets.history import History
 from skep_gui.words.speaker import english
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 from skep_gui_process import running, status
 from window_sight import cut, settle, show_all
 
-VOICE = Voice.of(english)
+VOICE = Translation(english)
 LONG = Problem(
     verbatim(
         "The training process ended unexpectedly, and it did so while it was loading what the swarm has trained so far."

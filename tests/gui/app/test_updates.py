@@ -13,7 +13,7 @@ from skep.core.text import Problem, verbatim
 from skep_gui.app import updates
 from skep_gui.app.background import Errands
 from skep_gui.app.updates import Updating, may_look
-from skep_gui.words.updates import Stage, Update, UpdateWords
+from skep_gui.words.notices import Stage, Update, UpdateWords
 from update_server import lay_app, pack, starts, update_server
 
 WORDS = UpdateWords()

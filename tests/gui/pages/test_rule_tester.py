@@ -12,20 +12,20 @@ from english import in_english
 from skep.core.session.explain import WORDS, explained
 from skep.core.settings.settings import DEFAULTS
 from skep_gui.app.wiring import pages
+from skep_gui.words.settings import OPPOSITES, RuleWords, without_opposite
 from skep_gui.words.speaker import english
-from skep_gui.words.tester import OPPOSITES, RuleWords, without_opposite
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
 TESTER = RuleWords()
 
 
 def test_everything_that_can_be_imagined_is_offered_once():
-    offered = [case.word for case in TESTER.cases()]
+    offered = list(TESTER.cases())
     assert len(offered) == len(set(offered))
     assert {*offered, "film"} == set(WORDS)  # a film is a call to the rules
 
 
-@pytest.mark.parametrize("word", [case.word for case in TESTER.cases()])
+@pytest.mark.parametrize("word", list(TESTER.cases()))
 def test_the_answer_is_that_of_explain(word):
     body = explained(shots.TRAINING, (word,), shots.NOW, UTC)
     answer = TESTER.answer(shots.TRAINING, (word,), shots.NOW, UTC)
@@ -58,7 +58,7 @@ def test_opposites_exclude_each_other():
 
 @pytest.fixture
 def settings(dressed, qtbot):
-    window = pages(Voice.of(english))
+    window = pages(Translation(english))
     qtbot.addWidget(window)
     window.show()
     window.go_to(window.settings)

@@ -28,10 +28,9 @@ from skep_gui.app.tray import Tray
 from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.words.now import Now
-from skep_gui.words.pauses import Pauses
 from skep_gui.words.projects import titled
 from skep_gui.words.speaker import english
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 from window_sight import shown
 
 MONDAY = datetime(2027, 1, 18, 22, tzinfo=UTC).timestamp()
@@ -207,8 +206,8 @@ def english_of(window_texts: set[str]) -> set[str]:
 
 def said_everywhere(tongue) -> set[str]:
     """What every page says in every state, and every dialog, in one language."""
-    voice = Voice.of(tongue)
-    window = pages(voice)
+    translation = Translation(tongue)
+    window = pages(translation)
     window.show()
     window.settings.show_lacking({"app.check_updates": Text("update.skep_does_not_know_place")})
     texts: set[str] = set()
@@ -234,11 +233,11 @@ def said_everywhere(tongue) -> set[str]:
     for word in window.settings.tester.boxes:
         window.settings.tester.choose((word,))
         texts.update(shown(window.settings.tester))
-    tray = Tray(voice.now, voice.pauses, "#6B665E")
+    tray = Tray(translation.now, "#6B665E")
     tray.show_snapshot(shots.SLOWED, shots.NOW)
     texts.update(action.text() for menu in (tray.menu, tray.pause) for action in menu.actions())
     texts.add(tray.icon.toolTip())
-    steps = FirstRun(voice.devices)
+    steps = FirstRun(translation.devices)
     steps.show_devices(shots.DEVICES)
     consent = KeyringConsent(tongue.told(Problem(Text("secrets.keyring_locked"))), "/home/x")
     texts.update((*shown(steps), *shown(consent)))
@@ -300,7 +299,7 @@ def test_the_language_of_numbers_and_times(german):
         "3,4\u2009MB",
         "2,5",
     )
-    choices = [each.text for each in Pauses(german).choices(shots.NOW)]
+    choices = [each.text for each in Now(german).pauses(shots.NOW)]
     assert choices[0] == "Für 15 Minuten"
     assert choices[2] == "Bis morgen, 08:00"
     assert (
@@ -318,7 +317,7 @@ def test_the_practice_swarm_has_a_german_name_and_other_projects_keep_theirs(ger
 
 @pytest.mark.parametrize("size", [(760, 520), (1024, 600)])
 def test_the_longer_words_are_not_cut(german, size, qtbot):
-    window = pages(Voice.of(german))
+    window = pages(Translation(german))
     qtbot.addWidget(window)
     window.show()
     window.resize(*size)

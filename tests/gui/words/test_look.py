@@ -11,8 +11,8 @@ import pytest
 
 from skep_gui.widgets import icons, theme
 from skep_gui.words import mark
-from skep_gui.words.state import Look, State
-from skep_gui.words.strip import nice_top
+from skep_gui.words.mark import Look, State
+from skep_gui.words.stats import nice_top
 
 TEXTS = ("ink", "soft", "honey", "well", "problem", "paused")
 LOOKS = [

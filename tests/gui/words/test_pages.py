@@ -20,12 +20,12 @@ from skep_gui.widgets import icons
 from skep_gui.widgets.history import SPAN, History
 from skep_gui.widgets.parts import unbroken
 from skep_gui.words import mark
+from skep_gui.words.mark import Look, State
 from skep_gui.words.speaker import english
-from skep_gui.words.state import Look, State
 from skep_gui.words.stats import Record
-from skep_gui.words.voice import Voice
+from skep_gui.words.translation import Translation
 
-VOICE = Voice.of(english)
+VOICE = Translation(english)
 
 
 @pytest.fixture
@@ -286,6 +286,12 @@ def test_the_form_has_every_setting(settings):
         assert row.control.accessibleName() == in_english(SETTINGS[key].label)
 
 
+def test_only_percentages_are_sliders(settings):
+    slider = settings.rows["compute.share_away"].control
+    assert (slider.minimum(), slider.maximum()) == (5, 100)
+    assert not isinstance(settings.rows["network.port"].control, QSlider)
+
+
 def test_a_slider_changes_its_setting_by_keys(settings, qtbot):
     slider = settings.rows["compute.share_away"].control
     assert isinstance(slider, QSlider)
@@ -423,7 +429,7 @@ def test_pages_by_keyboard(window, qtbot):
 
 
 def test_the_tray_says_it_in_one_line_and_offers_the_pauses(dressed, qtbot):
-    tray = Tray(VOICE.now, VOICE.pauses, "#6B665E")
+    tray = Tray(VOICE.now, "#6B665E")
     tray.show_snapshot(shots.SLOWED, shots.NOW)
     assert tray.first.text() == "Tiny code model: 20 % while you use this computer."
     assert not tray.first.isEnabled()

@@ -12,10 +12,8 @@ from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.text import NOTHING
 from skep.language import units
 from skep_gui.widgets.history import History
-from skep_gui.words.joining import Joining, Mark, risen
-from skep_gui.words.now import Now, shortened, title
-from skep_gui.words.pauses import Pauses, tomorrow
-from skep_gui.words.state import Look, State, look, quarters
+from skep_gui.words.mark import Look, State, look, quarters
+from skep_gui.words.now import Mark, Now, risen, shortened, title, tomorrow
 
 NOW = Now()
 
@@ -135,11 +133,11 @@ def test_a_projects_words_are_plain_text():
 
 
 def test_the_checklist_of_joining():
-    rows = Joining().stages(shots.JOINING)
+    rows = Now().stages(shots.JOINING)
     assert [row.mark for row in rows] == [Mark.DONE, Mark.DONE, Mark.UNDER_WAY, Mark.TO_COME, Mark.TO_COME]
     assert (rows[2].fraction, rows[2].detail) == (0.4, "about 20 s")
-    assert Joining().stages(replace(shots.JOINING, stage=None))[0].mark is Mark.UNDER_WAY
-    assert Joining().stages(shots.RECOVERING)[2].mark is Mark.FAILED
+    assert Now().stages(replace(shots.JOINING, stage=None))[0].mark is Mark.UNDER_WAY
+    assert Now().stages(shots.RECOVERING)[2].mark is Mark.FAILED
 
 
 def test_joining_rises_with_the_stages():
@@ -149,7 +147,7 @@ def test_joining_rises_with_the_stages():
 
 
 def test_the_pauses_are_counted_from_now():
-    choices = Pauses().choices(shots.NOW, UTC)
+    choices = Now().pauses(shots.NOW, UTC)
     assert [choice.until and choice.until - shots.NOW for choice in choices[:2]] == [900, 3600]
     assert choices[3].until is None
     assert [choice.text for choice in choices] == [

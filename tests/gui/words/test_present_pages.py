@@ -16,9 +16,8 @@ from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Problem, verbatim
 from skep.language.numbers import Numbers
 from skep.recipes.registry import parse_manifest
-from skep_gui.words.devices import Devices
 from skep_gui.words.projects import PRACTICE, Known, Projects, Tone
-from skep_gui.words.settings_form import SettingsForm, slider_steps
+from skep_gui.words.settings import Devices, SettingsForm
 from skep_gui.words.stats import to_csv
 
 PROJECTS, FORM = Projects(), SettingsForm()
@@ -143,11 +142,6 @@ def test_devices_of_one_name_are_told_apart():
 @pytest.mark.parametrize(("search", "found"), [("temperature CAP", ["heat.cap_celsius"]), ("no such thing", [])])
 def test_the_search_looks_at_all_words(search, found):
     assert [row.setting.key for group in FORM.groups(DEFAULTS, search) for row in group.rows] == found
-
-
-def test_only_percentages_are_sliders():
-    assert slider_steps(SETTINGS["compute.share_away"]) == (5, 100)
-    assert slider_steps(SETTINGS["network.port"]) is None
 
 
 def test_the_first_steps_name_the_device_or_say_why_not():

@@ -16,8 +16,8 @@ from skep.language import units
 from skep.language.numbers import Numbers
 from skep.services.summary import Summary
 from skep_gui.words.day import STUB, Day, setting_of, tone
-from skep_gui.words.problems import Problems
-from skep_gui.words.problems import setting_of as setting_of_problem
+from skep_gui.words.notices import Problems
+from skep_gui.words.notices import setting_of as setting_of_problem
 from skep_gui.words.speaker import Tongue, core_translator, english
 from skep_gui.words.stats import Measure, Record, Stats, confirmed_part
 
@@ -45,14 +45,14 @@ def test_energy_that_is_not_measured_says_why(spent, why):
 
 def test_rows_by_project_and_in_all():
     rows = STATS.rows(RECORD, {"tiny-code-lm": "Tiny\u202e code model"})
-    assert [row.project for row in rows] == ["Tiny code model", "Practice swarm", "All projects"]
-    assert (rows[0].confirmed, rows[0].pending, rows[0].swarm) == ("165\u2009376", "512", "7.6\u2009%")
+    assert [row.cells[0] for row in rows] == ["Tiny code model", "Practice swarm", "All projects"]
+    assert (rows[0].cells[2], rows[0].cells[3], rows[0].cells[5]) == ("165\u2009376", "512", "7.6\u2009%")
     assert rows[0].explained.startswith("Tiny code model. Trained: ")
     titles = {"tiny-code-lm": "Practice swarm", "practice": "Practice swarm"}
     said = Stats(Tongue(core=core_translator("de", Numbers()))).rows(RECORD, titles)
-    assert [row.project for row in said[:2]] == ["Practice swarm", "Übungsschwarm"]
+    assert [row.cells[0] for row in said[:2]] == ["Practice swarm", "Übungsschwarm"]
     bare = STATS.rows(Record({"a": Summary()}), {})
-    assert [(row.swarm, row.energy) for row in bare] == [(units.MISSING, units.MISSING)]
+    assert [row.cells[5:] for row in bare] == [(units.MISSING, units.MISSING)]
 
 
 def test_lost_samples_have_a_reason():

@@ -1,12 +1,46 @@
-"""What is said of an update of skep itself, from its being found to the next start; without Qt."""
+"""What the strips below the window say: a problem and what it leads to, and an update of skep itself; without Qt."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Final
 
-from skep.core.text import NOTHING, Problem
-from skep_gui.words.speaker import Speaker
+from skep.core.redact import Section, written
+from skep.core.settings.settings import SETTINGS
+from skep.core.text import NOTHING, Problem, Remedy
+from skep_gui.words.speaker import Speaker, filled
+
+SETTING: Final = "setting:"
+
+
+class Problems(Speaker):
+    def action(self, problem: Problem) -> str:
+        """The words of the one button that a problem has beside Close."""
+        match problem.remedy:
+            case Remedy.PROJECTS.value:
+                return self.tr("Open Projects")
+            case Remedy.SETTINGS.value:
+                return self.tr("Open Settings")
+            case Remedy.REPORT.value:
+                return self.tr("Show the report")
+            case _:
+                return self.tr("Open the setting") if setting_of(problem) else self.tr("Diagnose …")
+
+    def report(self, trace: str, versions: Sequence[str], home: str, names: Mapping[str, str]) -> str:
+        """What went wrong, without anything that says who or where the person is."""
+        sections = [
+            Section(self.tr("skep met an error of its own"), trace.rstrip().splitlines()),
+            Section(self.tr("Versions"), versions),
+        ]
+        return written(sections, home, names)
+
+
+def setting_of(problem: Problem) -> str:
+    """The key of the setting that it leads to, "" where it leads to none."""
+    kind, _, key = problem.remedy.partition(":")
+    return key if f"{kind}:" == SETTING and key in SETTINGS else ""
 
 
 class Stage(Enum):
@@ -57,24 +91,24 @@ class UpdateWords(Speaker):
             case Stage.NONE:
                 return None
             case Stage.FOUND:
-                title = self.tr("skep %1 can be installed.").replace("%1", version)
+                title = filled(self.tr("skep %1 can be installed."), version)
                 return UpdateView(title, update.notes, self.tr("Install"), later)
             case Stage.TOLD:
                 hint = self.tr("Your system's software updates install it, as they did with this one.")
-                title = self.tr("skep %1 is there.").replace("%1", version)
+                title = filled(self.tr("skep %1 is there."), version)
                 return UpdateView(title, hint, "", self.tr("Close"))
             case Stage.FETCHING | Stage.UNPACKING:
                 return self._under_way(update)
             case Stage.INSTALLED:
-                title = self.tr("skep %1 is installed.").replace("%1", version)
+                title = filled(self.tr("skep %1 is installed."), version)
                 hint = self.tr("It starts the next time you start skep. What you have contributed stays.")
                 return UpdateView(title, hint, self.tr("Start it now"), later)
             case Stage.WENT_BACK:
-                title = self.tr("skep %1 is used again.").replace("%1", version)
+                title = filled(self.tr("skep %1 is used again."), version)
                 hint = self.tr("It starts the next time you start skep.")
                 return UpdateView(title, hint, self.tr("Start it now"), later)
             case Stage.NEWEST:
-                title = self.tr("skep %1 is the newest.").replace("%1", version)
+                title = filled(self.tr("skep %1 is the newest."), version)
                 return UpdateView(title, "", "", self.tr("Close"))
             case Stage.FAILED:
                 title, hint = self.tongue.core.problem(update.problem or Problem(NOTHING))
@@ -83,8 +117,8 @@ class UpdateWords(Speaker):
     def _under_way(self, update: Update) -> UpdateView:
         done = f"{self.numbers.percent(update.part)} · {self.numbers.size(update.size)}" if update.size else ""
         words = self.tr("Downloading skep %1") if update.stage is Stage.FETCHING else self.tr("Installing skep %1")
-        return UpdateView(words.replace("%1", update.version), done, "", self.tr("Cancel"), update.part)
+        return UpdateView(filled(words, update.version), done, "", self.tr("Cancel"), update.part)
 
     def go_back(self, version: str) -> str:
         """The words of the button in the settings."""
-        return self.tr("Go back to skep %1").replace("%1", version)
+        return filled(self.tr("Go back to skep %1"), version)
