@@ -39,9 +39,8 @@ from skep.core.session.messages import (
     WorkerOptions,
     WorkerProgress,
 )
-from skep.host.practice.manifest import practice_manifest
-from skep.host.practice.swarm import PracticeFolder, seed
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.practice.swarm import PracticeFolder, practice_manifest, seed
+from skep.host.shards.dataset import build_shards, library_sources
 from skep.recipes.registry import parse_manifest
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session import wire
 from skep.core.session.messages import ShardArrived, ShardWanted, WorkerOptions
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.shards.dataset import build_shards, library_sources
 
 PATIENCE = 60
 """Seconds a busy computer may take for what is quick by itself."""

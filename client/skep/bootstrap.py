@@ -121,8 +121,7 @@ def catalogue(home: Home) -> Catalogue:
 
 
 def _catalogue(home: Home) -> FileCatalogue:
-    from skep.adapters.net.catalogue import FileCatalogue
-    from skep.adapters.net.manifest_fetch import fetch_over_web
+    from skep.adapters.net.catalogue import FileCatalogue, fetch_over_web
 
     home.create()
     return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=_proxy(settings(home).load())))

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from skep.adapters.choice import machine, person
 from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.power_limit import PowerCapKeeper
-from skep.adapters.process import practice_mark
-from skep.adapters.process.own_processes import OwnProcesses
+from skep.adapters.process.own_processes import OwnProcesses, practice_process
 from skep.adapters.storage.paths import Home
 from skep.core.device import Device, PowerCap
 from skep.core.session import messages as m
@@ -58,7 +57,7 @@ def for_engine(home: Home, engine: Callable[[], Engine]) -> Sequence[Sensor]:
 
 def own_roots(home: Home) -> Iterable[int]:
     """The processes whose trees are skep's own: this one, and the practice swarm's in this home where one runs."""
-    practice = practice_mark.running(home.practice_folder)
+    practice = practice_process(home.practice_folder)
     return (os.getpid(),) if practice is None else (os.getpid(), practice)
 
 

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from skep.adapters.storage import signing
-from skep.host.practice.manifest import SEQUENCE_LENGTH, practice_manifest
+from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import FileServer
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.shards.dataset import build_shards, library_sources
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"

@@ -22,10 +22,10 @@ from hivemind.proto import averaging_pb2
 from invitations import identity
 from keyrings import PASSWORD, Session, lacking, need
 from skep.adapters.storage.paths import Home
-from skep.host.practice.manifest import SEQUENCE_LENGTH, practice_manifest
+from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import FileServer
 from skep.host.server.peer_process import PeerProcess
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.shards.dataset import build_shards, library_sources
 from terminals import JOIN_SECONDS, SKEP, Running, is_event
 
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
@@ -178,7 +178,7 @@ def seed(tmp_path):
 
     def start(manifest, invitation, who):
         arguments = ["--identity", str(who.path), "--manifest", manifest, "--invitation", invitation]
-        started.append(PeerProcess("skep.host.server.seed", arguments, tmp_path / "seed.log"))
+        started.append(PeerProcess(arguments, tmp_path / "seed.log"))
         return started[-1].start()
 
     yield start

@@ -79,7 +79,7 @@ def test_what_is_no_checkpoint_is_said(folder, tmp_path):
 
 def export(checkpoint, target, *more):
     done = subprocess.run(
-        [sys.executable, "-m", "skep.host.export.model_folder", str(checkpoint), str(target), *more],
+        [sys.executable, "-m", "skep.host.export", str(checkpoint), str(target), *more],
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr

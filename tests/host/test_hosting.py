@@ -16,16 +16,13 @@ from skep.adapters.storage import invitations, signing
 from skep.cli.verbs.host import qr_code
 from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
 from skep.core.project import invitation, links
-from skep.host.export.command import export, newest_checkpoint
-from skep.host.recipe_files import find_files
+from skep.host.export import export, newest_checkpoint
 from skep.host.server import hosting
-from skep.host.server.address import announced_addresses, check_named, seed_addresses
 from skep.host.server.file_server import MOST_CONNECTIONS, FileServer
-from skep.host.server.folder import HostAddress, HostFolder
-from skep.host.server.hosting import Hosting
-from skep.host.server.invitation import check_invited
-from skep.host.server.served_files import served_files
-from skep.host.shards.shard_builder import build_shards
+from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named, seed_addresses
+from skep.host.server.hosting import Hosting, check_invited
+from skep.host.server.project_files import find_files, served_files
+from skep.host.shards.dataset import build_shards
 from skep.recipes.registry import parse_manifest
 from terminals import skep
 

@@ -20,7 +20,7 @@ from skep.adapters.storage import signing
 from skep.core.project import links
 from skep.core.session.messages import ContributionLost, StopTraining
 from skep.host.server.checkpoints import read
-from skep.host.shards.shard_builder import INDEX_NAME
+from skep.host.shards.dataset import INDEX_NAME
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.worker.swarm.optimizer import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
@@ -171,7 +171,7 @@ def restored(project, hosted):
 
 def test_a_host_takes_up_its_newest_checkpoint_and_starts_a_peer_that_was_killed_again(project, restored):
     kept = read(project.newest())
-    keeper = next(each for each in restored.family() if "skep.host.server.keeper" in " ".join(each.cmdline()))
+    keeper = next(each for each in restored.family() if "skep.host.server.seed" in " ".join(each.cmdline()))
     keeper.kill()
     restored.wait_for(is_event("problem", title="The seed peer ended unexpectedly."), 10)
     wait_until(lambda: len(restored.named("restored")) == 2, JOIN_SECONDS)

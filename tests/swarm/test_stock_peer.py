@@ -15,8 +15,7 @@ from skep.adapters.process.worker import WorkerProcess
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session.messages import ContributionConfirmed, ShardArrived, ShardWanted, WorkerFailed, WorkerOptions
-from skep.host.practice.manifest import practice_manifest
-from skep.host.practice.swarm import PracticeFolder, prepare_data, seed
+from skep.host.practice.swarm import PracticeFolder, practice_manifest, prepare_data, seed
 from skep.recipes.registry import parse_manifest
 
 # stock hivemind leaves its sockets in the system's temporary folder, so they are moved to one of the test's own

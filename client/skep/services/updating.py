@@ -21,7 +21,7 @@ from skep import bootstrap
 from skep.adapters.net.web import Patience, Stop, Stopped, Web
 from skep.adapters.process.portable_folder import PortableFolder, portable_folder
 from skep.adapters.process.programs import UpdateSource, app_command, update_source
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write
 from skep.adapters.storage.paths import Home
 from skep.core import releases
 from skep.core.errors import StorageError, UpdateError

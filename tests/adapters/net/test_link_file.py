@@ -3,7 +3,7 @@
 import pytest
 
 from english import raises
-from skep.adapters.net.manifest_fetch import resolved
+from skep.adapters.net.catalogue import resolved
 from skep.core.errors import BadInput
 from skep.core.project.links import EXAMPLE, LENGTH_LIMIT
 

@@ -9,7 +9,7 @@ import pytest
 from downloads import QUICK, ROOMY, assert_arrived, assert_failed, fetch, make_shard
 from english import in_english
 from skep import bootstrap
-from skep.adapters.net.manifest_fetch import fetch_over_web
+from skep.adapters.net.catalogue import fetch_over_web
 from skep.adapters.net.shards_http import HttpShards
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core.errors import ManifestError, SettingsError

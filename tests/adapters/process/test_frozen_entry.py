@@ -20,7 +20,7 @@ def test_verbs_reach_the_terminal():
 
 
 def test_a_module_gets_its_own_arguments():
-    done = entry("-m", "skep.host.export.model_folder", "--help")
+    done = entry("-m", "skep.host.export", "--help")
     assert done.returncode == 0
     assert "checkpoint" in done.stdout
 

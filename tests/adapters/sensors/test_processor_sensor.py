@@ -9,8 +9,14 @@ import time
 import psutil
 import pytest
 
-from skep.adapters.process import own_processes, practice_mark
-from skep.adapters.process.own_processes import ANEW_SECONDS, FRESH_SECONDS, OwnProcesses
+from skep.adapters.process import own_processes
+from skep.adapters.process.own_processes import (
+    ANEW_SECONDS,
+    FRESH_SECONDS,
+    OwnProcesses,
+    practice_noted,
+    practice_process,
+)
 from skep.adapters.sensors.memory import MemorySensor
 from skep.adapters.sensors.processor import (
     SHORTEST_SECONDS,
@@ -276,14 +282,14 @@ def test_memory_is_what_programs_can_get():
 
 
 def test_a_practice_swarm_is_known_while_it_runs(tmp_path):
-    assert practice_mark.running(tmp_path) is None
-    with practice_mark.noted(tmp_path):
-        assert practice_mark.running(tmp_path) == os.getpid()
-    assert practice_mark.running(tmp_path) is None
+    assert practice_process(tmp_path) is None
+    with practice_noted(tmp_path):
+        assert practice_process(tmp_path) == os.getpid()
+    assert practice_process(tmp_path) is None
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"pid": 1, "started": 5.0}', '{"pid": "x", "started": 1}'])
 def test_a_note_that_means_nothing_or_a_stranger_is_no_swarm(tmp_path, text):
     (tmp_path / "process.json").write_text(text)
-    assert practice_mark.running(tmp_path) is None
+    assert practice_process(tmp_path) is None

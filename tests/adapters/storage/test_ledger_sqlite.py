@@ -13,9 +13,8 @@ import pytest
 
 from english import in_english, raises
 from fakes import FakeClock
-from skep.adapters.storage.ledger_errors import storage_error
-from skep.adapters.storage.ledger_sqlite import MIGRATIONS, SqliteLedger
-from skep.adapters.storage.ledger_usage import TIMELINE_SECONDS
+from skep.adapters.storage.ledger_file import MIGRATIONS, open_ledger, storage_error
+from skep.adapters.storage.ledger_sqlite import REACTIONS_KEPT, TIMELINE_SECONDS, SqliteLedger
 from skep.core.errors import StorageError
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
@@ -88,11 +87,16 @@ def test_the_timeline_is_kept_for_a_year_and_begins_with_what_was_in_force(ledge
     assert [each.at for each in ledger.changes(0.0, 1e12)] == [200.0, TIMELINE_SECONDS, TIMELINE_SECONDS + 250.0]
 
 
-def test_a_thousand_reactions_are_kept(ledger, monkeypatch):
-    monkeypatch.setattr("skep.adapters.storage.ledger_usage.REACTIONS_KEPT", 3)
-    for number in range(7):
-        ledger.record_reaction(Reaction(float(number), "input", 0.2, 0.1))
-    assert [each.at for each in ledger.reactions(99)] == [4.0, 5.0, 6.0]
+def test_a_thousand_reactions_are_kept(ledger, path):
+    ledger.record_reaction(Reaction(0.0, "input", 0.2, 0.1))
+    with raw(path) as connection:
+        connection.execute("BEGIN")
+        rows = [(float(number),) for number in range(1, REACTIONS_KEPT)]
+        connection.executemany("INSERT INTO reactions (at, rule, share, seconds) VALUES (?, 'input', 0.2, 0.1)", rows)
+        connection.execute("COMMIT")
+    for number in range(3):
+        ledger.record_reaction(Reaction(REACTIONS_KEPT + number, "input", 0.2, 0.1))
+    assert [each.at for each in ledger.reactions(2000)] == list(range(3, REACTIONS_KEPT + 3))
 
 
 # --- what SQL itself guards
@@ -196,10 +200,10 @@ def test_a_reader_sees_what_is_written_meanwhile(ledger, path):
     ledger.record("p", contribution("a"))
     reader = SqliteLedger(path)
     assert len(reader.contributions()) == 1
-    with ledger._connection() as connection:
-        connection.execute("BEGIN IMMEDIATE")  # a write under way blocks no reader
+    with raw(path) as writer:
+        writer.execute("BEGIN IMMEDIATE")  # a write under way blocks no reader
         assert len(reader.contributions()) == 1
-        connection.execute("COMMIT")
+        writer.execute("COMMIT")
     ledger.record("p", contribution("b"))
     assert [each.id for each in reader.contributions()] == ["a", "b"]
     reader.close()
@@ -261,13 +265,9 @@ def test_a_ledger_of_a_later_version_is_refused(ledger, path):
         ledger.totals()
 
 
-def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger, path, monkeypatch):
-    with monkeypatch.context() as earlier:
-        earlier.setattr("skep.adapters.storage.ledger_sqlite.MIGRATIONS", MIGRATIONS[:1])
-        old = SqliteLedger(path)
-        old.save_position("p", 77)
-        old.close()
-    with raw(path) as connection:
+def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger, path):
+    with contextlib.closing(open_ledger(path, 1.0, MIGRATIONS[:1])) as connection:
+        connection.execute("INSERT INTO positions VALUES ('p', 77, 5.0)")
         connection.execute("INSERT INTO contributions VALUES (1, 'p', 'a', 1, 10, 'confirmed', '', 2, 5.0, 6.0)")
     change = Change(5.0, "p", 0.0, "battery", verbatim("On battery."))
     ledger.record_change(change)
@@ -280,11 +280,9 @@ def test_a_ledger_of_an_earlier_version_opens_with_all_that_was_recorded(ledger,
     assert ledger._opened.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
 
 
-def test_a_failed_migration_leaves_an_empty_file(ledger, path, monkeypatch):
-    monkeypatch.setattr("skep.adapters.storage.ledger_sqlite.MIGRATIONS", (MIGRATIONS[0], "NONSENSE;"))
-    with pytest.raises(StorageError):
-        ledger.totals()
-    monkeypatch.undo()
+def test_a_failed_migration_leaves_an_empty_file(ledger, path):
+    with pytest.raises(sqlite3.OperationalError):
+        open_ledger(path, 1.0, (MIGRATIONS[0], "NONSENSE;"))
     ledger.record("p", contribution("a"))
     assert len(ledger.contributions()) == 1
 
@@ -309,13 +307,13 @@ def test_a_full_disk_is_said_and_what_was_recorded_is_kept(ledger):
     assert ledger.contributions()[-1].id == "after"
 
 
-def test_a_ledger_held_by_another_program_is_said(ledger, path, monkeypatch):
-    monkeypatch.setattr("skep.adapters.storage.ledger_sqlite.BUSY_SECONDS", 0.05)
-    ledger.record("p", contribution("a"))
-    with raw(path) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with raises(StorageError, match="is held by another program"):
-            ledger.record("p", contribution("b"))
+def test_a_ledger_held_by_another_program_is_said(path):
+    with contextlib.closing(SqliteLedger(path, patience=0.05)) as ledger:
+        ledger.record("p", contribution("a"))
+        with raw(path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with raises(StorageError, match="is held by another program"):
+                ledger.record("p", contribution("b"))
 
 
 def test_a_missing_folder_is_said(tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from english import in_english, raises
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write
 from skep.adapters.storage.paths import Home, default_home, make_run_folder
 from skep.core.errors import BadInput, StorageError
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 import pynvml
 
 from skep.adapters.gpu import nvidia
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write
 from skep.core.device import PowerCap
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot

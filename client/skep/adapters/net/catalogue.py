@@ -1,6 +1,6 @@
-"""The projects known in a home: each a verified manifest with its signature, its publisher's key pinned.
+"""The projects known in a home, each a verified manifest with its signature, its publisher's key pinned; how one is fetched.
 
-Joining is the session's business. It must not run anything of a project.
+A manifest comes from a path, a web address or a `.skep` file with a join link. Nothing of a project is run here.
 """
 
 from __future__ import annotations
@@ -13,24 +13,46 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import url2pathname
 
-from skep.adapters.net import manifest_fetch
-from skep.adapters.net.manifest_fetch import Fetch, Verified, fetch_over_web, verified
+from urllib3.util import Retry
+
+from skep.adapters.net.web import Patience, Stop, TryAgain, Web
 from skep.adapters.storage import signing
-from skep.adapters.storage.atomic import atomic_write
-from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
+from skep.adapters.storage.files import atomic_write, os_errors, unreadable
+from skep.core.errors import BadInput, DataError, ManifestError, SkepError
 from skep.core.plain_text import plain
 from skep.core.project import links
-from skep.core.project.manifest import ID, check_expiry
+from skep.core.project.fields import FieldError, WebAddress
+from skep.core.project.manifest import ID, Manifest, check_expiry
 from skep.core.project.revisions import check_revision
-from skep.core.project.types import VerifiedProject
+from skep.core.project.types import MANIFEST_BYTES_LIMIT, VerifiedProject
 from skep.core.strict_json import read_object
 from skep.core.text import Problem, Text
 
+SUFFIX: Final = ".skep"
 NAME: Final = "project.json"
 """One file a project, since manifest, signature and source must change together."""
 KEPT_LIMIT: Final = 512 * 1024
 _PARTS: Final = ("manifest", "signature", "source")
+
+QUICK: Final = Patience(retry=Retry(2, backoff_factor=0.5))
+
+Fetch = Callable[[str, Text, int], bytes]
+"""The bytes at a web address, never more than the limit + 1; the second argument names them in sentences.
+
+Raises ManifestError.
+"""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A manifest as its publisher wrote it, and what it says."""
+
+    raw: bytes
+    signature: bytes
+    manifest: Manifest
 
 
 @dataclass(frozen=True)
@@ -53,6 +75,82 @@ class _Kept:
         )
 
 
+def resolved(source: str) -> str:
+    """The link in the file that `source` names; a path when it names another file; else `source`. Raises BadInput.
+
+    Desktops name files by path or as file: addresses.
+    """
+    if source.startswith("file:"):
+        source = url2pathname(urlsplit(source).path)
+    if "://" in source or not source.lower().endswith(SUFFIX):
+        return source
+    path = Path(source)
+    with unreadable(path, Text("signing.check_path"), BadInput), path.open("rb") as file:
+        raw = file.read(links.LENGTH_LIMIT + 1)
+    try:
+        text = raw.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        text = ""
+    if len(raw) > links.LENGTH_LIMIT or not links.is_link(text):
+        raise BadInput(
+            Text("manifest.holds_no_join_link", path=str(path)),
+            Text("manifest.would_one_line_such", example=links.EXAMPLE),
+        )
+    return text
+
+
+def fetch_over_web(address: str, what: Text, limit: int, *, proxy: str = "") -> bytes:
+    """`proxy` is an address, or "" for the environment's."""
+    web = Web(QUICK, Stop(), lambda: proxy)
+
+    def attempt() -> bytes:
+        raw = bytearray()
+        with web.get(address, what) as answer:
+            for chunk in answer.chunks():
+                raw += chunk
+                if len(raw) > limit:
+                    break
+        return bytes(raw[: limit + 1])
+
+    try:
+        return web.persist(attempt)
+    except TryAgain as error:
+        raise ManifestError(error.title, Text("manifest.check_address_internet_connection_then")) from None
+    except DataError as error:
+        raise ManifestError(error.title, error.hint) from None
+
+
+def verified(source: str, fetch: Fetch) -> Verified:
+    """What lies at a path or web address, its signature checked. Raises ManifestError."""
+    if "://" not in source:
+        return Verified(*signing.load_verified(signing.given_path(source)))
+    try:
+        WebAddress().read(source, "")
+    except FieldError as error:
+        raise ManifestError(
+            Text("manifest.address", source=source, phrase=error.phrase), Text("manifest.check_address")
+        ) from None
+    raw = _whole(fetch, source, Text("field.manifest"), MANIFEST_BYTES_LIMIT)
+    beside = _signature_address(source)
+    signature = _whole(fetch, beside, Text("manifest.manifest_signature"), signing.SIGNATURE_FILE_LIMIT)
+    return Verified(raw, signature, signing.check(raw, signature))
+
+
+def _whole(fetch: Fetch, address: str, what: Text, limit: int) -> bytes:
+    raw = fetch(address, what, limit)
+    if len(raw) > limit:
+        raise ManifestError(
+            Text("manifest.what_lies_larger_than_kib", address=address, limit=limit // 1024, what=what),
+            Text("manifest.check_address"),
+        )
+    return raw
+
+
+def _signature_address(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit(parts._replace(path=parts.path + signing.SIGNATURE_SUFFIX, fragment=""))
+
+
 class FileCatalogue:
     """Implements ports.Catalogue over a folder with one folder a project."""
 
@@ -72,7 +170,7 @@ class FileCatalogue:
         A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
         with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
         """
-        source = manifest_fetch.resolved(source)
+        source = resolved(source)
         link = links.parse(source) if links.is_link(source) else None
         source = link.manifest if link else source
         new = verified(source, self._fetch)
@@ -115,15 +213,14 @@ class FileCatalogue:
         return [found for found in self._all() if isinstance(found, Problem)]
 
     def _all(self) -> list[VerifiedProject | Problem]:
-        try:
-            names = sorted(folder.name for folder in self._folder.iterdir())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise StorageError(
-                Text("catalogue.projects_cannot_read", folder=str(self._folder), reason=str(error.strerror or error)),
-                Text("key.check_folder_permissions"),
-            ) from None
+        with os_errors(
+            lambda reason: Text("catalogue.projects_cannot_read", folder=str(self._folder), reason=reason),
+            Text("key.check_folder_permissions"),
+        ):
+            try:
+                names = sorted(folder.name for folder in self._folder.iterdir())
+            except FileNotFoundError:
+                return []
         found: list[VerifiedProject | Problem] = []
         for name in names:
             try:
@@ -153,14 +250,12 @@ class FileCatalogue:
             {"manifest": new.raw.decode(), "signature": new.signature.decode(), "source": kept.source}, indent=1
         )
         folder = self._folder / new.manifest.id
-        try:
+        with os_errors(
+            lambda reason: Text("catalogue.project_cannot_kept", folder=str(self._folder), reason=reason),
+            Text("key.free_some_space_check_folder"),
+        ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(folder / NAME, text.encode())
-        except OSError as error:
-            raise StorageError(
-                Text("catalogue.project_cannot_kept", folder=str(self._folder), reason=str(error.strerror or error)),
-                Text("key.free_some_space_check_folder"),
-            ) from None
 
 
 def _read(content: bytes, project_id: str) -> _Kept:

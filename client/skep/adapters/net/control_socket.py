@@ -17,9 +17,9 @@ from multiprocessing.context import AuthenticationError
 from pathlib import Path
 from typing import Any, Final, Self
 
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import make_run_folder
-from skep.core.errors import BadInput, NotRunning, SkepError, StorageError
+from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.text import Text, as_data
 
 LONGEST_PATH: Final = 103
@@ -142,17 +142,13 @@ class ControlServer:
         remove_stale(self._control_file)
         key = secrets.token_bytes(32)
         with contextlib.ExitStack() as opened:
-            try:
+            with os_errors(
+                lambda reason: Text(
+                    "control_socket.other_terminals_cannot_let", reason=reason, control_file=str(self._control_file)
+                ),
+                Text("control_socket.free_some_space_disk_make"),
+            ):
                 self._open(opened, self._make_run_folder() / "control", key)
-            except OSError as error:
-                raise StorageError(
-                    Text(
-                        "control_socket.other_terminals_cannot_let",
-                        reason=str(error.strerror or error),
-                        control_file=str(self._control_file),
-                    ),
-                    Text("control_socket.free_some_space_disk_make"),
-                ) from None
             self._opened = opened.pop_all()
         self._thread = threading.Thread(target=self._accept, args=(key,), name="control", daemon=True)
         self._thread.start()
@@ -272,15 +268,15 @@ def _no_answer(control_file: Path, timeout: float | None) -> NotRunning:
 
 
 def _find_door(control_file: Path) -> Door:
-    try:
-        return Door.read(control_file)
-    except FileNotFoundError:
-        raise _nobody(control_file) from None
-    except OSError as error:
-        raise NotRunning(
-            Text("control_socket.cannot_read", control_file=str(control_file), strerror=str(error.strerror)),
-            Text("control_socket.home_another_user"),
-        ) from None
+    with os_errors(
+        lambda reason: Text("control_socket.cannot_read", control_file=str(control_file), strerror=reason),
+        Text("control_socket.home_another_user"),
+        NotRunning,
+    ):
+        try:
+            return Door.read(control_file)
+        except FileNotFoundError:
+            raise _nobody(control_file) from None
 
 
 @contextlib.contextmanager

@@ -15,12 +15,13 @@ import plistlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from skep.adapters.process.programs import app_command
-from skep.adapters.storage.atomic import atomic_write
-from skep.core.errors import SettingsError, StorageError
+from skep.adapters.storage.files import atomic_write, os_errors
+from skep.core.errors import SettingsError
 from skep.core.text import NOTHING, Text
 from skep.ports import SettingsStore
 
@@ -87,35 +88,27 @@ class _InAFile(ABC):
 
     def is_on(self) -> bool:
         """What the file says now. Raises StorageError."""
-        try:
-            with self.path.open("rb") as file:
-                return self.says_on(file.read(LIMIT))
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except OSError as error:
-            raise self._failed(Text("autostart.read"), error) from None
+        with self._errors(Text("autostart.read")):
+            try:
+                with self.path.open("rb") as file:
+                    return self.says_on(file.read(LIMIT))
+            except (FileNotFoundError, NotADirectoryError):
+                return False
 
     def turn(self, *, on: bool) -> None:
         """Raises StorageError."""
         if on == self.is_on():
             return
-        try:
+        with self._errors(Text("autostart.written") if on else Text("autostart.removed")):
             if on:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 atomic_write(self.path, self.content(), mode=0o644)
             else:
                 self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise self._failed(Text("autostart.written") if on else Text("autostart.removed"), error) from None
 
-    def _failed(self, done: Text, error: OSError) -> StorageError:
-        return StorageError(
-            Text(
-                "autostart.file_starting_login_cannot",
-                path=str(self.path),
-                done=done,
-                reason=str(error.strerror or error),
-            ),
+    def _errors(self, done: Text) -> AbstractContextManager[None]:
+        return os_errors(
+            lambda reason: Text("autostart.file_starting_login_cannot", path=str(self.path), done=done, reason=reason),
             Text("ledger.make_file_folder_writable_you"),
         )
 

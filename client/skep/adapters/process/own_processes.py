@@ -1,15 +1,24 @@
-"""Which processes are skep's own: this one, the practice swarm's, and everything either has started."""
+"""Which processes are skep's own: this one, the practice swarm's, and everything either has started.
+
+A practice swarm is known by the note that it leaves in its folder while it runs.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from pathlib import Path
 from typing import Final
 
 import psutil
+
+from skep.adapters.process.process_tree import mark, read_mark, session_of
+from skep.adapters.storage.files import atomic_write
 
 IsOurs = Callable[[int], bool]
 """Whether the process of this id is skep's."""
@@ -73,7 +82,7 @@ class OwnProcesses:
         """Those of `new` that descend from ours, whatever order their numbers have."""
         parents = {pid: parent for pid in new if (parent := _parent(pid)) is not None}
         while found := [
-            pid for pid, parent in parents.items() if parent in self._ours or _session(pid) in self._leaders
+            pid for pid, parent in parents.items() if parent in self._ours or session_of(pid) in self._leaders
         ]:
             for pid in found:
                 del parents[pid]
@@ -84,7 +93,7 @@ class OwnProcesses:
             self._ours[pid] = psutil.Process(pid)
         except psutil.Error:
             return  # it has ended meanwhile
-        if _session(pid) == pid:
+        if session_of(pid) == pid:
             self._leaders.add(pid)  # also after its own end: its number is not given away while the session lives
 
 
@@ -95,8 +104,25 @@ def _parent(pid: int) -> int | None:
         return None
 
 
-def _session(pid: int) -> int | None:
+_NOTE: Final = "process.json"
+
+
+@contextmanager
+def practice_noted(folder: Path) -> Iterator[None]:
+    """Note this process as the one that runs the practice swarm kept in `folder`, meanwhile. Raises OSError."""
+    file = folder / _NOTE
+    if own := mark(os.getpid()):
+        atomic_write(file, json.dumps(asdict(own)).encode())
     try:
-        return os.getsid(pid) if hasattr(os, "getsid") else None
-    except OSError:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def practice_process(folder: Path) -> int | None:
+    """The number of the process that runs the practice swarm kept in `folder`; None when none does."""
+    try:
+        found = read_mark(json.loads((folder / _NOTE).read_bytes())).find()
+    except (OSError, ValueError, TypeError, KeyError):
         return None
+    return found.pid if found else None

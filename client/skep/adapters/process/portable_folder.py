@@ -27,7 +27,7 @@ from filelock import Timeout
 
 from skep.adapters.process.programs import CURRENT, PROGRAM, START, VERSIONS, portable_version
 from skep.adapters.process.single_instance import file_lock
-from skep.adapters.storage.atomic import sync_folder
+from skep.adapters.storage.files import os_errors, sync_folder
 from skep.core.errors import StorageError, UpdateError
 from skep.core.releases import is_version
 from skep.core.text import NOTHING, Text
@@ -89,25 +89,22 @@ class PortableFolder:
             self._check_room(unpacked + keep_free)
             incoming = self._versions / _INCOMING
             self._remove(incoming)
+            said = os_errors(
+                lambda reason: Text(
+                    "update.skep_cannot_unpacked_into", version=version, root=str(self.root), reason=reason
+                ),
+                Text("update.skep_stays"),
+            )
             try:
-                incoming.mkdir()
-                _unpack(archive, version, incoming, lambda came: told(came, unpacked))
-                _try_out(incoming, version)
-                os.sync()  # a power cut must not leave the link pointing at empty files
-                self._remove(self._versions / version)
-                incoming.rename(self._versions / version)
-                self._point(PREVIOUS, self.current)
-                self._point(CURRENT, version)
-            except OSError as error:
-                raise StorageError(
-                    Text(
-                        "update.skep_cannot_unpacked_into",
-                        version=version,
-                        root=str(self.root),
-                        reason=str(error.strerror or error),
-                    ),
-                    Text("update.skep_stays"),
-                ) from None
+                with said:
+                    incoming.mkdir()
+                    _unpack(archive, version, incoming, lambda came: told(came, unpacked))
+                    _try_out(incoming, version)
+                    os.sync()  # a power cut must not leave the link pointing at empty files
+                    self._remove(self._versions / version)
+                    incoming.rename(self._versions / version)
+                    self._point(PREVIOUS, self.current)
+                    self._point(CURRENT, version)
             finally:
                 with contextlib.suppress(OSError):
                     self._remove(incoming)
@@ -118,14 +115,12 @@ class PortableFolder:
             to, was = self.previous, self.current
             if not to:
                 raise UpdateError(Text("update.there_no_earlier_version_skep"))
-            try:
+            with os_errors(
+                lambda reason: Text("update.skep_cannot_changed", root=str(self.root), reason=reason),
+                Text("update.skep_stays"),
+            ):
                 self._point(CURRENT, to)
                 self._point(PREVIOUS, was)
-            except OSError as error:
-                raise StorageError(
-                    Text("update.skep_cannot_changed", root=str(self.root), reason=str(error.strerror or error)),
-                    Text("update.skep_stays"),
-                ) from None
             return to
 
     def tidy(self) -> None:
@@ -166,12 +161,8 @@ class PortableFolder:
             shutil.rmtree(path)
 
     def _check_room(self, needed: int) -> None:
-        try:
+        with os_errors(lambda reason: Text("update.disk_cannot_looked", root=str(self.root), strerror=reason)):
             free = shutil.disk_usage(self.root).free
-        except OSError as error:
-            raise StorageError(
-                Text("update.disk_cannot_looked", root=str(self.root), strerror=str(error.strerror))
-            ) from None
         if free < needed:
             raise StorageError(
                 Text(

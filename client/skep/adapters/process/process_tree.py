@@ -88,8 +88,8 @@ class Tree:
         """Every process of the tree that is alive now."""
         everyone = {process.pid: process for process in psutil.process_iter()}
         ours = {each.pid for each in self.seen if each.find()}
-        if self._held or any(_session(pid) == self.root.pid for pid in ours):
-            ours |= {pid for pid in everyone if _session(pid) == self.root.pid}
+        if self._held or any(session_of(pid) == self.root.pid for pid in ours):
+            ours |= {pid for pid in everyone if session_of(pid) == self.root.pid}
         ours = _with_descendants(ours, everyone)
         return [everyone[pid] for pid in ours & everyone.keys() if _lives(everyone[pid])]
 
@@ -121,9 +121,9 @@ def _lives_in(folder: str, since: float, process: psutil.Process) -> bool:
         return False
 
 
-def _session(pid: int) -> int | None:
+def session_of(pid: int) -> int | None:
     try:
-        return os.getsid(pid)
+        return os.getsid(pid) if hasattr(os, "getsid") else None
     except OSError:
         return None
 
@@ -187,7 +187,7 @@ def sweep_leftovers(file: Path) -> None:
     """
     try:
         body = json.loads(file.read_bytes())
-        root, seen = _read_mark(body["root"]), [_read_mark(each) for each in body["seen"]]
+        root, seen = read_mark(body["root"]), [read_mark(each) for each in body["seen"]]
         run_folder = Path(body["run_folder"])
     except FileNotFoundError:
         return
@@ -199,7 +199,7 @@ def sweep_leftovers(file: Path) -> None:
     forget_registry(file)
 
 
-def _read_mark(body: Any) -> Mark:
+def read_mark(body: Any) -> Mark:
     return Mark(int(body["pid"]), float(body["started"]))
 
 

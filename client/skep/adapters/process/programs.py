@@ -17,9 +17,8 @@ APP: Final = "skep-gui"
 APP_MODULE: Final = "skep_gui.main"
 MODULES: Final = (
     "skep.cli.main",
-    "skep.host.export.model_folder",
+    "skep.host.export",
     "skep.host.inspection",
-    "skep.host.server.keeper",
     "skep.host.server.seed",
     "skep.worker.main",
 )

@@ -13,7 +13,7 @@ from typing import Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from skep.adapters.storage.atomic import atomic_create
+from skep.adapters.storage.files import atomic_create, os_errors
 from skep.core.errors import StorageError
 from skep.core.project.addresses import peer_id_of, protobuf_key
 from skep.core.text import Text
@@ -43,19 +43,13 @@ class FileIdentity:
         return peer_id_of(der)
 
     def _key(self) -> rsa.RSAPrivateKey:
-        try:
+        with os_errors(
+            lambda reason: Text("identity.computer_identity_cannot_read_written", path=str(self._path), reason=reason),
+            Text("secrets.check_folder_permissions_free_disk"),
+        ):
             if not self._path.exists():
                 self._make()
             raw = _read_private(self._path)
-        except OSError as error:
-            raise StorageError(
-                Text(
-                    "identity.computer_identity_cannot_read_written",
-                    path=str(self._path),
-                    reason=str(error.strerror or error),
-                ),
-                Text("secrets.check_folder_permissions_free_disk"),
-            ) from None
         return _load(raw, self._path)
 
     def _make(self) -> None:

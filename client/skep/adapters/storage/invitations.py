@@ -13,9 +13,9 @@ from pathlib import Path
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write, os_errors, unreadable
 from skep.adapters.storage.secrets import HomeSecrets
-from skep.core.errors import InvitationError, StorageError
+from skep.core.errors import InvitationError
 from skep.core.project import invitation
 from skep.core.project.data import Project
 from skep.core.project.invitation import Invitation
@@ -45,25 +45,17 @@ def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
 
 def write(made: Invitation, path: Path) -> None:
     """Raises StorageError."""
-    try:
+    with os_errors(
+        lambda reason: Text("invitations.invitation_cannot_written", path=str(path), reason=reason),
+        Text("signing.choose_another_place_out"),
+    ):
         atomic_write(path, made.text.encode(), mode=0o644)
-    except OSError as error:
-        raise StorageError(
-            Text("invitations.invitation_cannot_written", path=str(path), reason=str(error.strerror or error)),
-            Text("signing.choose_another_place_out"),
-        ) from None
 
 
 def read_file(path: Path) -> bytes:
     """At most as much as an invitation takes, and a byte more. Raises InvitationError."""
-    try:
-        with path.open("rb") as file:
-            return file.read(invitation.LIMIT + 1)
-    except OSError as error:
-        raise InvitationError(
-            Text("corpus.cannot_read", path=str(path), reason=str(error.strerror or error)),
-            Text("signing.check_path"),
-        ) from None
+    with unreadable(path, Text("signing.check_path"), InvitationError), path.open("rb") as file:
+        return file.read(invitation.LIMIT + 1)
 
 
 class KeptInvitations:

@@ -1,116 +1,30 @@
 """The ledger of contributions in one SQLite file. Every call is durable when it returns, and a crash loses nothing.
 
-It must not decide what a contribution is worth; it keeps what it is told, and SQL itself keeps what is settled from
-changing. Times are wall clock, in seconds since the epoch.
+It keeps what it is told; `ledger_file` has the tables. Times are wall clock, in seconds since the epoch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
 import sqlite3
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from skep.adapters.clock import SystemClock
-from skep.adapters.storage import ledger_usage
-from skep.adapters.storage.ledger_errors import storage_error
-from skep.adapters.storage.old_reasons import as_message
-from skep.core.errors import StorageError
+from skep.adapters.storage.ledger_file import open_ledger, storage_error
 from skep.core.policy.allowance import Change, GpuMemory, Reaction
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
-from skep.core.record.usage import Earned, Proportion, Quarter, Spent
+from skep.core.record.usage import QUARTER, Earned, Proportion, Quarter, Spent
 from skep.core.text import Text, packed, unpacked
 from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
-"""How long a call waits for another process that is writing just now."""
-BUSY_LOOK_SECONDS: Final = 0.01
-
-MIGRATIONS: Final = (
-    """
-    CREATE TABLE contributions (
-        number INTEGER PRIMARY KEY,
-        project TEXT NOT NULL,
-        id TEXT NOT NULL,
-        epoch INTEGER NOT NULL,
-        samples INTEGER NOT NULL CHECK (samples >= 0),
-        state TEXT NOT NULL CHECK (state IN ('pending', 'confirmed', 'lost')),
-        reason TEXT NOT NULL,
-        peers INTEGER NOT NULL,
-        recorded_at REAL NOT NULL,
-        settled_at REAL CHECK ((settled_at IS NULL) = (state = 'pending')),
-        UNIQUE (project, id)
-    ) STRICT;
-
-    CREATE INDEX contributions_pending ON contributions (project) WHERE state = 'pending';
-
-    CREATE TRIGGER settled_is_not_replaced BEFORE INSERT ON contributions
-    WHEN EXISTS (
-        SELECT 1 FROM contributions
-        WHERE (number = NEW.number OR (project = NEW.project AND id = NEW.id)) AND state <> 'pending'
-    ) BEGIN SELECT RAISE(IGNORE); END;
-
-    CREATE TRIGGER settled_is_not_changed BEFORE UPDATE ON contributions
-    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution never changes'); END;
-
-    CREATE TRIGGER settled_is_not_deleted BEFORE DELETE ON contributions
-    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution is never deleted'); END;
-
-    CREATE TRIGGER contribution_keeps_its_name BEFORE UPDATE OF number, project, id, recorded_at ON contributions
-    BEGIN SELECT RAISE(ABORT, 'a contribution keeps its project, id and time'); END;
-
-    CREATE TABLE positions (
-        project TEXT PRIMARY KEY,
-        position INTEGER NOT NULL CHECK (position >= 0),
-        saved_at REAL NOT NULL
-    ) STRICT;
-
-    CREATE TABLE evaluations (
-        number INTEGER PRIMARY KEY,
-        project TEXT NOT NULL,
-        epoch INTEGER NOT NULL,
-        loss REAL, -- NULL stands for "not a number", which SQLite does not have
-        measured_at REAL NOT NULL
-    ) STRICT;
-
-    CREATE INDEX evaluations_of_project ON evaluations (project);
-    """,
-    """
-    CREATE TABLE changes (
-        number INTEGER PRIMARY KEY,
-        at REAL NOT NULL,
-        project TEXT NOT NULL,
-        share REAL NOT NULL,
-        rule TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        memory TEXT NOT NULL,
-        network INTEGER NOT NULL CHECK (network IN (0, 1))
-    ) STRICT;
-
-    CREATE INDEX changes_by_time ON changes (at);
-
-    CREATE TABLE reactions (
-        number INTEGER PRIMARY KEY,
-        at REAL NOT NULL,
-        rule TEXT NOT NULL,
-        share REAL NOT NULL,
-        seconds REAL NOT NULL CHECK (seconds >= 0)
-    ) STRICT;
-    """,
-    ledger_usage.MIGRATION,
-    """
-    DROP TRIGGER settled_is_not_changed;
-    UPDATE contributions SET reason = as_message(reason);
-    CREATE TRIGGER settled_is_not_changed BEFORE UPDATE ON contributions
-    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution never changes'); END;
-    UPDATE changes SET reason = as_message(reason);
-    """,
-)
-"""What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
+TIMELINE_SECONDS: Final = 366 * 86_400.0
+"""How long the timeline is kept: a year. What was contributed and what it cost is kept for good."""
+REACTIONS_KEPT: Final = 1000
 
 _RECORD: Final = """
     INSERT INTO contributions (project, id, epoch, samples, state, reason, peers, swarm, recorded_at, settled_at)
@@ -153,6 +67,39 @@ _RECORD_REACTION: Final = "INSERT INTO reactions (at, rule, share, seconds) VALU
 _REACTIONS: Final = """
     SELECT at, rule, share, seconds FROM (SELECT * FROM reactions ORDER BY number DESC LIMIT ?) ORDER BY number
 """
+_ADD_USAGE: Final = """
+    INSERT INTO usage (project, quarter, staying, training, computing, joules, measured, added_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (project, quarter) DO UPDATE SET
+        staying = staying + excluded.staying, training = training + excluded.training,
+        computing = computing + excluded.computing, joules = joules + excluded.joules,
+        measured = measured + excluded.measured, added_at = excluded.added_at
+"""
+_USAGE: Final = """
+    SELECT project, quarter, staying, training, computing, joules, measured FROM usage
+    WHERE quarter >= ? AND quarter < ? ORDER BY quarter, project
+"""
+_SPENT: Final = """
+    SELECT total(staying), total(training), total(computing), total(joules), total(measured) FROM usage
+    WHERE (?1 IS NULL OR project = ?1)
+"""
+_EARNED: Final = """
+    SELECT project, CAST(settled_at / ?3 AS INTEGER) * ?3 AS quarter, state, count(*), sum(samples) FROM contributions
+    WHERE settled_at >= ?1 AND settled_at < ?2 GROUP BY project, quarter, state ORDER BY quarter, min(number)
+"""
+_REASONS: Final = """
+    SELECT reason, count(*) AS times, sum(samples) FROM contributions
+    WHERE state = 'lost' AND (?1 IS NULL OR project = ?1) GROUP BY reason ORDER BY times DESC, min(number)
+"""
+_PROPORTION: Final = """
+    SELECT sum(samples), sum(swarm) FROM contributions
+    WHERE state = 'confirmed' AND swarm > 0 AND (?1 IS NULL OR project = ?1)
+"""
+_FORGET_CHANGES: Final = """
+    DELETE FROM changes
+    WHERE at < ?1 AND number <> (SELECT number FROM changes WHERE at < ?1 ORDER BY at DESC, number DESC)
+"""
+_FORGET_REACTIONS: Final = "DELETE FROM reactions WHERE number <= (SELECT max(number) FROM reactions) - ?"
 
 
 class SqliteLedger:
@@ -161,8 +108,9 @@ class SqliteLedger:
     Other processes may read, and even write, at the same time through ledgers of their own.
     """
 
-    def __init__(self, path: Path, clock: Clock | None = None) -> None:
-        self._path = path
+    def __init__(self, path: Path, clock: Clock | None = None, *, patience: float = BUSY_SECONDS) -> None:
+        """`patience` in seconds is how long a call waits for another process that is writing just now."""
+        self._path, self._patience = path, patience
         self._clock = clock or SystemClock()
         self._opened: sqlite3.Connection | None = None
 
@@ -178,94 +126,78 @@ class SqliteLedger:
             "swarm": contribution.swarm,
             "now": self._clock.wall(),
         }
-        with self._connection() as connection:
-            connection.execute(_RECORD, values)
+        self._run(_RECORD, values)
 
     def pending(self, project_id: str) -> Sequence[Contribution]:
-        with self._connection() as connection:
-            return [_contribution(row) for row in connection.execute(_PENDING, (project_id,))]
+        return [_contribution(row) for row in self._run(_PENDING, (project_id,))]
 
     def totals(self, project_id: str | None = None) -> Totals:
-        with self._connection() as connection:
-            rows = connection.execute(_TOTALS, (project_id,)).fetchall()
+        rows = self._run(_TOTALS, (project_id,))
         return Totals(**{state: Tally(count, samples) for state, count, samples in rows})
 
     def contributions(self, project_id: str | None = None) -> Sequence[Contribution]:
-        with self._connection() as connection:
-            return [_contribution(row) for row in connection.execute(_CONTRIBUTIONS, (project_id,))]
+        return [_contribution(row) for row in self._run(_CONTRIBUTIONS, (project_id,))]
 
     def save_position(self, project_id: str, position: int) -> None:
-        with self._connection() as connection:
-            connection.execute(_SAVE_POSITION, (project_id, position, self._clock.wall()))
+        self._run(_SAVE_POSITION, (project_id, position, self._clock.wall()))
 
     def position(self, project_id: str) -> int:
-        with self._connection() as connection:
-            row = connection.execute("SELECT position FROM positions WHERE project = ?", (project_id,)).fetchone()
-        return int(row[0]) if row else 0
+        rows = self._run("SELECT position FROM positions WHERE project = ?", (project_id,))
+        return int(rows[0][0]) if rows else 0
 
     def save_evaluation(self, project_id: str, evaluation: Evaluation) -> None:
         loss = None if math.isnan(evaluation.loss) else evaluation.loss
-        with self._connection() as connection:
-            connection.execute(_SAVE_EVALUATION, (project_id, evaluation.epoch, loss, self._clock.wall()))
+        self._run(_SAVE_EVALUATION, (project_id, evaluation.epoch, loss, self._clock.wall()))
 
     def evaluations(self, project_id: str) -> Sequence[Evaluation]:
-        query = "SELECT epoch, loss FROM evaluations WHERE project = ? ORDER BY number"
-        with self._connection() as connection:
-            rows = connection.execute(query, (project_id,)).fetchall()
+        rows = self._run("SELECT epoch, loss FROM evaluations WHERE project = ? ORDER BY number", (project_id,))
         return [Evaluation(epoch, math.nan if loss is None else loss) for epoch, loss in rows]
 
     def projects(self) -> Sequence[str]:
-        with self._connection() as connection:
-            return [project for (project,) in connection.execute(_PROJECTS)]
+        return [project for (project,) in self._run(_PROJECTS)]
 
     def record_change(self, change: Change) -> None:
         told = (change.at, change.project, change.share, change.rule, packed(change.reason), change.memory.value)
-        with self._connection() as connection:
-            connection.execute(_RECORD_CHANGE, (*told, int(change.network)))
-            ledger_usage.forget_changes(connection, change.at)
+        self._run(_RECORD_CHANGE, (*told, int(change.network)))
+        # the entry that was in force a year ago stays, so that the year begins with it
+        self._run(_FORGET_CHANGES, (change.at - TIMELINE_SECONDS,))
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
-        with self._connection() as connection:
-            rows = connection.execute(_CHANGES, (begin, end)).fetchall()
-        return [_change(row) for row in rows]
+        return [_change(row) for row in self._run(_CHANGES, (begin, end))]
 
     def record_reaction(self, reaction: Reaction) -> None:
-        told = (reaction.at, reaction.rule, reaction.share, reaction.seconds)
-        with self._connection() as connection:
-            connection.execute(_RECORD_REACTION, told)
-            ledger_usage.forget_reactions(connection)
+        self._run(_RECORD_REACTION, astuple(reaction))
+        self._run(_FORGET_REACTIONS, (REACTIONS_KEPT,))
 
     def reactions(self, most: int) -> Sequence[Reaction]:
-        with self._connection() as connection:
-            return [Reaction(*row) for row in connection.execute(_REACTIONS, (most,))]
+        return [Reaction(*row) for row in self._run(_REACTIONS, (most,))]
 
     def add_usage(self, quarter: Quarter) -> None:
-        with self._connection() as connection:
-            ledger_usage.add(connection, quarter, self._clock.wall())
+        self._run(_ADD_USAGE, (quarter.project, quarter.begin, *astuple(quarter.spent), self._clock.wall()))
 
     def usage(self, begin: float, end: float) -> Sequence[Quarter]:
-        with self._connection() as connection:
-            return ledger_usage.usage(connection, begin, end)
+        return [Quarter(project, at, Spent(*amounts)) for project, at, *amounts in self._run(_USAGE, (begin, end))]
 
     def spent(self, project_id: str | None = None) -> Spent:
-        with self._connection() as connection:
-            return ledger_usage.spent(connection, project_id)
+        return Spent(*self._run(_SPENT, (project_id,))[0])
 
     def alive(self) -> float | None:
-        with self._connection() as connection:
-            return ledger_usage.alive(connection)
+        found: float | None = self._run("SELECT max(added_at) FROM usage")[0][0]
+        return found
 
     def earned(self, begin: float, end: float) -> Sequence[Earned]:
-        with self._connection() as connection:
-            return ledger_usage.earned(connection, begin, end)
+        return [
+            Earned(project, quarter, ContributionState(state), Tally(count, samples))
+            for project, quarter, state, count, samples in self._run(_EARNED, (begin, end, QUARTER))
+        ]
 
     def lost_reasons(self, project_id: str | None = None) -> Mapping[Text, Tally]:
-        with self._connection() as connection:
-            return ledger_usage.lost_reasons(connection, project_id)
+        rows = self._run(_REASONS, (project_id,))
+        return {unpacked(reason): Tally(count, samples) for reason, count, samples in rows}
 
     def proportion(self, project_id: str | None = None) -> Proportion:
-        with self._connection() as connection:
-            return ledger_usage.proportion(connection, project_id)
+        samples, swarm = self._run(_PROPORTION, (project_id,))[0]
+        return Proportion(samples or 0, swarm or 0)
 
     def close(self) -> None:
         connection, self._opened = self._opened, None
@@ -273,12 +205,12 @@ class SqliteLedger:
             with self._translated():
                 connection.close()
 
-    @contextlib.contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _run(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """The rows that a statement gives. Raises StorageError."""
         with self._translated():
             if self._opened is None:
-                self._opened = _open(self._path)
-            yield self._opened
+                self._opened = open_ledger(self._path, self._patience)
+            return self._opened.execute(statement, values).fetchall()
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
@@ -298,78 +230,3 @@ def _contribution(row: tuple[str, int, int, str, str, int, int]) -> Contribution
 def _change(row: tuple[float, str, float, str, str, str, int]) -> Change:
     at, project, share, rule, reason, memory, network = row
     return Change(at, project, share, rule, unpacked(reason), GpuMemory(memory), bool(network))
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    _make_private(path)
-    # without isolation_level every statement is a transaction of its own, and durable when it returns
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        _log_ahead(connection)
-        connection.execute("PRAGMA synchronous = FULL")
-        _migrate(connection, path)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log. Where several do so with a new file SQLite refuses all but one at once, without waiting."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(BUSY_LOOK_SECONDS)
-        else:
-            return
-
-
-def _make_private(path: Path) -> None:
-    """SQLite would make the file readable for everybody the umask permits.
-
-    An existing one is not even opened: closing it would drop the locks of another connection in this process.
-    """
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
-    if _version(connection) > len(MIGRATIONS):
-        raise StorageError(
-            Text("ledger.ledger_was_written_later_version", path=str(path)),
-            Text("ledger.install_version_later_one"),
-        )
-    if _version(connection) == len(MIGRATIONS):
-        return
-    connection.create_function("as_message", 1, as_message, deterministic=True)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        version = _version(connection)  # again: another process may have been first
-        for script in MIGRATIONS[version:]:
-            for statement in _statements(script):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _statements(script: str) -> Iterator[str]:
-    """One by one, since sqlite3's executescript would commit in between."""
-    statement = ""
-    for piece in script.split(";"):
-        statement += piece + ";"
-        if sqlite3.complete_statement(statement):
-            if statement.strip("; \n"):
-                yield statement
-            statement = ""

@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import platformdirs
 
+from skep.adapters.storage.files import os_errors
 from skep.core.errors import BadInput, StorageError
 from skep.core.text import Text
 
@@ -28,66 +29,35 @@ _ANOTHER: Final = Text("paths.choose_another_folder_home_skep")
 
 
 @dataclass(frozen=True)
+class Below:
+    """An attribute that is the path of this name below its owner's `root`."""
+
+    name: str
+
+    def __get__(self, owner: Any, kind: type) -> Path:
+        return Path(owner.root, self.name)
+
+
+@dataclass(frozen=True)
 class Home:
     """The folder of one installation, an absolute path. Two homes share nothing."""
 
     root: Path
 
-    @property
-    def settings_file(self) -> Path:
-        return self.root / "settings.toml"
-
-    @property
-    def ledger_file(self) -> Path:
-        return self.root / "ledger.sqlite"
-
-    @property
-    def identity_file(self) -> Path:
-        return self.root / "identity.key"
-
-    @property
-    def projects_folder(self) -> Path:
-        return self.root / "projects"
-
-    @property
-    def keys_folder(self) -> Path:
-        return self.root / "keys"
-
-    @property
-    def secrets_folder(self) -> Path:
-        return self.root / "secrets"
-
-    @property
-    def cache_folder(self) -> Path:
-        return self.root / "cache"
-
-    @property
-    def logs_folder(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def lock_file(self) -> Path:
-        return self.root / "lock"
-
-    @property
-    def pause_file(self) -> Path:
-        return self.root / "pause.json"
-
-    @property
-    def power_limit_file(self) -> Path:
-        return self.root / "power_limit.json"
-
-    @property
-    def practice_folder(self) -> Path:
-        return self.root / "practice"
-
-    @property
-    def updates_folder(self) -> Path:
-        return self.root / "updates"
-
-    @property
-    def control_file(self) -> Path:
-        return self.root / "control.json"
+    settings_file = Below("settings.toml")
+    ledger_file = Below("ledger.sqlite")
+    identity_file = Below("identity.key")
+    projects_folder = Below("projects")
+    keys_folder = Below("keys")
+    secrets_folder = Below("secrets")
+    cache_folder = Below("cache")
+    logs_folder = Below("logs")
+    lock_file = Below("lock")
+    pause_file = Below("pause.json")
+    power_limit_file = Below("power_limit.json")
+    practice_folder = Below("practice")
+    updates_folder = Below("updates")
+    control_file = Below("control.json")
 
     def check(self) -> None:
         """Raise BadInput when there is a file in the folder's way, or its path is too long for this system."""
@@ -102,15 +72,13 @@ class Home:
 
     def create(self) -> None:
         """Make the folder, for this user only; an existing one is closed to others. Raises StorageError."""
-        try:
+        with os_errors(
+            lambda reason: Text("paths.folder_cannot_used", root=str(self.root), strerror=reason),
+            Text("paths.choose_another_one_home_skep"),
+        ):
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if stat.S_IMODE(self.root.stat().st_mode) & 0o077:
                 self.root.chmod(0o700)
-        except OSError as error:
-            raise StorageError(
-                Text("paths.folder_cannot_used", root=str(self.root), strerror=str(error.strerror)),
-                Text("paths.choose_another_one_home_skep"),
-            ) from None
 
 
 def default_home(environ: Mapping[str, str]) -> Path:

@@ -9,8 +9,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from skep.adapters.storage.atomic import atomic_write
-from skep.core.errors import StorageError
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.text import Text
 
 FARTHEST: Final = 1e11
@@ -25,31 +24,28 @@ class PauseFile:
 
     def save(self, *, paused: bool, until: float | None) -> None:
         """Raises StorageError."""
-        try:
+        with os_errors(
+            lambda reason: Text("pause_file.pause_cannot_remembered", path=str(self._path), strerror=reason),
+            Text("pause_file.holds_until_skep_ends_free"),
+        ):
             if paused:
                 atomic_write(self._path, json.dumps({"until": until}).encode())
             else:
                 self._path.unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(
-                Text("pause_file.pause_cannot_remembered", path=str(self._path), strerror=str(error.strerror)),
-                Text("pause_file.holds_until_skep_ends_free"),
-            ) from None
 
     def load(self) -> tuple[bool, float | None]:
         """Whether a pause was saved, and its end in seconds since the epoch. Raises StorageError.
 
         A file that is there but damaged counts as a pause without an end: somebody did ask for a pause.
         """
-        try:
-            return True, _until(self._path.read_bytes())
-        except FileNotFoundError:
-            return False, None
-        except OSError as error:
-            raise StorageError(
-                Text("pause_file.cannot_read", path=str(self._path), strerror=str(error.strerror)),
-                Text("pause_file.make_file_readable_you_remove"),
-            ) from None
+        with os_errors(
+            lambda reason: Text("pause_file.cannot_read", path=str(self._path), strerror=reason),
+            Text("pause_file.make_file_readable_you_remove"),
+        ):
+            try:
+                return True, _until(self._path.read_bytes())
+            except FileNotFoundError:
+                return False, None
 
 
 def _until(content: bytes) -> float | None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.secrets import HomeSecrets
 from skep.adapters.storage.signing import KEY_FILE_LIMIT, PUBLIC_SUFFIX, public_text
 from skep.core.errors import BadInput, SecretsError, StorageError
@@ -44,19 +44,16 @@ class PublisherKeys:
         private = Ed25519PrivateKey.generate()
         public = private.public_key().public_bytes_raw()
         self._secrets.put(_secret(name), base64.b64encode(private.private_bytes_raw()).decode(), in_file=in_file)
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            atomic_write(self._public(name), public_text(public), mode=0o644)
-        except OSError as error:
-            self._secrets.delete(_secret(name))
-            raise StorageError(
-                Text(
-                    "key.public_key_cannot_written",
-                    folder=str(self._folder),
-                    reason=str(error.strerror or error),
-                ),
-                Text("key.free_some_space_check_folder"),
-            ) from None
+        with os_errors(
+            lambda reason: Text("key.public_key_cannot_written", folder=str(self._folder), reason=reason),
+            Text("key.free_some_space_check_folder"),
+        ):
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                atomic_write(self._public(name), public_text(public), mode=0o644)
+            except OSError:
+                self._secrets.delete(_secret(name))
+                raise
         return StoredKey(name, public)
 
     def _check_free(self, name: str, *, in_file: bool) -> None:
@@ -115,13 +112,11 @@ class PublisherKeys:
         """Raises BadInput, SecretsError, StorageError."""
         self.find(name)
         self._secrets.delete(_secret(name))
-        try:
+        with os_errors(
+            lambda reason: Text("key.cannot_removed", public=str(self._public(name)), reason=reason),
+            Text("key.check_folder_permissions"),
+        ):
             self._public(name).unlink(missing_ok=True)
-        except OSError as error:
-            raise StorageError(
-                Text("key.cannot_removed", public=str(self._public(name)), reason=str(error.strerror or error)),
-                Text("key.check_folder_permissions"),
-            ) from None
 
     def _public(self, name: str) -> Path:
         return self._folder / (name + PUBLIC_SUFFIX)

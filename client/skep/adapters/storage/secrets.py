@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from skep.adapters.storage.atomic import atomic_write
-from skep.core.errors import SecretsError, StorageError
+from skep.adapters.storage.files import atomic_write, os_errors
+from skep.core.errors import SecretsError
 from skep.core.text import Text
 from skep.ports import SecretStore
 
@@ -134,35 +135,30 @@ class FileSecrets:
 
     def get(self, name: str) -> str | None:
         """Raises StorageError."""
-        try:
-            with self._path(name).open("rb") as file:
-                return file.read(FILE_LIMIT).decode(errors="replace")
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._failed(Text("secrets.read"), error) from None
+        with self._errors(Text("secrets.read")):
+            try:
+                with self._path(name).open("rb") as file:
+                    return file.read(FILE_LIMIT).decode(errors="replace")
+            except FileNotFoundError:
+                return None
 
     def put(self, name: str, secret: str) -> None:
         """Raises StorageError."""
-        try:
+        with self._errors(Text("secrets.written")):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(self._path(name), secret.encode(), mode=0o600)
-        except OSError as error:
-            raise self._failed(Text("secrets.written"), error) from None
 
     def delete(self, name: str) -> None:
         """Raises StorageError."""
-        try:
+        with self._errors(Text("secrets.removed")):
             self._path(name).unlink(missing_ok=True)
-        except OSError as error:
-            raise self._failed(Text("secrets.removed"), error) from None
 
     def _path(self, name: str) -> Path:
         return self._folder / name
 
-    def _failed(self, done: Text, error: OSError) -> StorageError:
-        return StorageError(
-            Text("secrets.secret_cannot", folder=str(self._folder), done=done, reason=str(error.strerror or error)),
+    def _errors(self, done: Text) -> AbstractContextManager[None]:
+        return os_errors(
+            lambda reason: Text("secrets.secret_cannot", folder=str(self._folder), done=done, reason=reason),
             Text("secrets.check_folder_permissions_free_disk"),
         )
 

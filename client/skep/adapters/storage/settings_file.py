@@ -16,8 +16,8 @@ import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 
-from skep.adapters.storage.atomic import atomic_write
-from skep.core.errors import SettingsError, StorageError
+from skep.adapters.storage.files import atomic_write, os_errors
+from skep.core.errors import SettingsError
 from skep.core.settings import settings
 from skep.core.settings.setting import Value
 from skep.core.settings.settings import DEFAULTS, SETTINGS
@@ -56,27 +56,24 @@ class SettingsFile:
         """Move the file away, so that the defaults hold; where to, or None where there was none. Raises StorageError."""
         numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
         free = next(each for each in numbered if not each.exists())
-        try:
-            self._path.rename(free)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StorageError(
-                Text("setting.settings_file_cannot_moved_away", path=str(self._path), strerror=str(error.strerror)),
-                Text("setting.make_folder_writable_you"),
-            ) from None
-        return free
+        with os_errors(
+            lambda reason: Text("setting.settings_file_cannot_moved_away", path=str(self._path), strerror=reason),
+            Text("setting.make_folder_writable_you"),
+        ):
+            try:
+                return self._path.rename(free)
+            except FileNotFoundError:
+                return None
 
     def _read(self) -> tuple[str, TOMLDocument]:
-        try:
-            raw = self._path.read_bytes()[: LIMIT + 1]
-        except FileNotFoundError:
-            raw = b""
-        except OSError as error:
-            raise StorageError(
-                Text("setting.settings_file_cannot_read", path=str(self._path), strerror=str(error.strerror)),
-                Text("setting.make_readable_you"),
-            ) from None
+        with os_errors(
+            lambda reason: Text("setting.settings_file_cannot_read", path=str(self._path), strerror=reason),
+            Text("setting.make_readable_you"),
+        ):
+            try:
+                raw = self._path.read_bytes()[: LIMIT + 1]
+            except FileNotFoundError:
+                raw = b""
         return self._parsed(raw)
 
     def _parsed(self, raw: bytes) -> tuple[str, TOMLDocument]:
@@ -130,13 +127,11 @@ class SettingsFile:
             raise self._refusal(text, key, Text("setting.cannot_written_there", key=key, reason=str(error))) from None
 
     def _write(self, document: TOMLDocument) -> None:
-        try:
+        with os_errors(
+            lambda reason: Text("setting.settings_cannot_written", path=str(self._path), strerror=reason),
+            Text("setting.old_ones_kept_free_some"),
+        ):
             atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
-        except OSError as error:
-            raise StorageError(
-                Text("setting.settings_cannot_written", path=str(self._path), strerror=str(error.strerror)),
-                Text("setting.old_ones_kept_free_some"),
-            ) from None
 
 
 _MEND: Final = Text("setting.mend_text_editor_move_file")

@@ -6,7 +6,6 @@ The signature is checked before the manifest is parsed. It must not decide whom 
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from pathlib import Path
 from typing import Final
@@ -14,8 +13,8 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from skep.adapters.storage.atomic import atomic_create, atomic_write
-from skep.core.errors import BadInput, ManifestError, SkepError, StorageError
+from skep.adapters.storage.files import atomic_create, atomic_write, os_errors, unreadable
+from skep.core.errors import BadInput, ManifestError, SkepError
 from skep.core.project.fields import KEY_BYTES, KEY_PREFIX, Field, FieldError, Object, Pattern, PublicKey, Whole
 from skep.core.project.manifest import Manifest, fingerprint
 from skep.core.project.types import MANIFEST_BYTES_LIMIT
@@ -45,7 +44,10 @@ def make_key(path: Path) -> bytes:
     private = Ed25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw()
     content = base64.b64encode(private.private_bytes_raw()) + b"\n"
-    try:
+    with os_errors(
+        lambda reason: Text("signing.key_cannot_written", path=str(path), reason=reason),
+        Text("signing.choose_another_place_out"),
+    ):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_create(path, content, mode=0o600)
         if path.read_bytes() != content:
@@ -53,11 +55,6 @@ def make_key(path: Path) -> bytes:
                 Text("signing.there_key_already", path=str(path)), Text("signing.keep_choose_another_place_out")
             )
         atomic_write(path.with_name(path.name + PUBLIC_SUFFIX), public_text(public), mode=0o644)
-    except OSError as error:
-        raise StorageError(
-            Text("signing.key_cannot_written", path=str(path), reason=str(error.strerror or error)),
-            Text("signing.choose_another_place_out"),
-        ) from None
     return public
 
 
@@ -113,13 +110,11 @@ def sign_with(path: Path, private: Ed25519PrivateKey, named: Text) -> Path:
         )
     signature = base64.b64encode(private.sign(PREFIX + raw)).decode()
     body = f'{{"format": 1, "key": "{key_text(public)}", "signature": "{signature}"}}\n'
-    try:
+    with os_errors(
+        lambda reason: Text("signing.signature_cannot_written_beside", path=str(path), reason=reason),
+        Text("signing.check_folder"),
+    ):
         atomic_write(signature_path(path), body.encode(), mode=0o644)
-    except OSError as error:
-        raise StorageError(
-            Text("signing.signature_cannot_written_beside", path=str(path), reason=str(error.strerror or error)),
-            Text("signing.check_folder"),
-        ) from None
     return signature_path(path)
 
 
@@ -167,15 +162,12 @@ def load_verified(path: Path) -> tuple[bytes, bytes, Manifest]:
 
 def read_capped(path: Path, limit: int) -> bytes:
     """The file's bytes; never more than `limit` + 1 are read. Raises ManifestError."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(limit + 1)
-    except FileNotFoundError:
-        raise ManifestError(Text("signing.there_no_manifest", path=str(path)), Text("signing.check_path")) from None
-    except OSError as error:
-        raise ManifestError(
-            Text("corpus.cannot_read", path=str(path), reason=str(error.strerror or error)), Text("signing.check_path")
-        ) from None
+    with unreadable(path, Text("signing.check_path"), ManifestError):
+        try:
+            with path.open("rb") as file:
+                raw = file.read(limit + 1)
+        except FileNotFoundError:
+            raise ManifestError(Text("signing.there_no_manifest", path=str(path)), Text("signing.check_path")) from None
     if len(raw) > limit:
         raise ManifestError(
             Text("signing.larger_than_kib_no_manifest", path=str(path), limit=limit // 1024), Text("signing.check_path")
@@ -191,18 +183,18 @@ def _bad_signature_file(phrase: Text) -> SkepError:
 
 def load_private(path: Path) -> Ed25519PrivateKey:
     """The private key in a key file. Raises BadInput."""
-    try:
-        with path.open("rb") as file:
-            raw = base64.b64decode(file.read(KEY_FILE_LIMIT).strip(), validate=True)
-    except FileNotFoundError:
-        raise BadInput(Text("signing.there_no_key", path=str(path)), Text("key.skep_key_new_makes_one")) from None
-    except OSError as error:
-        raise BadInput(
-            Text("signing.key_cannot_read", path=str(path), reason=str(error.strerror or error)),
-            Text("signing.check_permissions"),
-        ) from None
-    except (binascii.Error, ValueError):
-        raw = b""
+    with os_errors(
+        lambda reason: Text("signing.key_cannot_read", path=str(path), reason=reason),
+        Text("signing.check_permissions"),
+        BadInput,
+    ):
+        try:
+            with path.open("rb") as file:
+                raw = base64.b64decode(file.read(KEY_FILE_LIMIT).strip(), validate=True)
+        except FileNotFoundError:
+            raise BadInput(Text("signing.there_no_key", path=str(path)), Text("key.skep_key_new_makes_one")) from None
+        except ValueError:
+            raw = b""
     if len(raw) != KEY_BYTES:
         raise BadInput(Text("signing.not_key_made_skep_key", path=str(path)), Text("signing.check_path"))
     return Ed25519PrivateKey.from_private_bytes(raw)

@@ -23,8 +23,7 @@ from skep.cli.show.speech import tr
 from skep.core.errors import BadInput
 from skep.core.project.addresses import is_web_address
 from skep.core.text import Problem, Text, from_data
-from skep.host.server.address import seed_addresses
-from skep.host.server.folder import HostFolder
+from skep.host.server.folder import HostFolder, seed_addresses
 from skep.host.server.hosting import Hosting, run
 
 _WEB: Final = re.compile(r"(?:(\d{1,3}(?:\.\d{1,3}){3}):)?(\d{1,5})", re.ASCII)

@@ -33,7 +33,7 @@ from skep.core.project.fit import warnings
 from skep.core.project.invitation import ROLES, TRAINER, Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.text import Text, verbatim
-from skep.host.export.command import SUFFIX, export, newest_checkpoint
+from skep.host.export import SUFFIX, export, newest_checkpoint
 from skep.host.server.folder import HostFolder
 from skep.services import joining
 

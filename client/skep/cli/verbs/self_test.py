@@ -222,7 +222,7 @@ def p2pd(bench: Bench) -> Finding:
     identity = bootstrap.identity(bench.home)
     arguments = ["--host", "127.0.0.1", "--port", "0", "--identity", str(identity.path)]
     assert identity.peer_id
-    peer = PeerProcess("skep.host.server.seed", arguments, bench.root / "seed.log")
+    peer = PeerProcess(arguments, bench.root / "seed.log")
     try:
         addresses = peer.start()
     finally:

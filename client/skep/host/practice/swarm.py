@@ -11,33 +11,33 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
-from skep.adapters.process import practice_mark
+from skep.adapters.process.own_processes import practice_noted
 from skep.adapters.process.worker import WorkerProcess
 from skep.adapters.storage import signing
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.logs import open_log
-from skep.adapters.storage.paths import make_run_folder
+from skep.adapters.storage.paths import Below, make_run_folder
 from skep.core.errors import SkepError
 from skep.core.project import links
 from skep.core.project.data import ShardIndex
 from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
 from skep.core.text import Text
-from skep.host.practice.manifest import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import FileServer
 from skep.host.server.peer_process import PeerProcess, check_port
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.shards.dataset import build_shards, library_sources
 from skep.language.translator import ENGLISH, translator
 from skep.recipes.registry import parse_manifest
 
+SEQUENCE_LENGTH: Final = 128
 LOOPBACK: Final = "127.0.0.1"
 SAMPLES_PER_SHARD: Final = 1024
 SHARDS: Final = 24
@@ -53,17 +53,9 @@ class PracticeFolder:
 
     root: Path
 
-    @property
-    def key(self) -> Path:
-        return self.root / "publisher.key"
-
-    @property
-    def served(self) -> Path:
-        return self.root / "served"
-
-    @property
-    def manifest(self) -> Path:
-        return self.served / "practice.json"
+    key = Below("publisher.key")
+    served = Below("served")
+    manifest = Below("served/practice.json")
 
     def identity(self, name: str) -> FileIdentity:
         return FileIdentity(self.root / f"{name}.id")
@@ -86,7 +78,7 @@ def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], No
     folder = PracticeFolder(home / "practice")
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
-        started.enter_context(practice_mark.noted(folder.root))
+        started.enter_context(practice_noted(folder.root))
         server = FileServer(folder.served)
         index, sha256 = prepare_data(folder)
         server.start()
@@ -123,7 +115,7 @@ def seed(folder: PracticeFolder, port: int) -> Iterator[list[str]]:
     identity = folder.identity("seed")
     identity.peer_id  # noqa: B018 - makes the key at first use
     arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(identity.path)]
-    process = PeerProcess("skep.host.server.seed", arguments, folder.root / "seed.log")
+    process = PeerProcess(arguments, folder.root / "seed.log")
     try:
         yield process.start()
     finally:
@@ -148,6 +140,67 @@ def publish(folder: PracticeFolder, addresses: list[str], index_address: str, sh
     atomic_write(folder.manifest, text.encode(), mode=0o600)
     signing.sign_manifest(folder.manifest, folder.key)
     return text, manifest.publisher.key
+
+
+def practice_manifest(
+    *,
+    revision: int,
+    publisher_key: str,
+    peers: Sequence[str],
+    index_address: str,
+    index_sha256: str,
+    now: datetime,
+) -> dict[str, Any]:
+    """The manifest as the JSON object that is written and signed. `now` is aware; it expires a week later."""
+    return {
+        "format": 1,
+        "id": "practice",
+        "revision": revision,
+        "title": "Practice swarm",
+        "summary": "A small model on this computer that learns to write Python. Nothing leaves the machine.",
+        "publisher": {"name": "This computer", "key": publisher_key},
+        "homepage": "",
+        "license": "Apache-2.0",
+        "expires": (now + timedelta(days=7)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "membership": "open",
+        "peers": list(peers),
+        "recipe": {
+            "name": "causal-lm",
+            "model": {"type": "gpt2", "layers": 2, "heads": 4, "width": 128, "vocabulary": 256},
+            "sequence_length": SEQUENCE_LENGTH,
+            "tokenizer": "bytes",
+            "seed": 0,
+        },
+        "optimizer": {
+            "name": "adamw",
+            "learning_rate": 3e-3,
+            "betas": [0.9, 0.95],
+            "weight_decay": 0.01,
+            "clip_norm": 1.0,
+        },
+        "schedule": {"kind": "constant", "warmup_epochs": 4, "total_epochs": 1000},
+        "sync": {
+            "target_batch_size": 1024,
+            "offload_optimizer": True,
+            "reuse_grad_buffers": True,
+            "delay_optimizer_step": True,
+            "delay_grad_averaging": False,
+            "delay_state_averaging": True,
+            "grad_compression": "float16",
+            "state_compression": "float16",
+            "load_compression": "none",
+            "size_adaptive_threshold": 65537,
+            "powersgd": None,
+            "average_state_every": 1,
+            "mode": "global",
+            "matchmaking_seconds": 3,
+            "averaging_timeout_seconds": 20,
+        },
+        "precision": "auto",
+        "activation_checkpointing": "auto",
+        "data": {"index": index_address, "sha256": index_sha256},
+        "needs": {"memory_gb": 1, "vram_gb": 1, "disk_gb": 0.1, "upload_mbit": 1},
+    }
 
 
 class Trainer:

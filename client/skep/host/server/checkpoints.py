@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.errors import StorageError
 from skep.core.text import Text
 
@@ -48,25 +49,21 @@ class CheckpointFolder:
 
     def paths(self) -> list[Path]:
         """Newest first. Raises StorageError."""
-        try:
-            found = [path for path in self._folder.iterdir() if _NAME.fullmatch(path.name)]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise self._unusable(error) from None
-        return sorted(found, reverse=True)
+        with self._errors():
+            try:
+                return sorted((path for path in self._folder.iterdir() if _NAME.fullmatch(path.name)), reverse=True)
+            except FileNotFoundError:
+                return []
 
     def write(self, checkpoint: Checkpoint) -> Path:
         """Add it, then drop the oldest beyond those to keep. Raises StorageError, and then nothing is changed."""
         path = self._folder / f"epoch-{checkpoint.epoch:08d}.safetensors"
-        try:
+        with self._errors():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._tidy()
             atomic_write(path, save(_tensors(checkpoint), _metadata(checkpoint)))
             for old in self.paths()[self._keep :]:
                 old.unlink()
-        except OSError as error:
-            raise self._unusable(error) from None
         return path
 
     def _tidy(self) -> None:
@@ -75,13 +72,9 @@ class CheckpointFolder:
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
 
-    def _unusable(self, error: OSError) -> StorageError:
-        return StorageError(
-            Text(
-                "checkpoints.checkpoints_cannot_read_written",
-                folder=str(self._folder),
-                reason=str(error.strerror or error),
-            ),
+    def _errors(self) -> AbstractContextManager[None]:
+        return os_errors(
+            lambda reason: Text("checkpoints.checkpoints_cannot_read_written", folder=str(self._folder), reason=reason),
             Text("secrets.check_folder_permissions_free_disk"),
         )
 

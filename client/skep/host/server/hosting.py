@@ -17,20 +17,17 @@ from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
 from skep.adapters.process.single_instance import InstanceLock
-from skep.adapters.storage import signing
-from skep.adapters.storage.atomic import atomic_write
+from skep.adapters.storage import invitations, signing
+from skep.adapters.storage.files import atomic_write
 from skep.bootstrap import listen_host
-from skep.core.errors import SkepError
-from skep.core.project import links
+from skep.core.errors import BadInput, SkepError
+from skep.core.project import invitation, links
 from skep.core.project.manifest import Manifest, check_expiry
-from skep.core.text import Text, as_data
-from skep.host.recipe_files import find_files
-from skep.host.server.address import announced_addresses, check_named
+from skep.core.text import Text
 from skep.host.server.file_server import FileServer
-from skep.host.server.folder import HostAddress, HostFolder
-from skep.host.server.invitation import check_invited
-from skep.host.server.peer_process import END_SECONDS, PeerProcess, check_port
-from skep.host.server.served_files import served_files
+from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
+from skep.host.server.peer_process import END_SECONDS, PeerProcess, check_port, problem_event
+from skep.host.server.project_files import find_files, served_files
 
 RESTART_SECONDS: Final = 3.0
 ANOTHER_PORT: Final = Text("hosting.another_port")
@@ -94,6 +91,24 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     report({"event": "stopped"})
 
 
+def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
+    """Raise SkepError unless `file` invites this peer, or the project is open and there is none."""
+    if manifest.membership == "open":
+        if file is not None:
+            raise BadInput(
+                Text("invitation.open_everybody_so_seed_needs", title=manifest.title),
+                Text("invitation.leave_invitation_out"),
+            )
+        return
+    if file is None:
+        raise BadInput(
+            Text("invitation.invited_peers_seed_one_them", title=manifest.title),
+            Text("invitation.make_invitation_skep_project_invite", peer_id=peer_id),
+        )
+    found = invitation.read(invitations.read_file(file), invitations.verify)
+    invitation.check(found, manifest, peer_id, datetime.now(UTC))
+
+
 def join_link(asked: Hosting, manifest: Manifest) -> str:
     """The link that joins the project; empty where nobody said at which address its manifest is public."""
     address = asked.url
@@ -120,7 +135,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
         arguments += ["--invitation", str(asked.invitation)]
     for address in announced_addresses(asked.address):
         arguments += ["--announce", address]
-    return PeerProcess("skep.host.server.keeper", arguments, folder.log_file)
+    return PeerProcess(arguments, folder.log_file)
 
 
 class KeptPeer:
@@ -152,13 +167,7 @@ class KeptPeer:
     def _live(self) -> None:
         self._listen()
         while not self._stopping.is_set():
-            self._report(
-                {
-                    "event": "problem",
-                    "title": as_data(Text("hosting.seed_ended")),
-                    "hint": as_data(Text("hosting.starts_again")),
-                }
-            )
+            self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
             if not self._stopping.wait(RESTART_SECONDS):
                 self._start_again()
 

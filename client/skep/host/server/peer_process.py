@@ -1,6 +1,6 @@
-"""A peer of ours as a child process: started, its addresses read, listened to, and ended with all that it started.
+"""A seed peer as a child process: started, its addresses read, listened to, and ended with all that it started.
 
-The child prints JSON lines, its addresses first, and ends when its stdin closes. It must not know what the lines mean.
+The child, `skep.host.server.seed`, prints JSON lines, its addresses first, and ends when its stdin closes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Final
 from skep.adapters.process.programs import module_command
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import BadInput, SwarmError
-from skep.core.text import Text
+from skep.core.text import Text, as_data
 
 START_SECONDS: Final = 60.0
 """How long it may take until its addresses are there; importing torch on a busy computer is most of it."""
@@ -37,11 +37,16 @@ def check_port(host: str, port: int, hint: Text = ANOTHER_PORT) -> None:
             raise BadInput(Text("peer_process.port_computer_use_another_program", port=port), hint) from None
 
 
-class PeerProcess:
-    """`module` run as a process in a session of its own, its stderr appended to `log`."""
+def problem_event(title: Text, hint: Text) -> dict[str, Any]:
+    """The event of `skep host` that says what went wrong."""
+    return {"event": "problem", "title": as_data(title), "hint": as_data(hint)}
 
-    def __init__(self, module: str, arguments: Sequence[str], log: Path) -> None:
-        self._command = [*module_command(module), *arguments]
+
+class PeerProcess:
+    """The seed in a session of its own, its stderr appended to `log`."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self._command = [*module_command("skep.host.server.seed"), *arguments]
         self._log = log
         self._run_folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None

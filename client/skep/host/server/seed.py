@@ -1,6 +1,8 @@
-"""A seed peer: a DHT node with a stable identity that newcomers ask for the others. It trains nothing.
+"""Entry of the peer that newcomers ask for the others, `python -m skep.host.server.seed`: a DHT node with a stable identity.
 
-Run as `python -m skep.host.server.seed`; prints one JSON line with its addresses, and ends when its stdin closes.
+It trains nothing. With `--checkpoints` it is the keeper of one run's state too: both are one peer, so that a server needs
+one open port. A keeper that cannot work is told as a problem, and the seed goes on. It prints JSON lines, its addresses
+first, and ends when its stdin closes.
 """
 
 from __future__ import annotations
@@ -11,42 +13,65 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from skep.core.errors import SkepError
+from skep.core.text import Text
+from skep.host.server.peer_process import problem_event
+from skep.host.server.project_files import find_files
 from skep.recipes.registry import parse_manifest
 from skep.worker.process import processes
 
+LOOK_SECONDS: Final = 2.0
+
 
 def main() -> None:
-    arguments = parser(__doc__).parse_args()
-    live(lambda: serve(arguments))
-
-
-def live(serving: Callable[[], None]) -> None:
     """A peer process from here to its end. Whatever happens, no child of it is left behind."""
+    arguments = _arguments()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; we see our stdin close
     processes.tie_to_this_process()
     processes.raise_file_limit()
     processes.use_fork()
-    code = 1
     try:
-        serving()
-        code = 0
+        serve(arguments)
     except Exception:  # noqa: BLE001 - stderr is the seed's log, and may be gone with whoever started us
         with contextlib.suppress(OSError):
             traceback.print_exc()
     finally:
-        processes.kill_descendants()
-        os._exit(code)
+        _end(1)
+
+
+def _end(code: int) -> None:
+    processes.kill_descendants()
+    os._exit(code)
 
 
 def serve(arguments: argparse.Namespace) -> None:
-    """Start the DHT node, tell its addresses, and return when stdin ends. Raises SkepError for a wrong invitation."""
-    start_dht(arguments)
-    sys.stdin.read()
+    """Seed, and keep where it is asked for, until stdin ends. Raises SkepError for a wrong invitation."""
+    os.environ.setdefault("HIVEMIND_MEMORY_SHARING_STRATEGY", "file_descriptor")  # no torch_shm_manager
+    # in a thread, since a state download may take minutes
+    threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
+    dht = start_dht(arguments)
+    if arguments.checkpoints:
+        try:
+            _keep(arguments, dht)
+        except SkepError as error:
+            tell(problem_event(error.title, error.hint))
+        except Exception:  # noqa: BLE001 - without a seed newcomers could not find the swarm; the log has the details
+            with contextlib.suppress(OSError):
+                traceback.print_exc()
+            tell(problem_event(Text("keeper.unexpected"), Text("keeper.its_log")))
+    threading.Event().wait()
+
+
+def _end_with_stdin() -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    _end(0)
 
 
 def start_dht(arguments: argparse.Namespace) -> Any:
@@ -85,22 +110,48 @@ def membership_of(arguments: argparse.Namespace) -> Any:
     return Membership(manifest, arguments.invitation.read_text(), arguments.identity)
 
 
+def _keep(arguments: argparse.Namespace, dht: Any) -> None:
+    from skep.host.server.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
+    from skep.host.server.state_keeper import StateKeeper  # noqa: PLC0415 - as above
+
+    text = arguments.manifest.read_text()
+    manifest = parse_manifest(text.encode())
+    keeper = StateKeeper(
+        manifest,
+        text,
+        dht,
+        CheckpointFolder(arguments.checkpoints, arguments.keep),
+        every=arguments.every,
+        tell=tell,
+        membership=membership_of(arguments),
+        files=find_files(manifest.recipe, arguments.files),
+    )
+    keeper.restore()
+    tell({"event": "keeping"})
+    while True:
+        keeper.tend()
+        time.sleep(LOOK_SECONDS)
+
+
 def tell(line: dict[str, Any]) -> None:
     """One JSON line to whoever started us."""
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 
-def parser(description: str | None, *, of_a_project: bool = False) -> argparse.ArgumentParser:
-    """The arguments every seed takes; one that is `of_a_project` must be told its manifest."""
-    made = argparse.ArgumentParser(description=description)
+def _arguments() -> argparse.Namespace:
+    made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("--identity", type=Path, required=True)
     made.add_argument("--run-folder", type=Path, required=True)
     made.add_argument("--host", default="127.0.0.1")
     made.add_argument("--port", type=int, default=0)
     made.add_argument("--announce", action="append", default=[], help="a multiaddress, as others reach us")
-    made.add_argument("--manifest", type=Path, required=of_a_project, help="the project's")
-    made.add_argument("--invitation", type=Path, help="this peer's, of the role seed; needs --manifest")
-    return made
+    made.add_argument("--manifest", type=Path, help="the project's; --invitation and --checkpoints need it")
+    made.add_argument("--invitation", type=Path, help="this peer's, of the role seed")
+    made.add_argument("--checkpoints", type=Path, help="keep the run's state in this folder")
+    made.add_argument("--every", type=int, default=10, help="epochs between checkpoints")
+    made.add_argument("--keep", type=int, default=5, help="checkpoints that stay")
+    made.add_argument("--files", type=Path, help="the folder of what the recipe needs beside samples")
+    return made.parse_args()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Keeps a run's state: loads it from the swarm every few epochs, writes it down, and hands it to newcomers.
 
 It is a peer that contributes no gradients and enters no round: it has no gradient averager, never looks for a group, and
-publishes no progress but the one described in `swarm_records`. As a donor it stands behind every trainer of its epoch.
+publishes no progress but the one described at `SwarmRecords`. As a donor it stands behind every trainer of its epoch.
 """
 
 from __future__ import annotations
@@ -9,19 +9,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final
 
 import hivemind
 import torch
+from hivemind.dht.crypto import RSASignatureValidator
+from hivemind.dht.schema import SchemaValidator
+from hivemind.optim.progress_tracker import LocalTrainingProgress, TrainingProgressSchema
 from hivemind.optim.state_averager import dump_optimizer_state
+from hivemind.utils import ValueWithExpiration, get_dht_time
+from pydantic.v1 import ValidationError
 
 from skep.core.errors import SkepError, StorageError, SwarmError
 from skep.core.project.manifest import Manifest
-from skep.core.text import NOTHING, Text, as_data
+from skep.core.text import NOTHING, Text
 from skep.host.server.checkpoints import Checkpoint, CheckpointFolder, read
-from skep.host.server.swarm_records import Swarm, SwarmRecords
+from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.worker.swarm import compression
@@ -36,6 +41,9 @@ PAUSE_SECONDS: Final = 20.0
 """Between two downloads at least, so that a state that cannot be used is not fetched for ever at the donors' cost."""
 BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
+BEACON_SECONDS: Final = 10.0
+"""How long our record is believed after it was published last."""
+ANSWER_SECONDS: Final = 10.0
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -162,7 +170,75 @@ class StateKeeper:
         """Tell a problem once, however often it comes in a row."""
         if error.title != self._trouble:
             self._trouble = error.title
-            self._tell({"event": "problem", "title": as_data(error.title), "hint": as_data(error.hint)})
+            self._tell(problem_event(error.title, error.hint))
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """`peers` train now, the furthest of them at `epoch` (0 when there is none)."""
+
+    peers: int = 0
+    epoch: int = 0
+
+
+class SwarmRecords:
+    """A swarm's progress records in the DHT: those of its trainers are read, and one of our own is written.
+
+    Each trainer publishes its epoch, samples and rate under its run's progress key; hivemind computes the swarm's epoch
+    from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners: it
+    stands there only while no trainer carries the run on, with no samples and no rate, and tells newcomers which epoch to
+    load. Calls block for at most ANSWER_SECONDS; one thread only.
+    """
+
+    def __init__(self, dht: hivemind.DHT, run_id: str) -> None:
+        self._dht, self._key = dht, f"{run_id}_progress"
+        signer = RSASignatureValidator()
+        self._own: bytes = signer.local_public_key
+        dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), signer])
+        self._lit = False
+
+    def look(self) -> Swarm:
+        """What the trainers say of themselves; our own record is not among them. Raises concurrent.futures' TimeoutError."""
+        found = self._dht.get(self._key, latest=True, return_future=True).result(ANSWER_SECONDS)
+        records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
+        trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
+        return Swarm(len(trainers), max((record.epoch for record in trainers), default=0))
+
+    def light(self, epoch: int) -> None:
+        """Say, for the next BEACON_SECONDS, that the run stands at `epoch`."""
+        standing = LocalTrainingProgress(
+            peer_id=self._dht.peer_id.to_bytes(),
+            epoch=epoch,
+            samples_accumulated=0,
+            samples_per_second=0.0,
+            time=get_dht_time(),
+            client_mode=False,
+        )
+        self._store(standing.dict())
+        self._lit = True
+
+    def douse(self) -> None:
+        """Take our record back, where there is one."""
+        if self._lit:
+            self._store(None)
+            self._lit = False
+
+    def _store(self, value: dict[str, Any] | None) -> None:
+        self._dht.store(
+            self._key,
+            subkey=self._own,
+            value=value,
+            expiration_time=get_dht_time() + BEACON_SECONDS,
+            return_future=True,
+        ).result(ANSWER_SECONDS)
+
+
+def _record(value: Any) -> LocalTrainingProgress | None:
+    """None for a record taken back, and for nonsense."""
+    try:
+        return None if value is None else LocalTrainingProgress.parse_obj(value)
+    except ValidationError:
+        return None
 
 
 def _averager(

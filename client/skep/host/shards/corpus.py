@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -15,6 +16,7 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from skep.adapters.storage.files import unreadable
 from skep.core.errors import BadInput, DataError
 from skep.core.project.shards import permutation
 from skep.core.project.types import BYTE_VOCABULARY, BYTES
@@ -68,18 +70,16 @@ def _below(source: Path) -> list[Path]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
-        raise unreadable(Path(str(error.filename)), error)
+        with readable(Path(str(error.filename))):
+            raise error
 
     for here, folders, names in os.walk(folder, onerror=refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(here, name) for name in names if not name.startswith(".") and Path(here, name).is_file())
 
 
-def unreadable(path: Path, error: OSError) -> BadInput:
-    return BadInput(
-        Text("corpus.cannot_read", path=str(path), reason=str(error.strerror or error)),
-        Text("corpus.leave_out_make_readable"),
-    )
+def readable(path: Path) -> AbstractContextManager[None]:
+    return unreadable(path, Text("corpus.leave_out_make_readable"), BadInput)
 
 
 def divide(files: Sequence[Path], *, hold_out: bool) -> Corpus:
@@ -98,21 +98,16 @@ def divide(files: Sequence[Path], *, hold_out: bool) -> Corpus:
 
 
 def _size(path: Path) -> int:
-    try:
+    with readable(path):
         return path.stat().st_size
-    except OSError as error:
-        raise unreadable(path, error) from None
 
 
 def _boundary(whole: Segment) -> int:
     """Where the held-out part of a file ends: between two characters."""
     place = whole.end // HELD_OUT_SHARE
-    try:
-        with whole.path.open("rb") as file:
-            file.seek(place)
-            following = file.read(4)
-    except OSError as error:
-        raise unreadable(whole.path, error) from None
+    with readable(whole.path), whole.path.open("rb") as file:
+        file.seek(place)
+        following = file.read(4)
     skipped = 0
     while skipped < len(following) and following[skipped] & 0xC0 == _CONTINUES:
         skipped += 1
@@ -192,11 +187,8 @@ def _pieces(segments: Iterable[Segment]) -> Iterator[str]:
 
 def _raw_pieces(segment: Segment) -> Iterator[bytes]:
     left = segment.end - segment.start
-    try:
-        with segment.path.open("rb") as file:
-            file.seek(segment.start)
-            while left > 0 and (raw := file.read(min(PIECE, left))):
-                left -= len(raw)
-                yield raw
-    except OSError as error:
-        raise unreadable(segment.path, error) from None
+    with readable(segment.path), segment.path.open("rb") as file:
+        file.seek(segment.start)
+        while left > 0 and (raw := file.read(min(PIECE, left))):
+            left -= len(raw)
+            yield raw

@@ -1,7 +1,7 @@
-"""Writes a dataset: samples are spooled to the disk as they come, dealt out to shards, and listed in an index.
+"""Writes datasets: shards, and the index that lists them, in a folder that any web server can serve.
 
-A folder appears when all of it is there. However large the data, one shard at a time is held in memory. It must not
-know what samples are made from.
+`write_dataset` spools an author's samples to the disk as they come, so that one shard at a time is held in memory.
+`build_shards` cuts byte-level shards in memory from text files, such as the Python sources of this interpreter's library.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import os
 import shutil
+import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import save
 
-from skep.core.errors import BadInput, DataError, SkepError, StorageError
-from skep.core.project.data import ImageLayout, Layout, ShardIndex, ShardRef
-from skep.core.project.shards import SHARD_BYTES_LIMIT, SHARD_SAMPLES_LIMIT, format_index, parse_index, shard_name
+from skep.adapters.storage.files import os_errors
+from skep.core.errors import BadInput, DataError
+from skep.core.project.data import ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
+from skep.core.project.shards import (
+    SHARD_BYTES_LIMIT,
+    SHARD_SAMPLES_LIMIT,
+    format_index,
+    parse_index,
+    permutation,
+    shard_name,
+)
+from skep.core.project.types import BYTE_VOCABULARY
 from skep.core.text import Text
 
 INDEX_NAME: Final = "index.json"
@@ -33,8 +45,13 @@ FEWEST_SHARDS: Final = 8
 MOST_SHARDS: Final = 12_000
 """As many as an index has room for; more data makes larger shards."""
 GOLDEN: Final = (math.sqrt(5) - 1) / 2
+_LEFT_OUT: Final = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
+_HELD_OUT_SHARE: Final = 20
+"""One file in this many is held out."""
+_NO_SOURCES_HINT: Final = Text("shard_builder.install_python_sources")
 
 Array = NDArray[Any]
+ByteSamples = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,7 @@ class Dataset:
 
 
 class Spool:
-    """Samples of one shape in a file of their own, in the order they came; images with their labels."""
+    """ByteSamples of one shape in a file of their own, in the order they came; images with their labels."""
 
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
         self._path, self._shape, self._dtype = path, shape, np.dtype(dtype)
@@ -100,21 +117,21 @@ def new_folder(folder: Path) -> Iterator[Path]:
         )
     hidden: Path | None = None
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        hidden.chmod(0o755)
-        yield hidden
-        hidden.replace(folder)
-    except SkepError:
-        raise
-    except OSError as error:
-        raise StorageError(
-            Text("dataset.training_data_cannot_written", folder=str(folder), reason=str(error.strerror or error)),
-            Text("dataset.free_some_space_choose_another"),
-        ) from None
+        with _write_errors(folder, Text("dataset.free_some_space_choose_another")):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            hidden = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+            hidden.chmod(0o755)
+            yield hidden
+            hidden.replace(folder)
     finally:
         if hidden is not None:
             shutil.rmtree(hidden, ignore_errors=True)
+
+
+def _write_errors(folder: Path, hint: Text) -> contextlib.AbstractContextManager[None]:
+    return os_errors(
+        lambda reason: Text("dataset.training_data_cannot_written", folder=str(folder), reason=reason), hint
+    )
 
 
 def write_dataset(
@@ -135,8 +152,7 @@ def write_dataset(
         raise DataError(
             Text("dataset.data_makes_no_dataset", title=error.title), Text("dataset.does_repeat_itself")
         ) from None
-    (folder / INDEX_NAME).write_bytes(raw)
-    return index, hashlib.sha256(raw).hexdigest()
+    return index, _write_index(folder, raw)
 
 
 def _samples_per_shard(layout: Layout, training: Spool, asked: int | None) -> int:
@@ -163,3 +179,123 @@ def _write_shard(folder: Path, tensors: dict[str, Array]) -> ShardRef:
     sha256 = hashlib.sha256(raw).hexdigest()
     (folder / shard_name(sha256)).write_bytes(raw)
     return ShardRef(sha256, len(raw), len(next(iter(tensors.values()))))
+
+
+def _write_index(folder: Path, raw: bytes) -> str:
+    """Its sha256."""
+    (folder / INDEX_NAME).write_bytes(raw)
+    return hashlib.sha256(raw).hexdigest()
+
+
+# --- byte-level shards from text files, cut in memory
+
+
+def library_sources() -> list[Path]:
+    """The Python files of this interpreter's standard library, tests left out, in a fixed order. Raises DataError."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    sources = sorted(_python_files(root))
+    if not sources:
+        raise DataError(Text("shard_builder.there_no_python_sources_make", root=str(root)), _NO_SOURCES_HINT)
+    return sources
+
+
+def _python_files(root: Path) -> Iterator[Path]:
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name not in _LEFT_OUT]
+        yield from (Path(folder, name) for name in files if name.endswith(".py"))
+
+
+def build_shards(
+    sources: Iterable[Path],
+    folder: Path,
+    *,
+    sequence_length: int,
+    samples_per_shard: int,
+    max_shards: int,
+    held_out_samples: int,
+) -> tuple[Path, str, ShardIndex]:
+    """Writes shards and their index into `folder`; returns the index's path, its sha256, and the index.
+
+    The same files in the same order give the same bytes. Held-out samples come from files of their own, a little from
+    each, so that both sides are of one mix. Raises BadInput, DataError (too little text), StorageError.
+    """
+    _check_sizes(sequence_length, samples_per_shard, max_shards, held_out_samples)
+    held_out_files, training_files = _split(list(sources))
+    held_out = _cut_held_out(held_out_files, held_out_samples, sequence_length)
+    training = _cut_training(training_files, max_shards * samples_per_shard, sequence_length)
+    if not len(training) or len(held_out) < held_out_samples:
+        raise DataError(Text("shard_builder.files_hold_too_little_text"), _NO_SOURCES_HINT)
+    with _write_errors(folder, Text("shard_builder.free_some_space_choose_another")):
+        folder.mkdir(parents=True, exist_ok=True)
+        index = ShardIndex(
+            TextLayout(sequence_length, BYTE_VOCABULARY),
+            tuple(_write_shard(folder, tensors) for tensors in _byte_shards(training, samples_per_shard)),
+            tuple(_write_shard(folder, tensors) for tensors in _byte_shards(held_out, samples_per_shard)),
+        )
+        return folder / INDEX_NAME, _write_index(folder, format_index(index)), index
+
+
+def _check_sizes(sequence_length: int, samples_per_shard: int, max_shards: int, held_out_samples: int) -> None:
+    if samples_per_shard > SHARD_SAMPLES_LIMIT or samples_per_shard * sequence_length > SHARD_BYTES_LIMIT // 2:
+        raise BadInput(
+            Text(
+                "shard_builder.shard_samples_tokens_too_large",
+                samples_per_shard=samples_per_shard,
+                sequence_length=sequence_length,
+            ),
+            Text("shard_builder.make_shards_smaller"),
+        )
+    if min(sequence_length, samples_per_shard, max_shards) < 1 or held_out_samples < 0:
+        raise BadInput(Text("shard_builder.sizes_shards_whole_numbers_above"), Text("shard_builder.give_other_sizes"))
+
+
+def _split(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Held-out files and training files, both shuffled."""
+    shuffled = [sources[place] for place in permutation(b"skep: files", len(sources))]
+    held_out = max(1, len(shuffled) // _HELD_OUT_SHARE)
+    return shuffled[:held_out], shuffled[held_out:]
+
+
+def _cut_held_out(files: Sequence[Path], wanted: int, sequence_length: int) -> ByteSamples:
+    """Up to `wanted` samples, one from each file in turn, from anywhere in the file: heads of files are alike."""
+    if wanted == 0:
+        return _as_samples(b"", sequence_length)
+    by_file = [_shuffled(_as_samples(_read(path), sequence_length)) for path in files]
+    longest = max((len(samples) for samples in by_file), default=0)
+    turns = ((samples[turn] for samples in by_file if turn < len(samples)) for turn in range(longest))
+    taken = [sample for sample, _ in zip(chain.from_iterable(turns), range(wanted), strict=False)]
+    return np.stack(taken) if taken else _as_samples(b"", sequence_length)
+
+
+def _cut_training(files: Sequence[Path], wanted: int, sequence_length: int) -> ByteSamples:
+    """Up to `wanted` samples of as many files as that takes, shuffled so that every shard has the same mix."""
+    text = bytearray()
+    for path in files:
+        if len(text) >= wanted * sequence_length:
+            break
+        text += _read(path)
+    return _shuffled(_as_samples(bytes(text), sequence_length)[:wanted])
+
+
+def _shuffled(samples: ByteSamples) -> ByteSamples:
+    return samples[list(permutation(b"skep: samples", len(samples)))]
+
+
+def _as_samples(text: bytes, sequence_length: int) -> ByteSamples:
+    """Whole samples, [samples, sequence_length]; what is left over at the end is dropped."""
+    whole = len(text) // sequence_length
+    return np.frombuffer(text, dtype=np.uint8, count=whole * sequence_length).reshape(whole, sequence_length)
+
+
+def _read(path: Path) -> bytes:
+    with os_errors(
+        lambda reason: Text("shard_builder.file_cannot_read", path=str(path), reason=reason),
+        Text("corpus.leave_out_make_readable"),
+        DataError,
+    ):
+        return path.read_bytes()
+
+
+def _byte_shards(samples: ByteSamples, samples_per_shard: int) -> Iterator[dict[str, Array]]:
+    for start in range(0, len(samples), samples_per_shard):
+        yield {"tokens": np.ascontiguousarray(samples[start : start + samples_per_shard])}

@@ -1,6 +1,6 @@
-"""Writes small files so that a crash leaves the old content or the new one, never half of it.
+"""Small files, written so that a crash leaves the old content or the new one; and the system's errors about any file.
 
-It must not translate errors: what a full disk means depends on the file, which the caller knows.
+Nothing here decides what an error means to a person: that depends on the file, so the caller brings the sentence.
 """
 
 from __future__ import annotations
@@ -8,8 +8,28 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from skep.core.errors import SkepError, StorageError
+from skep.core.text import NOTHING, Text
+
+
+def unreadable(path: Path, hint: Text, kind: type[SkepError]) -> AbstractContextManager[None]:
+    """Says that the file at `path` cannot be read, as `os_errors` says it."""
+    return os_errors(lambda reason: Text("corpus.cannot_read", path=str(path), reason=reason), hint, kind)
+
+
+@contextlib.contextmanager
+def os_errors(
+    title: Callable[[str], Text], hint: Text = NOTHING, kind: type[SkepError] = StorageError
+) -> Iterator[None]:
+    """Turns an OSError within into a `kind`, whose title is made from the system's own words for the error."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(title(str(error.strerror or error)), hint) from None
 
 
 def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:

@@ -11,7 +11,7 @@ from english import raises
 from skep.core.errors import BadInput, DataError, StorageError
 from skep.core.project.data import TextLayout
 from skep.core.project.shards import parse_index, shard_name
-from skep.host.shards.shard_builder import build_shards, library_sources
+from skep.host.shards.dataset import build_shards, library_sources
 
 SIZES = {"sequence_length": 16, "samples_per_shard": 20, "max_shards": 3, "held_out_samples": 12}
 

@@ -1,0 +1,234 @@
+"""The ledger's file: its tables and how they came about, how it is opened, and what SQLite says against it.
+
+SQL itself keeps what is settled from changing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from skep.adapters.storage.old_reasons import as_message
+from skep.core.errors import StorageError
+from skep.core.text import Text
+
+BUSY_LOOK_SECONDS: Final = 0.01
+_DAMAGED: Final = Text("ledger.nothing_was_changed_keep_copy")
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE contributions (
+        number INTEGER PRIMARY KEY,
+        project TEXT NOT NULL,
+        id TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        samples INTEGER NOT NULL CHECK (samples >= 0),
+        state TEXT NOT NULL CHECK (state IN ('pending', 'confirmed', 'lost')),
+        reason TEXT NOT NULL,
+        peers INTEGER NOT NULL,
+        recorded_at REAL NOT NULL,
+        settled_at REAL CHECK ((settled_at IS NULL) = (state = 'pending')),
+        UNIQUE (project, id)
+    ) STRICT;
+
+    CREATE INDEX contributions_pending ON contributions (project) WHERE state = 'pending';
+
+    CREATE TRIGGER settled_is_not_replaced BEFORE INSERT ON contributions
+    WHEN EXISTS (
+        SELECT 1 FROM contributions
+        WHERE (number = NEW.number OR (project = NEW.project AND id = NEW.id)) AND state <> 'pending'
+    ) BEGIN SELECT RAISE(IGNORE); END;
+
+    CREATE TRIGGER settled_is_not_changed BEFORE UPDATE ON contributions
+    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution never changes'); END;
+
+    CREATE TRIGGER settled_is_not_deleted BEFORE DELETE ON contributions
+    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution is never deleted'); END;
+
+    CREATE TRIGGER contribution_keeps_its_name BEFORE UPDATE OF number, project, id, recorded_at ON contributions
+    BEGIN SELECT RAISE(ABORT, 'a contribution keeps its project, id and time'); END;
+
+    CREATE TABLE positions (
+        project TEXT PRIMARY KEY,
+        position INTEGER NOT NULL CHECK (position >= 0),
+        saved_at REAL NOT NULL
+    ) STRICT;
+
+    CREATE TABLE evaluations (
+        number INTEGER PRIMARY KEY,
+        project TEXT NOT NULL,
+        epoch INTEGER NOT NULL,
+        loss REAL, -- NULL stands for "not a number", which SQLite does not have
+        measured_at REAL NOT NULL
+    ) STRICT;
+
+    CREATE INDEX evaluations_of_project ON evaluations (project);
+    """,
+    """
+    CREATE TABLE changes (
+        number INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        project TEXT NOT NULL,
+        share REAL NOT NULL,
+        rule TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        memory TEXT NOT NULL,
+        network INTEGER NOT NULL CHECK (network IN (0, 1))
+    ) STRICT;
+
+    CREATE INDEX changes_by_time ON changes (at);
+
+    CREATE TABLE reactions (
+        number INTEGER PRIMARY KEY,
+        at REAL NOT NULL,
+        rule TEXT NOT NULL,
+        share REAL NOT NULL,
+        seconds REAL NOT NULL CHECK (seconds >= 0)
+    ) STRICT;
+    """,
+    """
+    ALTER TABLE contributions ADD COLUMN swarm INTEGER NOT NULL DEFAULT 0 CHECK (swarm >= 0);
+
+    CREATE INDEX contributions_by_time ON contributions (settled_at);
+
+    CREATE TABLE usage (
+        project TEXT NOT NULL,
+        quarter REAL NOT NULL,
+        staying REAL NOT NULL,
+        training REAL NOT NULL,
+        computing REAL NOT NULL,
+        joules REAL NOT NULL,
+        measured REAL NOT NULL,
+        added_at REAL NOT NULL,
+        PRIMARY KEY (project, quarter)
+    ) STRICT;
+
+    CREATE INDEX usage_by_time ON usage (quarter);
+
+    CREATE INDEX usage_by_writing ON usage (added_at);
+    """,
+    """
+    DROP TRIGGER settled_is_not_changed;
+    UPDATE contributions SET reason = as_message(reason);
+    CREATE TRIGGER settled_is_not_changed BEFORE UPDATE ON contributions
+    WHEN OLD.state <> 'pending' BEGIN SELECT RAISE(ABORT, 'a settled contribution never changes'); END;
+    UPDATE changes SET reason = as_message(reason);
+    """,
+)
+"""What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
+
+
+def open_ledger(path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Connection:
+    """A connection to the file, made or brought up to date by `migrations`.
+
+    `patience` in seconds is how long a call waits for another process that is writing just now.
+    """
+    _make_private(path)
+    # without isolation_level every statement is a transaction of its own, and durable when it returns
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        _log_ahead(connection, patience)
+        connection.execute("PRAGMA synchronous = FULL")
+        _migrate(connection, path, migrations)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
+    """Switch to the write-ahead log. Where several do so with a new file SQLite refuses all but one at once, without waiting."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(BUSY_LOOK_SECONDS)
+        else:
+            return
+
+
+def _make_private(path: Path) -> None:
+    """SQLite would make the file readable for everybody the umask permits.
+
+    An existing one is not even opened: closing it would drop the locks of another connection in this process.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
+    if _version(connection) > len(migrations):
+        raise StorageError(
+            Text("ledger.ledger_was_written_later_version", path=str(path)),
+            Text("ledger.install_version_later_one"),
+        )
+    if _version(connection) == len(migrations):
+        return
+    connection.create_function("as_message", 1, as_message, deterministic=True)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _version(connection)  # again: another process may have been first
+        for script in migrations[version:]:
+            for statement in _statements(script):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One by one, since sqlite3's executescript would commit in between."""
+    statement = ""
+    for piece in script.split(";"):
+        statement += piece + ";"
+        if sqlite3.complete_statement(statement):
+            if statement.strip("; \n"):
+                yield statement
+            statement = ""
+
+
+def _words(path: str, code: int) -> tuple[Text, Text] | None:
+    """What one of SQLite's primary result codes means, and what to do; None for a code that says nothing to people."""
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return Text("ledger.disk_full_ledger_cannot_written", path=path), Text("ledger.free_some_space_disk_what")
+        case sqlite3.SQLITE_NOTADB:
+            return Text("ledger.ledger_damaged_no_sqlite_file", path=path), _DAMAGED
+        case sqlite3.SQLITE_CORRUPT:
+            return Text("ledger.ledger_damaged", path=path), _DAMAGED
+        case sqlite3.SQLITE_BUSY:
+            return Text("ledger.ledger_held_another_program", path=path), Text("ledger.close_program_has_file_open")
+        case sqlite3.SQLITE_IOERR:
+            return Text("ledger.disk_failed_while_ledger_was", path=path), Text("ledger.check_disk_space_left_what")
+        case sqlite3.SQLITE_READONLY:
+            return Text("ledger.ledger_cannot_written", path=path), Text("ledger.make_file_folder_writable_you")
+        case sqlite3.SQLITE_CANTOPEN:
+            return Text("ledger.ledger_cannot_opened", path=path), Text("ledger.check_folder_exists_you_may")
+        case _:
+            return None
+
+
+def storage_error(path: Path, error: Exception) -> StorageError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the code says more than we need
+    if words := _words(str(path), code):
+        return StorageError(*words)
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return StorageError(
+        Text("ledger.ledger_cannot_used", path=str(path), said=str(said)),
+        Text("ledger.what_was_recorded_before_kept"),
+    )

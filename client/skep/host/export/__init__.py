@@ -1,1 +1,0 @@
-"""A checkpoint as a folder that transformers can load."""

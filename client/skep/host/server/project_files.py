@@ -1,0 +1,89 @@
+"""The files of a project in a folder of the operator's: what its recipe needs beside samples, and what a web server hands out.
+
+Everything is looked at once, so that what is missing is said before it is needed. Nothing is downloaded or served here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from skep.adapters.storage.files import os_errors
+from skep.adapters.storage.signing import SIGNATURE_SUFFIX
+from skep.core.errors import BadInput, DataError
+from skep.core.project.data import FileRef, ShardIndex
+from skep.core.project.manifest import Manifest
+from skep.core.project.recipe import Recipe
+from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_name
+from skep.core.text import Text
+
+
+def find_files(recipe: Recipe, folder: Path | None) -> dict[str, Path]:
+    """Where each file of the recipe lies in `folder`, under the name it has in its address, by what it is called.
+
+    Raises BadInput for the first that is missing or another one.
+    """
+    return {wanted.name: _found(wanted, folder) for wanted in recipe.files}
+
+
+def _found(wanted: FileRef, folder: Path | None) -> Path:
+    name = Path(urlsplit(wanted.address).path).name or wanted.sha256
+    if folder is None:
+        raise BadInput(
+            Text("recipe_files.project_needed_build_model", name=wanted.name),
+            Text("recipe_files.give_folder_holds", name=name),
+        )
+    path = folder / name
+    said = os_errors(
+        lambda reason: Text("recipe_files.project_cannot_read_from", name=wanted.name, path=str(path), reason=reason),
+        Text("recipe_files.download_from_address_manifest_into"),
+        BadInput,
+    )
+    with said, path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != wanted.sha256:
+        raise BadInput(
+            Text("recipe_files.not_file_manifest_names", path=str(path)),
+            Text("recipe_files.download_again_from_address_manifest"),
+        )
+    return path
+
+
+def served_files(manifest: Manifest, data: Path, name: str, text: Path, signature: Path) -> Mapping[str, Path]:
+    """Each file by the name it is asked for. `name` is the manifest's own, `text` and `signature` lie here.
+
+    Raises BadInput, DataError when the folder `data` does not hold the data that the manifest names.
+    """
+    index_name = urlsplit(manifest.data.index).path.rpartition("/")[2]
+    index = _index(manifest, data / index_name)
+    files = {name: text, f"{name}{SIGNATURE_SUFFIX}": signature, index_name: data / index_name}
+    for shard in (*index.shards, *index.held_out):
+        path = data / shard_name(shard.sha256)
+        if not path.is_file() or path.stat().st_size != shard.bytes:
+            raise BadInput(
+                Text("served_files.shard_missing_another_size_than", name=path.name, data=str(data)),
+                Text("served_files.make_folder_shards_again_copy"),
+            )
+        files[path.name] = path
+    return files
+
+
+def _index(manifest: Manifest, path: Path) -> ShardIndex:
+    said = os_errors(
+        lambda reason: Text("served_files.index_cannot_read", path=str(path), reason=reason),
+        Text("served_files.give_data_folder_index_manifest"),
+        BadInput,
+    )
+    with said, path.open("rb") as file:
+        raw = file.read(INDEX_BYTES_LIMIT + 1)
+    if hashlib.sha256(raw).hexdigest() != manifest.data.sha256:
+        raise BadInput(
+            Text("served_files.index_not_one_manifest_names", path=str(path)),
+            Text("served_files.put_index_sha_256_into"),
+        )
+    try:
+        return parse_index(raw, manifest.recipe.layout)
+    except DataError as error:
+        raise BadInput(error.title, Text("served_files.make_folder_shards_again")) from None
