@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skep.cli.show.events import Events
+from skep.cli.show.renderers import Events
 from skep.cli.show.speech import worded
 from skep.core.policy.allowance import Allowance
 from skep.core.record.contributions import Evaluation

@@ -6,7 +6,7 @@ import pytest
 
 from skep.cli.show import snapshot_view
 from skep.cli.show.speech import speak
-from skep.cli.show.theme import STYLES, Tone
+from skep.cli.show.terminal import STYLES, Tone, plain
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance
 from skep.core.project.data import Project
@@ -33,7 +33,7 @@ TRAINING = Snapshot(
 
 
 def shown(snapshot: Snapshot, width: int = 80) -> str:
-    return "\n".join(snapshot_view.plain(line) for line in snapshot_view.panel(snapshot, 1_000.0, width))
+    return "\n".join(plain(line) for line in snapshot_view.panel(snapshot, 1_000.0, width))
 
 
 def test_in_german_words_and_numbers_are_german() -> None:
@@ -86,8 +86,8 @@ def test_training_shows_the_project_the_sentence_and_every_figure() -> None:
 
 
 def test_the_bar_is_as_long_as_the_epoch_is_full() -> None:
-    assert snapshot_view.plain(snapshot_view.bar(0.5, 10)) == "━━━━━─────"
-    assert [snapshot_view.plain(snapshot_view.bar(value, 4)) for value in (-1.0, 2.0, float("nan"))] == [
+    assert plain(snapshot_view.bar(0.5, 10)) == "━━━━━─────"
+    assert [plain(snapshot_view.bar(value, 4)) for value in (-1.0, 2.0, float("nan"))] == [
         "────",
         "━━━━",
         "────",
@@ -141,8 +141,8 @@ def test_bars_fit_narrow_terminals(width: int) -> None:
     joining = Snapshot(phase=Phase.JOINING, stage=StageProgress(Stage.STATE, 0.3))
     for snapshot in (TRAINING, joining):
         for line in snapshot_view.panel(snapshot, 0.0, width):
-            if "━" in snapshot_view.plain(line) or "─" in snapshot_view.plain(line):
-                assert len(snapshot_view.plain(line)) <= width
+            if "━" in plain(line) or "─" in plain(line):
+                assert len(plain(line)) <= width
 
 
 @pytest.mark.parametrize("phase", list(Phase))

@@ -118,7 +118,7 @@ def test_a_killed_demo_takes_its_practice_swarm_along():
 
 def report(confirmed, losses):
     course = Course(Ending(), 0.0, confirmed=confirmed, losses=losses, peers=1)
-    return Report.of(course, Totals(confirmed=Tally(confirmed, 100)))
+    return Report(course, Totals(confirmed=Tally(confirmed, 100)))
 
 
 def test_the_report_says_what_was_missing():

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from skep.bootstrap import Parts
 from skep.cli.interrupt import INTERRUPTED, Interrupts
-from skep.cli.show.events import Events
-from skep.cli.show.renderers import Face
+from skep.cli.show.renderers import Events, Face
 from skep.core.record.contributions import ContributionState
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase

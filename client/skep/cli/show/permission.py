@@ -6,9 +6,8 @@ import base64
 from dataclasses import asdict
 from typing import Any
 
-from skep.cli.show.snapshot_view import Line, Span
 from skep.cli.show.speech import numbers, say, tr
-from skep.cli.show.theme import Tone
+from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.project.data import FileRef
 from skep.core.project.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
 from skep.core.project.manifest import Manifest

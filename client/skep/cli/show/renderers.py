@@ -1,20 +1,25 @@
-"""How a run shows itself: JSON lines for programs, a live panel on a terminal, plain lines anywhere else.
+"""How a run is shown: JSON lines for programs, a live panel on a terminal, plain lines anywhere else.
 
-A face is told events and snapshots and writes; it decides nothing. Called from the main thread only.
+`Events` turns messages and snapshots into events, each a dict for one JSON line; a face is told those and writes. It
+decides nothing, and is called from the main thread only.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, Final
 
+from msgspec import structs
 from rich.console import Group
 from rich.live import Live
 
 from skep.cli.show import snapshot_view
-from skep.cli.show.events import left
 from skep.cli.show.speech import tr
-from skep.cli.show.terminal import Terminal, toned
-from skep.core.record.contributions import Totals
+from skep.cli.show.terminal import Terminal, problem_event, toned
+from skep.core.record.contributions import ContributionState, Totals
+from skep.core.session import messages as m
+from skep.core.session.control import finite
 from skep.core.session.phases import Stage
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
@@ -25,15 +30,109 @@ EVERY: Final = 5.0
 """Seconds between two lines of progress, at least, where nothing can be redrawn."""
 
 
-class Face(Protocol):
-    def told(self, event: dict[str, Any], snapshot: Snapshot, wall: float) -> None:
+Event = dict[str, Any]
+
+
+class Events:
+    """Turns what the engine's observers are told into events.
+
+    A stage, a pause, a problem or a wait for the last round is told when it changes. Each contribution of this run is pending
+    once, and then confirmed or lost exactly once, whatever the worker repeats; one that is lost while it still grows is told
+    as pending just before. What an earlier run left pending is only told as lost.
+    """
+
+    def __init__(self) -> None:
+        self._before = Snapshot()
+        self._told: dict[str, ContributionState] = {}
+        self._growing = ""
+
+    def of(self, message: m.Message, snapshot: Snapshot) -> list[Event]:
+        """The events of one message, in the order to print them."""
+        before, self._before = self._before, snapshot
+        return [finite(event) for event in self._of(message, before, snapshot)]
+
+    def _of(self, message: m.Message, before: Snapshot, now: Snapshot) -> Iterator[Event]:
+        if now.stage is not None and now.stage != before.stage:
+            stage = now.stage
+            yield {"event": "stage", "name": str(stage.stage), "fraction": stage.fraction, "detail": stage.detail}
+        yield from self._from_message(message)
+        allowance, stopped, was_stopped = now.allowance, now.allowance.share <= 0, before.allowance.share <= 0
+        if stopped != was_stopped or (stopped and allowance != before.allowance):
+            yield {"event": "paused", "share": allowance.share, "until": allowance.until, "reason": allowance.reason}
+        if now.leaving_until is not None and now.leaving_until != before.leaving_until:
+            yield {"event": "leaving", "until": now.leaving_until}
+        if now.problem is not None and now.problem != before.problem:
+            yield problem_event(now.problem)
+
+    def _from_message(self, message: m.Message) -> list[Event]:
+        match message:
+            case m.WorkerJoined():
+                return [{"event": "joined"} | structs.asdict(message)]
+            case m.WorkerProgress(progress=progress, contribution=growing):
+                self._growing = growing or self._growing
+                return [{"event": "progress"} | asdict(progress)]
+            case m.WorkerEvaluated(evaluation=evaluation):
+                return [{"event": "evaluation"} | asdict(evaluation)]
+            case m.ContributionPending():
+                return self._contribution(message, ContributionState.PENDING)
+            case m.ContributionConfirmed():
+                return self._contribution(message, ContributionState.CONFIRMED)
+            case m.ContributionLost():
+                return self._contribution(message, ContributionState.LOST)
+            case (
+                m.Join()
+                | m.Leave()
+                | m.Pause()
+                | m.Resume()
+                | m.ChangeSettings()
+                | m.Quit()
+                | m.Tick()
+                | m.ConditionsSeen()
+                | m.AboutToSleep()
+                | m.Slept()
+                | m.PowerCapSeen()
+                | m.IndexArrived()
+                | m.IndexFailed()
+                | m.WorkerStage()
+                | m.WorkerPaused()
+                | m.WorkerMemory()
+                | m.ShardWanted()
+                | m.ShardArrived()
+                | m.ShardProgress()
+                | m.ShardFailed()
+                | m.WorkerFailed()
+                | m.WorkerExited()
+                | m.ProblemArose()
+            ):
+                return []
+
+    def _contribution(
+        self, message: m.ContributionPending | m.ContributionConfirmed | m.ContributionLost, state: ContributionState
+    ) -> list[Event]:
+        before = self._told.get(message.id)
+        if before not in (None, ContributionState.PENDING) or before is state:
+            return []
+        self._told[message.id] = state
+        body = {"event": "contribution", "reason": "", "peers": 0} | structs.asdict(message) | {"state": str(state)}
+        if before is None and state is not ContributionState.PENDING and message.id == self._growing:
+            return [body | {"state": str(ContributionState.PENDING), "reason": "", "peers": 0}, body]
+        return [body]
+
+
+class Face:
+    """Shows nothing, and keeps what went wrong."""
+
+    failure: Problem | None = None
+
+    def told(self, event: Event, snapshot: Snapshot, wall: float) -> None:
         """Something happened."""
 
     def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
         """A moment went by; `wall` is seconds since the epoch, `now` monotonic seconds."""
 
-    def close(self, totals: Totals, failure: Problem | None) -> None:
+    def close(self, _totals: Totals, failure: Problem | None) -> None:
         """The run is over; `failure` is why, when nobody asked for the end."""
+        self.failure = failure
 
 
 def face(terminal: Terminal) -> Face:
@@ -43,27 +142,24 @@ def face(terminal: Terminal) -> Face:
     return PanelFace(terminal) if terminal.out.is_terminal else PlainFace(terminal)
 
 
-class JsonFace:
+class JsonFace(Face):
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._said: Problem | None = None
 
-    def told(self, event: dict[str, Any], _snapshot: Snapshot, _wall: float) -> None:
+    def told(self, event: Event, _snapshot: Snapshot, _wall: float) -> None:
         self._terminal.object(event)
         if event["event"] == "problem":
             self._said = Problem(event["title"], event["hint"])
             self._terminal.sentence(self._said)
 
-    def look(self, _snapshot: Snapshot, _wall: float, _now: float) -> None:
-        pass
-
     def close(self, totals: Totals, failure: Problem | None) -> None:
         if failure is not None and failure != self._said:
             self._terminal.problem(failure)
-        self._terminal.object(left(totals))
+        self._terminal.object({"event": "left", "totals": asdict(totals)})
 
 
-class PanelFace:
+class PanelFace(Face):
     """Redraws in place; what is on screen at the end stays there."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -76,9 +172,6 @@ class PanelFace:
             vertical_overflow="crop",
         )
         self._drawn: float | None = None
-
-    def told(self, _event: dict[str, Any], _snapshot: Snapshot, _wall: float) -> None:
-        pass
 
     def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
         if self._drawn is None:
@@ -96,7 +189,7 @@ class PanelFace:
         self._terminal.write(snapshot_view.farewell(totals))
 
 
-class PlainFace:
+class PlainFace(Face):
     """One line for each thing that happens once, and a line of progress now and then."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -105,20 +198,14 @@ class PlainFace:
         self._said: Problem | None = None
         self._written: float | None = None
 
-    def told(self, event: dict[str, Any], snapshot: Snapshot, _wall: float) -> None:
+    def told(self, event: Event, snapshot: Snapshot, _wall: float) -> None:
         match event["event"]:
             case "stage" if event["name"] != self._stage:
                 self._stage = event["name"]
                 self._terminal.write(f"{snapshot_view.stage_name(Stage(event['name']))} …")
             case "joined":
-                self._terminal.write(
-                    tr(
-                        "Joined at epoch {epoch} on {device} as {peer_id}.",
-                        epoch=event["epoch"],
-                        device=event["device"],
-                        peer_id=event["peer_id"],
-                    )
-                )
+                joined = {name: event[name] for name in ("epoch", "device", "peer_id")}
+                self._terminal.write(tr("Joined at epoch {epoch} on {device} as {peer_id}.", **joined))
                 if event["client_mode"]:
                     self._terminal.write(tr("This computer is behind a router: makes connections, accepts none."))
             case "paused":

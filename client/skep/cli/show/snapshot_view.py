@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from skep.cli.show.speech import numbers, say, tr
-from skep.cli.show.theme import Tone
+from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.record.contributions import Tally, Totals
 from skep.core.session import timeline
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
@@ -31,20 +30,6 @@ def stage_name(stage: Stage) -> str:
             return tr("Warm up")
         case Stage.STATE:
             return tr("Load the model's state")
-
-
-@dataclass(frozen=True)
-class Span:
-    text: str
-    tone: Tone = Tone.INK
-
-
-Line = tuple[Span, ...]
-
-
-def plain(line: Line) -> str:
-    """The line's text alone, as it is written where there is no terminal."""
-    return "".join(span.text for span in line).rstrip()
 
 
 def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:

@@ -1,22 +1,65 @@
-"""Where the verbs write: sentences for people, JSON lines for programs. It decides nothing about what is said."""
+"""Where the verbs write: sentences for people, toned by meaning, and JSON lines for programs."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable
-from typing import Any, TextIO
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
+from rich.theme import Theme
 
-from skep.cli.show.events import problem as problem_event
-from skep.cli.show.snapshot_view import Line, plain
 from skep.cli.show.speech import say, worded
-from skep.cli.show.theme import Tone, theme
 from skep.core.session.control import finite
 from skep.core.text import Problem
+
+
+class Tone(StrEnum):
+    """What a piece of text means."""
+
+    INK = "ink"
+    SOFT = "soft"
+    STRONG = "strong"
+    HONEY = "honey"
+    LEAF = "leaf"
+    EMBER = "ember"
+    SLATE = "slate"
+
+
+# Text keeps the terminal's own foreground, which is readable on its background; only accents bring a colour, chosen
+# between the light and the dark table of the app so that each reads on both.
+STYLES: Final = {
+    Tone.INK: "none",
+    Tone.SOFT: "dim",
+    Tone.STRONG: "bold",
+    Tone.HONEY: "#d08a10",
+    Tone.LEAF: "#3f9a63",
+    Tone.EMBER: "#e0603a",
+    Tone.SLATE: "#7d8c9b",
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    text: str
+    tone: Tone = Tone.INK
+
+
+Line = tuple[Span, ...]
+
+
+def plain(line: Line) -> str:
+    """The line's text alone, as it is written where there is no terminal."""
+    return "".join(span.text for span in line).rstrip()
+
+
+def problem_event(shown: Problem) -> dict[str, Any]:
+    return {"event": "problem", "title": shown.title, "hint": shown.hint}
 
 
 class Terminal:
@@ -92,4 +135,10 @@ def _console(stream: TextIO) -> Console:
     if hasattr(stream, "reconfigure"):
         # a terminal of another encoding shows "?" where a sign is missing, and nothing fails
         stream.reconfigure(errors="replace")
-    return Console(file=stream, theme=theme(), highlight=False, markup=False, emoji=False)
+    return Console(
+        file=stream,
+        theme=Theme({str(tone): style for tone, style in STYLES.items()}),
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )

@@ -30,15 +30,13 @@ from skep.adapters.storage.paths import Home
 from skep.adapters.storage.secrets import KeyringSecrets
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
-from skep.cli.show.snapshot_view import Line, Span
+from skep.cli.show.renderers import Face
 from skep.cli.show.speech import numbers, say, tr
-from skep.cli.show.theme import Tone
+from skep.cli.show.terminal import Line, Span, Tone
 from skep.cli.stay import Ending, Run
 from skep.cli.verbs.demo import DEVOTED
 from skep.core.errors import NotRunning, SecretsError, SkepError
-from skep.core.record.contributions import Totals
 from skep.core.session.messages import Join
-from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text, verbatim
 from skep.host.practice.process import PracticeProcess
 from skep.host.server.peer_process import PeerProcess
@@ -230,22 +228,6 @@ def p2pd(bench: Bench) -> Finding:
     return _ok(tr("It listened at {address}.", address=addresses[0]))
 
 
-class _Nobody:
-    """A face that shows nothing, and keeps what went wrong."""
-
-    def __init__(self) -> None:
-        self.failure: Problem | None = None
-
-    def told(self, event: dict[str, Any], snapshot: Snapshot, wall: float) -> None:
-        pass
-
-    def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
-        pass
-
-    def close(self, _totals: Totals, failure: Problem | None) -> None:
-        self.failure = failure
-
-
 def practice(bench: Bench) -> Finding:
     """An epoch averaged with the peer of a practice swarm, by the path every project takes."""
     swarm = PracticeProcess(bench.home.root, bench.root / "run", bench.environ)
@@ -263,7 +245,7 @@ def practice(bench: Bench) -> Finding:
 
 
 def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
-    face = _Nobody()
+    face = Face()
     with bootstrap.hold(bench.home):
         join = Join(bootstrap.add_project(bench.home, str(manifest), consent=True))
         with bootstrap.build(bench.home, join) as parts:
