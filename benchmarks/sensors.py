@@ -35,10 +35,9 @@ from Xlib.display import Display
 from Xlib.ext import xtest
 
 from desktops import Mutter, PrivateBus, Screen, Sway
-from skep.adapters.linux import swayidle
-from skep.adapters.linux.mutter import MutterInput
+from skep.adapters.linux.idle_services import MutterInput
 from skep.adapters.linux.swayidle import SwayidleInput
-from skep.adapters.linux.x11_idle import X11Input
+from skep.adapters.linux.x11_sensors import X11Input
 from skep.core.policy.conditions import Condition
 from skep.ports import Sensor
 
@@ -60,7 +59,6 @@ def _move(display: Any) -> None:
 
 
 def detections(trials: int) -> list[Row]:
-    swayidle.QUIET_SECONDS = 1  # type: ignore[misc] # so that a trial takes seconds, not minutes
     with ExitStack() as ending:
         screen, bus = _opened(ending, Screen()), _opened(ending, PrivateBus())
         display = _opened(ending, Display(screen.name))
@@ -69,7 +67,11 @@ def detections(trials: int) -> list[Row]:
         gnome = _detection("Mutter", MutterInput(bus.address), lambda: _move(display), trials, MUTTER_SECONDS)
         sway = _opened(ending, Sway())
         slow = _detection(
-            "sway, with the start of swaymsg", SwayidleInput(sway.environ), sway.touch, max(3, trials // 4), None
+            "sway, with the start of swaymsg",
+            SwayidleInput(sway.environ, quiet_seconds=1),
+            sway.touch,
+            max(3, trials // 4),
+            None,
         )
     return [*plain, *gnome, *slow]
 

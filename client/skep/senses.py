@@ -1,58 +1,108 @@
 """What this computer tells of itself and of the person at it: the sensors that fit here, and the cap on the card's power.
 
-Part of the one place that picks the real parts. It must not run a sensor (`engine.sensing` does) nor judge a reading (the policy).
+Part of the one place that picks the real parts. What another system's sensors need is not imported: it is not installed here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Final
 
-from skep.adapters.choice import machine, person
+from skep.adapters.gpu.device_sensor import DeviceSensor, choose
 from skep.adapters.gpu.devices import LocalDevices
-from skep.adapters.gpu.power_limit import PowerCapKeeper
-from skep.adapters.process.own_processes import OwnProcesses, practice_process
+from skep.adapters.gpu.power_limit import ONLY_NVIDIA, Limiter, NvidiaLimiter, PowerCapKeeper
+from skep.adapters.macos.activity import MacActivity
+from skep.adapters.process.own_processes import OwnProcesses, is_our_process, practice_process
+from skep.adapters.sensors.battery import BatterySensor
+from skep.adapters.sensors.processor import ProcessorSensor
+from skep.adapters.sensors.sleep import SleepWatch
+from skep.adapters.sensors.source import Unavailable
 from skep.adapters.storage.paths import Home
-from skep.core.device import Device, PowerCap
-from skep.core.session import messages as m
+from skep.adapters.windows.activity import WindowsActivity
+from skep.core.device import Device, DeviceKind, PowerCap
+from skep.core.policy.conditions import Condition
+from skep.core.text import Text
 from skep.engine.engine import Engine
-from skep.ports import Post, Sensor
+from skep.ports import Devices, Post, Sensor
+
+_ALWAYS_GRAPHICAL: Final = {"darwin", "win32"}
 
 
-def power_cap(device: Device) -> PowerCap | None:
-    """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
-    return machine.power_cap(device)
+# --- the person
 
 
-def of_the_machine(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
-    """What tells of the computer itself; the watch over sleep posts what it sees.
+def is_graphical(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
+    """Whether this user has a session at a screen of this computer; without, nobody sits there. Takes up to a second."""
+    if platform in _ALWAYS_GRAPHICAL:
+        return True
+
+    from skep.adapters.linux import session  # noqa: PLC0415 - its libraries are there on Linux alone
+
+    return session.graphical(environment)
+
+
+def of_the_person(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Sequence[Sensor]:
+    """The sensors for this session, none opened; no two tell the same condition. None where nobody can sit at a screen."""
+    if platform == "darwin":
+        return [MacActivity()]
+    if platform == "win32":
+        return [WindowsActivity(own_pid=is_our_process)]
+
+    from skep.adapters.linux import session  # noqa: PLC0415 - as above
+
+    return session.of_the_person(environment) if session.graphical(environment) else []
+
+
+# --- the computer
+
+
+def of_the_machine(post: Post, device: Callable[[], str], devices: Devices, ours: OwnProcesses) -> Sequence[Sensor]:
+    """What tells of the computer itself, none opened; the watch over sleep posts what it sees.
 
     `device` gives the setting compute.device, at any time and from any thread.
     """
-    return machine.sensors(post, device, LocalDevices(), OwnProcesses(lambda: own_roots(home)))
+    return (*_of_the_system(post), ProcessorSensor(ours), *_of_every_system(), DeviceSensor(device, devices, ours))
 
 
-def of_the_person() -> Sequence[Sensor]:
-    """What tells whether the person is there, none opened; empty where nobody can sit at a screen of this computer."""
-    return person.choose(os.environ)
+def _of_the_system(post: Post) -> Sequence[Sensor]:
+    if sys.platform == "linux":
+        from skep.adapters.linux import session  # noqa: PLC0415 - as above
+
+        return session.of_the_machine(os.environ, post)
+    note = Text("machine.system_does_not_tell_programs")
+    return (BatterySensor(), Unavailable("Connection", Condition.METERED, note), SleepWatch(post))
+
+
+def _of_every_system() -> Sequence[Sensor]:
+    """Those that the table of readings names."""
+    named = (condition.spec.sensor for condition in Condition if condition.spec.sensor)
+    return [import_module(f"skep.adapters.sensors.{each}").SENSOR() for each in named]
+
+
+# --- all of them
 
 
 def for_one_look(home: Home, device: str) -> Sequence[Sensor]:
     """Every sensor there is here. `device` is the setting compute.device."""
-    return (*of_the_person(), *of_the_machine(home, lambda _message: None, lambda: device))
+    return _all(home, lambda _message: None, lambda: device)
 
 
 def for_engine(home: Home, engine: Callable[[], Engine]) -> Sequence[Sensor]:
     """Every sensor there is here, for the engine that is made with them, and not asked for before they are read."""
+    return _all(home, lambda message: engine().post(message), lambda: _device(engine()))
 
-    def post(message: m.Message) -> None:
-        engine().post(message)
 
-    def device() -> str:
-        return str(engine().snapshot.settings.get("compute.device", ""))
+def _all(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
+    ours = OwnProcesses(lambda: own_roots(home))
+    return (*of_the_person(), *of_the_machine(post, device, LocalDevices(), ours))
 
-    return (*of_the_person(), *of_the_machine(home, post, device))
+
+def _device(engine: Engine) -> str:
+    return str(engine.snapshot.settings.get("compute.device", ""))
 
 
 def own_roots(home: Home) -> Iterable[int]:
@@ -61,19 +111,35 @@ def own_roots(home: Home) -> Iterable[int]:
     return (os.getpid(),) if practice is None else (os.getpid(), practice)
 
 
-def is_graphical() -> bool:
-    """Whether anybody can sit at a screen of this computer. Takes up to a second."""
-    return person.graphical(os.environ)
+# --- the cap on the card's power
+
+
+def power_cap(device: Device) -> PowerCap | None:
+    """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
+    match device.kind:
+        case DeviceKind.CPU:
+            return None
+        case DeviceKind.NVIDIA:
+            return PowerCap(refused=device.unusable) if device.unusable else NvidiaLimiter(device.index).look()
+        case DeviceKind.AMD | DeviceKind.APPLE:
+            return PowerCap(refused=ONLY_NVIDIA)
+
+
+def limited_card(devices: Devices, wanted: str) -> tuple[str, Limiter] | None:
+    """The card that trains, as the setting compute.device says, by a name that stays while it is in its slot.
+
+    None where its power cannot be limited by skep.
+    """
+    device = choose(devices.list(), wanted)
+    if device.kind is not DeviceKind.NVIDIA:
+        return None
+    return f"{device.name}, {device.kind}:{device.index}", NvidiaLimiter(device.index)
 
 
 @contextmanager
 def power_capped(home: Home, engine: Engine) -> Iterator[None]:
     """The power cap kept while the engine computes; the card's own limit is back afterwards."""
-
-    def find() -> machine.LimitedCard | None:
-        return machine.limited_card(LocalDevices(), str(engine.snapshot.settings.get("compute.device", "")))
-
-    keeper = PowerCapKeeper(find, home.power_limit_file, engine.post)
+    keeper = PowerCapKeeper(lambda: limited_card(LocalDevices(), _device(engine)), home.power_limit_file, engine.post)
     keeper.start()
     engine.observe(keeper.observe)
     try:

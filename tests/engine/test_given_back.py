@@ -23,7 +23,7 @@ from fakes import (
     make_joined,
     make_project,
 )
-from skep.adapters.choice import machine
+from skep import senses
 from skep.adapters.clock import SystemClock
 from skep.adapters.gpu.nvidia_readings import NvidiaCard
 from skep.adapters.linux import session
@@ -146,13 +146,13 @@ def bus(monkeypatch):
 
 
 def at_the_processor():
-    computer = machine.sensors(lambda _message: None, str, FakeDevices(), OwnProcesses())
+    computer = senses.of_the_machine(lambda _message: None, str, FakeDevices(), OwnProcesses())
     # how busy this machine is with other things is no matter of the test's
     return tuple(sensor for sensor in computer if "rocessor" not in sensor.name and sensor.name != "Device")
 
 
 def test_what_happens_at_the_screen_reaches_the_worker(screen, bus):
-    with Volunteer(tuple(session.sensors({**screen.environ, **bus.environ})), QUICK) as volunteer:
+    with Volunteer(tuple(session.of_the_person({**screen.environ, **bus.environ})), QUICK) as volunteer:
         volunteer.away()
         with volunteer.falling("input", 0.2):
             screen.touch()
@@ -187,7 +187,7 @@ def test_battery_and_network_reach_the_worker(bus):
 def trains_on_the_card(card, monkeypatch):
     monkeypatch.setattr(sensing, "PERIODS", dict.fromkeys(sensing.PERIODS, 0.02))
     devices = FakeDevices((PROCESSOR, CARD))
-    computer = machine.sensors(lambda _message: None, lambda: "cuda:0", devices, OwnProcesses())
+    computer = senses.of_the_machine(lambda _message: None, lambda: "cuda:0", devices, OwnProcesses())
     sensors = tuple(sensor for sensor in computer if sensor.name == "Device")
     settings = {"compute.device": "cuda:0", "compute.share_using": 1.0, "heat.cap_celsius": CAP}
     with Volunteer(sensors, settings, FakeClock(), CARD.name) as volunteer:

@@ -23,7 +23,6 @@ from fakes import (
     make_project,
 )
 from skep import bootstrap, senses
-from skep.adapters.choice.machine import limited_card, power_cap
 from skep.adapters.gpu import power_limit
 from skep.adapters.gpu.power_limit import NvidiaLimiter, PowerCapKeeper
 from skep.core.device import Device, DeviceKind, PowerCap
@@ -60,7 +59,7 @@ class House:
     def __init__(self, note, devices):
         self.said, self.note = [], note
         self._heard = threading.Condition()
-        self.keeper = PowerCapKeeper(lambda: limited_card(devices, ""), note, self._post)
+        self.keeper = PowerCapKeeper(lambda: senses.limited_card(devices, ""), note, self._post)
 
     def _post(self, message):
         with self._heard:
@@ -178,7 +177,7 @@ def test_without_a_card_there_is_nothing_to_limit(make_house, tmp_path):
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from skep.adapters.choice.machine import limited_card
+from skep.senses import limited_card
 from skep.adapters.gpu.power_limit import PowerCapKeeper
 from skep.core.session import messages as m
 from skep.core.policy.allowance import Allowance
@@ -298,9 +297,9 @@ def in_words(cap):
 
 def test_whether_a_cap_is_permitted_is_known_without_changing_it(card):
     card.limit = 250.0
-    assert power_cap(GPU) == PowerCap(watts=250.0, lowest=100.0, highest=350.0)
+    assert senses.power_cap(GPU) == PowerCap(watts=250.0, lowest=100.0, highest=350.0)
     card.say(nvmlDeviceSetPowerManagementLimit=4)
-    assert in_english(power_cap(GPU).refused) == NOT_PERMITTED
+    assert in_english(senses.power_cap(GPU).refused) == NOT_PERMITTED
     assert card.limit == 250.0
 
 

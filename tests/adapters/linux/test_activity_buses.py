@@ -9,13 +9,19 @@ import pytest
 from contracts.activity_contract import ActivityContract
 from desktops import PrivateBus, need_dbusmock, until
 from english import in_english
-from skep.adapters.choice import person
+from skep import senses
 from skep.adapters.linux.bus import session_address
-from skep.adapters.linux.inhibitors import KDE, NOBODY_TELLS, POWER, SESSION_MANAGER, Inhibitors
-from skep.adapters.linux.logind_session import LogindInput
-from skep.adapters.linux.mutter import MutterInput
-from skep.adapters.linux.screen_lock import ScreenLock
-from skep.adapters.linux.screensaver import SAVERS, ScreenSaverInput, Unit
+from skep.adapters.linux.idle_services import IdleUnit, MutterInput, ScreenSaverInput
+from skep.adapters.linux.logind import LogindInput
+from skep.adapters.linux.screen_state import (
+    KDE,
+    NOBODY_LISTS,
+    POWER,
+    SAVERS,
+    SESSION_MANAGER,
+    Inhibitors,
+    ScreenLock,
+)
 from skep.core.policy.conditions import Condition, Source, missing
 
 pytestmark = pytest.mark.alone
@@ -135,7 +141,7 @@ def test_idle_seconds_are_known_for_what_they_are_by_their_growth(bus, saver, cl
 
 @pytest.mark.parametrize(("factor", "start"), [(1, 0), (1, 500), (1000, 0), (1000, 2000)])
 def test_the_unit_of_idle_time_shows_while_it_grows(factor, start):
-    unit = Unit()
+    unit = IdleUnit()
     assert unit.seconds(start * factor, 100.0) <= start
     assert unit.seconds((start + 1) * factor, 101.0) <= start + 1
     assert unit.seconds((start + 2) * factor, 102.0) == start + 2
@@ -143,7 +149,7 @@ def test_the_unit_of_idle_time_shows_while_it_grows(factor, start):
 
 
 def test_input_while_the_unit_is_sought_starts_the_search_anew():
-    unit = Unit()
+    unit = IdleUnit()
     unit.seconds(9000, 100.0)
     unit.seconds(10, 101.0)
     assert unit.per_second is None
@@ -153,7 +159,7 @@ def test_input_while_the_unit_is_sought_starts_the_search_anew():
 
 
 def test_idle_time_that_stands_still_shows_no_unit():
-    unit = Unit()
+    unit = IdleUnit()
     unit.seconds(9000, 100.0)
     assert unit.seconds(9000, 105.0) == 9.0
     assert unit.per_second is None
@@ -210,10 +216,10 @@ def test_terminals_and_other_peoples_sessions_are_none(bus, close):
     reading = told(close(LogindInput(bus.address)))
     assert reading.source is Source.MISSING
     assert in_english(reading.note) == "The login manager knows of no session at a screen."
-    assert not person.graphical(bus.environ, "linux")
-    assert person.choose(bus.environ, "linux") == []
+    assert not senses.is_graphical(bus.environ, "linux")
+    assert senses.of_the_person(bus.environ, "linux") == []
     log_in(logind, "c3")
-    assert person.graphical(bus.environ, "linux")
+    assert senses.is_graphical(bus.environ, "linux")
 
 
 def test_a_monitor_that_lies_is_silence(bus, close):
@@ -325,7 +331,7 @@ def test_a_bus_that_hangs_is_silence_at_the_greeting_too(bus, close):
     bus.freeze()
     assert told(sensor).source is Source.SILENT  # in mid-connection
     assert told(sensor).source is Source.SILENT  # at its greeting
-    assert person.graphical({"DBUS_SYSTEM_BUS_ADDRESS": bus.address}, "linux")  # not known, so taken for one
+    assert senses.is_graphical({"DBUS_SYSTEM_BUS_ADDRESS": bus.address}, "linux")  # not known, so taken for one
     bus.thaw()
     until(lambda: answered(sensor).value is False)
 
@@ -454,8 +460,8 @@ def test_a_power_manager_that_does_not_tell_who_is_believed(bus, close):
 
 
 def test_where_nobody_lists_inhibitors_it_is_missing(bus, close):
-    assert told(close(Inhibitors(bus.address, bus.address))) == missing(NOBODY_TELLS)
-    assert told(close(Inhibitors(None, None))) == missing(NOBODY_TELLS)
+    assert told(close(Inhibitors(bus.address, bus.address))) == missing(NOBODY_LISTS)
+    assert told(close(Inhibitors(None, None))) == missing(NOBODY_LISTS)
 
 
 def test_the_session_bus_is_found_where_it_usually_is(tmp_path):

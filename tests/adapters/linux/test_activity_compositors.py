@@ -13,9 +13,8 @@ import pytest
 from contracts.activity_contract import ActivityContract
 from desktops import Mutter, PrivateBus, Screen, Sway, need, until
 from english import in_english
-from skep.adapters.choice import person
-from skep.adapters.linux import swayidle
-from skep.adapters.linux.mutter import MutterInput
+from skep import senses
+from skep.adapters.linux.idle_services import MutterInput
 from skep.adapters.linux.swayidle import SwayidleInput
 from skep.core.policy.conditions import Condition, Source
 
@@ -60,13 +59,8 @@ def sway():
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(swayidle, "QUIET_SECONDS", 1)
-
-
-@pytest.fixture
-def notified(sway, quick):
-    sensor = SwayidleInput(sway.environ)
+def notified(sway):
+    sensor = SwayidleInput(sway.environ, quiet_seconds=1)
     yield sensor
     sensor.close()
 
@@ -145,7 +139,7 @@ class Watch:
 
 def test_a_whole_session_is_watched(screen, mutter, bus):
     """All sensors that are chosen for this desktop, on one bus and one screen."""
-    watch = Watch(person.choose({**screen.environ, **bus.environ}, "linux"))
+    watch = Watch(senses.of_the_person({**screen.environ, **bus.environ}, "linux"))
     window = screen.window(pid=1)
     try:
         until(
@@ -179,7 +173,7 @@ def test_swayidle_tells_when_input_stops_and_starts(sway, notified):
 
 def test_swayidle_ends_with_the_sensor(notified):
     idle(notified)
-    child = notified._child.pid
+    child = notified._line.opened.process.pid
     notified.close()
     assert not psutil.pid_exists(child)
 
@@ -191,7 +185,7 @@ def test_swayidle_dies_with_us(sway):
         from skep.adapters.linux.swayidle import SwayidleInput
         sensor = SwayidleInput(os.environ)
         sensor.read()
-        print(sensor._child.pid, flush=True)
+        print(sensor._line.opened.process.pid, flush=True)
         time.sleep(600)
     """)
     with subprocess.Popen(
@@ -207,33 +201,34 @@ def test_swayidle_dies_with_us(sway):
 def test_a_child_that_ends_is_silence_and_another_one_is_started(notified):
     until(lambda: idle(notified).value >= 1)
     woke = wakes(notified)
-    notified._child.send_signal(signal.SIGKILL)
+    notified._line.opened.process.send_signal(signal.SIGKILL)
     assert woke.wait(60)
     assert idle(notified).source is Source.ANSWERS
-    notified._child.send_signal(signal.SIGKILL)
-    notified._child.wait(60)
+    notified._line.opened.process.send_signal(signal.SIGKILL)
+    notified._line.opened.process.wait(60)
     assert idle(notified).source is Source.SILENT
     assert idle(notified).value == 0.0
 
 
-def test_without_a_compositor_or_without_swayidle_it_is_missing(quick, monkeypatch, tmp_path):
+def test_without_a_compositor_or_without_swayidle_it_is_missing(monkeypatch, tmp_path):
     need("swayidle", "setpriv")
-    sensor = SwayidleInput({"XDG_RUNTIME_DIR": str(tmp_path), "WAYLAND_DISPLAY": "wayland-9"})
+    nowhere = {"XDG_RUNTIME_DIR": str(tmp_path), "WAYLAND_DISPLAY": "wayland-9"}
+    sensor = SwayidleInput(nowhere)
     until(lambda: idle(sensor).source is Source.MISSING)
-    with monkeypatch.context() as patched:
-        patched.setattr(sensor, "_started", None)  # it is not tried again at once
-        assert idle(sensor).source is Source.MISSING
+    refused = in_english(idle(sensor).note)
+    assert "swayidle ends at once" in refused
     sensor.close()
     monkeypatch.setenv("PATH", str(tmp_path))
-    reading = idle(sensor)
+    assert in_english(idle(sensor).note) == refused  # it is not tried again at once, or the program would be missed
+    reading = idle(SwayidleInput(nowhere))
     assert reading.source is Source.MISSING
-    assert "swayidle" in in_english(reading.note)
+    assert "needs the program swayidle" in in_english(reading.note)
 
 
-def test_a_compositor_that_dies_is_silence(quick):
+def test_a_compositor_that_dies_is_silence():
     need("sway", "swayidle", "swaymsg", "setpriv")
     sway = Sway()
-    sensor = SwayidleInput(sway.environ)
+    sensor = SwayidleInput(sway.environ, quiet_seconds=1)
     try:
         until(lambda: idle(sensor).value >= 1)
         sway.kill()

@@ -12,9 +12,8 @@ from Xlib.display import Display
 from contracts.activity_contract import ActivityContract
 from desktops import Screen, need, until
 from english import in_english
-from skep.adapters.linux import session, x11, x11_idle
-from skep.adapters.linux.full_screen import NO_MANAGER, WAYLAND, FullScreen
-from skep.adapters.linux.x11_idle import X11Input
+from skep.adapters.linux import session, x11
+from skep.adapters.linux.x11_sensors import NO_MANAGER, WAYLAND, FullScreen, X11Input
 from skep.core.policy.conditions import Condition, Source, missing
 
 pytestmark = pytest.mark.alone
@@ -106,24 +105,25 @@ def check_that_a_moved_pointer_ends_a_wait(screen, sensor):
     assert woke.wait(60)
 
 
-def test_a_wait_ends_by_an_alarm_when_the_pointer_moves_and_again_the_next_time(screen, close, monkeypatch):
-    monkeypatch.setattr(X11Input, "_poll", None)
+def test_a_wait_ends_by_an_alarm_when_the_pointer_moves_and_again_the_next_time(screen, close):
     sensor = close(X11Input(screen.name))
+    idle(sensor)
+    assert sensor.tells
     check_that_a_moved_pointer_ends_a_wait(screen, sensor)
     check_that_a_moved_pointer_ends_a_wait(screen, sensor)
 
 
-def test_a_server_without_alarms_is_asked_over_and_over(screen, close, monkeypatch):
-    monkeypatch.setattr(x11_idle, "EXTENSION", "NONE-SUCH")
+def test_a_server_without_alarms_is_asked_over_and_over(screen, close):
     sensor = close(X11Input(screen.name))
+    idle(sensor)
+    sensor._alarm = None  # no X server can be had without the extension
+    assert not sensor.tells
     check_that_a_moved_pointer_ends_a_wait(screen, sensor)
-    assert sensor._alarm is None
 
 
-def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, close, monkeypatch):
+def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, close):
     """The alarm then comes along with another reply, and no further one would."""
-    monkeypatch.setattr(x11, "PATIENCE_SECONDS", 60)  # on a busy machine a late reply would start all over
-    sensor = close(X11Input(screen.name))
+    sensor = close(X11Input(screen.name, patience=60))  # on a busy machine a late reply would start all over
     until(lambda: idle(sensor).value > 1.2)
     screen.touch()
     idle(sensor)
@@ -135,7 +135,7 @@ def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, c
 def test_an_answer_that_comes_while_the_question_is_still_being_sent_is_not_waited_for(screen, close):
     sensor = close(X11Input(screen.name))
     assert idle(sensor).source is Source.ANSWERS
-    server = sensor._line.open_server
+    server = sensor._line.opened
     send = server.display.flush
 
     def flush():
@@ -193,9 +193,8 @@ def test_a_wait_ends_when_the_server_goes(bare, close):
     assert woke.wait(60)
 
 
-def test_a_server_that_hangs_is_silence_within_seconds(bare, close, monkeypatch):
-    monkeypatch.setattr(x11, "PATIENCE_SECONDS", 0.3)
-    sensor = close(X11Input(bare.name))
+def test_a_server_that_hangs_is_silence_within_seconds(bare, close):
+    sensor = close(X11Input(bare.name, patience=0.3))
     assert idle(sensor).source is Source.ANSWERS
     bare.freeze()
     assert idle(sensor).source is Source.SILENT  # in mid-connection
@@ -303,7 +302,7 @@ def test_only_a_display_of_this_computer_counts(name, local):
 
 def test_whoever_wakes_a_dark_screen_is_not_taken_for_away_until_the_locks_next_turn(screen, close, tmp_path):
     nowhere = {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={tmp_path / 'none'}"}
-    person, _full, lock, _calls = map(close, session.sensors({"DISPLAY": screen.name, **nowhere}))
+    person, _full, lock, _calls = map(close, session.of_the_person({"DISPLAY": screen.name, **nowhere}))
     idle(person)
     blank(screen)
     until(lambda: idle(person) and is_locked(lock))

@@ -3,17 +3,16 @@
 import threading
 import time
 
-import psutil
 import pytest
 from jeepney.io.blocking import DBusConnection
 
 from desktops import PrivateBus, need_dbusmock
 from english import in_english
-from skep.adapters.linux.logind_sleep import LogindSleepWatch
-from skep.adapters.linux.network_manager import NetworkManagerSensor
-from skep.adapters.linux.upower import UPowerSensor
-from skep.core.policy.conditions import Condition, Source
+from skep.adapters.linux.system_bus import LogindSleepWatch, NetworkManagerSensor, UPowerSensor
+from skep.adapters.sensors.battery import NO_BATTERY
+from skep.core.policy.conditions import Condition, Source, answered, missing
 from skep.core.session import messages as m
+from skep.core.text import verbatim
 
 pytestmark = pytest.mark.alone
 
@@ -25,10 +24,9 @@ MANAGER = "org.freedesktop.NetworkManager"
 
 
 @pytest.fixture
-def bus(monkeypatch):
+def bus():
     need_dbusmock()
     made = PrivateBus()
-    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", made.address)
     yield made
     made.close()
 
@@ -52,10 +50,18 @@ def opened():
         sensor.close()
 
 
-@pytest.fixture(autouse=True)
-def no_battery_of_its_own(monkeypatch):
-    """The computer that runs the tests may well be a laptop."""
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
+@pytest.fixture
+def battery_sensor(bus, opened):
+    """Makes a sensor; the kernel knows no battery, though the computer that runs the tests may well be a laptop."""
+
+    def make(kernel=NO_KERNEL_BATTERY, **options):
+        return opened(UPowerSensor(bus.address, kernel=lambda: kernel, **options))
+
+    return make
+
+
+NO_KERNEL_BATTERY = missing(NO_BATTERY)
+ON_BATTERY = answered(value=True, note=verbatim("the kernel"))
 
 
 def battery(sensor):
@@ -96,21 +102,21 @@ def plug(upower, name, kind="AddChargingBattery"):
 # --- battery
 
 
-def test_a_desktop_computer_has_no_battery(upower, opened):
+def test_a_desktop_computer_has_no_battery(upower, battery_sensor):
     upower.ask("AddAC", "ss", ("mains", "Example"))
-    seen = battery(opened(UPowerSensor()))
+    seen = battery(battery_sensor())
     assert (seen.source, in_english(seen.note)) == (Source.MISSING, "This computer has no battery.")
 
 
-def test_the_battery_of_a_mouse_is_none_of_the_computers(upower, opened):
+def test_the_battery_of_a_mouse_is_none_of_the_computers(upower, battery_sensor):
     mouse = plug(upower, "mouse", "AddDischargingBattery")
     upower.ask("SetDeviceProperties", "oa{sv}", (mouse, {"PowerSupply": ("b", False)}))
-    assert battery(opened(UPowerSensor())).source is Source.MISSING
+    assert battery(battery_sensor()).source is Source.MISSING
 
 
-def test_taking_the_mains_away_wakes_the_sensor_at_once(upower, opened):
+def test_taking_the_mains_away_wakes_the_sensor_at_once(upower, battery_sensor):
     plug(upower, "one")
-    sensor = opened(UPowerSensor())
+    sensor = battery_sensor()
     assert battery(sensor).value is False
     assert sensor.tells
     in_time = woken(sensor)
@@ -120,8 +126,8 @@ def test_taking_the_mains_away_wakes_the_sensor_at_once(upower, opened):
     assert (seen.value, seen.source, in_english(seen.note)) == (True, Source.ANSWERS, "UPower")
 
 
-def test_a_battery_that_appears_later_wakes_the_sensor_and_is_read(upower, opened):
-    sensor = opened(UPowerSensor())
+def test_a_battery_that_appears_later_wakes_the_sensor_and_is_read(upower, battery_sensor):
+    sensor = battery_sensor()
     assert battery(sensor).source is Source.MISSING
     in_time = woken(sensor)
     plug(upower, "late")
@@ -129,16 +135,16 @@ def test_a_battery_that_appears_later_wakes_the_sensor_and_is_read(upower, opene
     assert (battery(sensor).source, battery(sensor).value) == (Source.ANSWERS, False)
 
 
-def test_of_several_batteries_one_may_run_down_while_the_computer_is_on_mains(upower, opened):
+def test_of_several_batteries_one_may_run_down_while_the_computer_is_on_mains(upower, battery_sensor):
     plug(upower, "inner")
     plug(upower, "outer", "AddDischargingBattery")
-    assert battery(opened(UPowerSensor())).value is False
+    assert battery(battery_sensor()).value is False
     upower.change({"OnBattery": ("b", True)})
-    assert battery(opened(UPowerSensor())).value is True
+    assert battery(battery_sensor()).value is True
 
 
-def test_a_upower_that_starts_later_is_noticed(bus, opened):
-    sensor = opened(UPowerSensor())
+def test_a_upower_that_starts_later_is_noticed(bus, battery_sensor):
+    sensor = battery_sensor()
     assert battery(sensor).source is Source.MISSING
     in_time = woken(sensor)
     upower = bus.template("upower", UPOWER)
@@ -147,17 +153,15 @@ def test_a_upower_that_starts_later_is_noticed(bus, opened):
     assert battery(sensor).value is True
 
 
-def test_without_upower_the_kernel_is_asked(bus, opened, monkeypatch):
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: psutil._ntuples.sbattery(80, 3600, power_plugged=False))
-    sensor = opened(UPowerSensor())
-    seen = battery(sensor)
-    assert (seen.value, in_english(seen.note)) == (True, "the operating system")
+def test_without_upower_the_kernel_is_asked(battery_sensor):
+    sensor = battery_sensor(ON_BATTERY)
+    assert battery(sensor) == ON_BATTERY
     assert not sensor.tells  # so that it is asked often
 
 
-def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(upower, opened):
+def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(upower, battery_sensor):
     plug(upower, "one")
-    sensor = opened(UPowerSensor(answer_seconds=0.3))
+    sensor = battery_sensor(answer_seconds=0.3)
     assert battery(sensor).value is False
     upower.freeze()
     seen = battery(sensor)
@@ -166,11 +170,10 @@ def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(upower, o
     until(lambda: battery(sensor).source is Source.ANSWERS)
 
 
-def test_while_upower_hangs_the_kernel_is_believed(upower, opened, monkeypatch):
-    monkeypatch.setattr(psutil, "sensors_battery", lambda: psutil._ntuples.sbattery(80, 3600, power_plugged=False))
-    sensor = opened(UPowerSensor(answer_seconds=0.3))
+def test_while_upower_hangs_the_kernel_is_believed(upower, battery_sensor):
+    sensor = battery_sensor(ON_BATTERY, answer_seconds=0.3)
     upower.freeze()
-    assert battery(sensor).value is True
+    assert battery(sensor) == ON_BATTERY
 
 
 # --- metered connection
@@ -277,14 +280,13 @@ def test_a_networkmanager_that_ended_is_silent_and_not_missing(network):
 
 
 def test_without_networkmanager_nobody_knows(bus, opened):
-    seen = metered(opened(NetworkManagerSensor()))
+    seen = metered(opened(NetworkManagerSensor(bus.address)))
     assert seen.source is Source.MISSING
     assert "no NetworkManager" in in_english(seen.note)
 
 
-def test_without_a_bus_nobody_knows_and_the_wait_is_a_plain_one(monkeypatch, tmp_path):
-    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={tmp_path / 'none'}")
-    sensor = NetworkManagerSensor()
+def test_without_a_bus_nobody_knows_and_the_wait_is_a_plain_one(tmp_path):
+    sensor = NetworkManagerSensor(f"unix:path={tmp_path / 'none'}")
     assert metered(sensor).source is Source.MISSING
     in_time = woken(sensor)
     sensor.close()
@@ -338,7 +340,7 @@ class Network:
         self.manager.change({"Metered": ("u", metered)})
 
     def sensor(self, **options):
-        return self._opened(NetworkManagerSensor(**options))
+        return self._opened(NetworkManagerSensor(self.bus.address, **options))
 
 
 @pytest.fixture
@@ -356,7 +358,7 @@ def announce(logind, *, before):
 def test_logind_announces_sleep_and_wake(bus, opened):
     logind = bus.logind()
     said = []
-    watch = opened(LogindSleepWatch(said.append))
+    watch = opened(LogindSleepWatch(bus.address, said.append))
     watch.read()
     assert watch.name == "Sleep, by logind"
     announce(logind, before=True)
@@ -370,7 +372,7 @@ def test_logind_announces_sleep_and_wake(bus, opened):
 def test_a_wake_without_a_sleep_is_not_told(bus, opened):
     logind = bus.logind()
     said = []
-    watch = opened(LogindSleepWatch(said.append))
+    watch = opened(LogindSleepWatch(bus.address, said.append))
     watch.read()
     announce(logind, before=False)
     watch.wait(LONG)
@@ -378,6 +380,6 @@ def test_a_wake_without_a_sleep_is_not_told(bus, opened):
 
 
 def test_without_logind_the_clocks_still_watch(bus, opened):
-    watch = opened(LogindSleepWatch(lambda _message: None))
+    watch = opened(LogindSleepWatch(bus.address, lambda _message: None))
     assert watch.read() == {}
     assert watch.name == "Sleep, by the clocks"

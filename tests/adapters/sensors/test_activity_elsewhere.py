@@ -12,12 +12,10 @@ from contracts.activity_contract import ActivityContract
 from desktops import until
 from english import in_english
 from skep import senses
-from skep.adapters.choice import person
-from skep.adapters.linux.witnesses import any_of
+from skep.adapters.linux.screen_state import any_of
 from skep.adapters.macos.activity import MacActivity
 from skep.adapters.process.own_processes import is_our_process
-from skep.adapters.sensors.first_of import LOOK_AGAIN_SECONDS, FirstOf
-from skep.adapters.sensors.idle_check import IdleJudge
+from skep.adapters.sensors.idle import LOOK_AGAIN_SECONDS, FirstOf, IdleJudge
 from skep.adapters.sensors.source import Wake, Woken
 from skep.adapters.windows.activity import WindowsActivity
 from skep.core.policy.conditions import Condition, Source, answered, missing, silent
@@ -331,8 +329,8 @@ NO_BUS = {"DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent"}
     ],
 )
 def test_a_session_at_a_screen_gets_what_fits(environment, source):
-    assert person.graphical(NO_BUS | environment, "linux")
-    sensors = person.choose(NO_BUS | environment, "linux")
+    assert senses.is_graphical(NO_BUS | environment, "linux")
+    sensors = senses.of_the_person(NO_BUS | environment, "linux")
     assert conditions(sensors) == PERSON
     assert source in {type(each).__name__ for each in sensors[0]._sensors}
     assert "MutterInput" in {type(each).__name__ for each in sensors[0]._sensors}
@@ -340,20 +338,20 @@ def test_a_session_at_a_screen_gets_what_fits(environment, source):
 
 @pytest.mark.parametrize("environment", [{}, {"DISPLAY": "localhost:10.0", "SSH_CONNECTION": "a b c d"}])
 def test_where_nobody_can_sit_at_a_screen_there_is_nobody_to_look_for(environment):
-    assert not person.graphical(NO_BUS | environment, "linux")
-    assert person.choose(NO_BUS | environment, "linux") == []
+    assert not senses.is_graphical(NO_BUS | environment, "linux")
+    assert senses.of_the_person(NO_BUS | environment, "linux") == []
 
 
 def test_other_systems_get_their_own():
-    assert conditions(person.choose({}, "darwin")) == {Condition.INPUT, Condition.LOCKED}
-    assert conditions(person.choose({}, "win32")) == {Condition.INPUT, Condition.LOCKED, Condition.FULL_SCREEN}
-    assert person.graphical({}, "darwin")
-    assert person.graphical({}, "win32")
+    assert conditions(senses.of_the_person({}, "darwin")) == {Condition.INPUT, Condition.LOCKED}
+    assert conditions(senses.of_the_person({}, "win32")) == {Condition.INPUT, Condition.LOCKED, Condition.FULL_SCREEN}
+    assert senses.is_graphical({}, "darwin")
+    assert senses.is_graphical({}, "win32")
 
 
 def test_an_unlucky_session_is_answered_for_in_plain_words():
     """A display that is no more, no bus: nothing can tell, and each says so."""
-    sensors = person.choose({**NO_BUS, "DISPLAY": ":4711"}, "linux")
+    sensors = senses.of_the_person({**NO_BUS, "DISPLAY": ":4711"}, "linux")
     for sensor in sensors:
         for reading in sensor.read().values():
             assert reading.source is Source.MISSING

@@ -24,7 +24,7 @@ from jeepney import (
 from jeepney.bus import get_connectable_addresses
 from jeepney.io.blocking import DBusConnection, prep_socket
 
-from skep.adapters.sensors.source import Wake, Woken
+from skep.adapters.sensors.source import Absent, NoAnswer, Refused, Silent
 from skep.core.text import Text, verbatim
 
 PATIENCE_SECONDS: Final = 0.5
@@ -47,30 +47,8 @@ _BROKEN: Final = (OSError, ValueError, TypeError, KeyError, IndexError)
 """What jeepney raises where the bus is gone, or sends what is no message."""
 
 Found = TypeVar("Found")
-
-
-class Unheard(Exception):
-    """No answer was to be had; `reason` is the end of a sentence that says why."""
-
-    def __init__(self, reason: Text) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-
-
-class Absent(Unheard):
-    """There is no such bus, service, object or method here."""
-
-
-class Silent(Unheard):
-    """It is there and gives no answer, or one that makes no sense."""
-
-
-class Refused(Silent):
-    """The answer is an error called `name`."""
-
-    def __init__(self, asked: str, name: str) -> None:
-        super().__init__(verbatim(f"{asked}: {name}"))
-        self.name = name
+Told = tuple[str, tuple[Any, ...]]
+"""A signal: its name and its values."""
 
 
 class Unreachable(Silent):
@@ -90,6 +68,8 @@ _BUS: Final = Target("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freed
 _GREETING: Final = "NameAcquired"
 """The signal with which the bus greets whoever comes, which is no news."""
 PROPERTIES: Final = "org.freedesktop.DBus.Properties"
+CHANGED: Final = "PropertiesChanged"
+"""The signal of every object whose properties change."""
 
 
 def session_address(environment: Mapping[str, str]) -> str | None:
@@ -116,18 +96,42 @@ class _Connection(DBusConnection):  # type: ignore[misc]  # jeepney has no types
 
 
 class Bus:
-    """One connection, for one thread; `cut` alone may come from another."""
+    """Implements source.Connection."""
 
-    def __init__(self, address: str, *, patience: float = PATIENCE_SECONDS, starts: bool = False) -> None:
-        """`starts` lets the bus start services that are asked. Raises Absent when no bus is there, Unreachable."""
+    def __init__(
+        self,
+        address: str | None,
+        listen: Callable[[Bus], None] = lambda _bus: None,
+        *,
+        patience: float = PATIENCE_SECONDS,
+        starts: bool = False,
+    ) -> None:
+        """`listen` asks for the signals that matter; `starts` lets the bus start services that are asked.
+
+        `address` is None where there is no bus. Raises Absent, Silent.
+        """
+        if address is None:
+            raise Absent(Text("bus.there_no_such_bus"))
         self._patience, self._starts = patience, starts
         self._signals: deque[Message] = deque(maxlen=_KEPT_SIGNALS)
         self._connection = _connect(address, patience)
         self._connection.filter(MatchRule(type="signal"), queue=self._signals)
+        try:
+            listen(self)
+        except BaseException:
+            self.close()
+            raise
 
     def fileno(self) -> int:
         number: int = self._connection.sock.fileno()
         return number
+
+    def ask(self, question: Callable[[Bus], Found]) -> Found:
+        """What the question finds. Raises Absent, and Silent also where a reply is not what was asked for."""
+        try:
+            return question(self)
+        except (IndexError, TypeError, ValueError) as error:
+            raise Silent(Text("bus.answer_makes_no_sense", reason=str(error))) from None
 
     def call(self, target: Target, method: str, signature: str = "", body: tuple[Any, ...] = ()) -> tuple[Any, ...]:
         """The reply's values. Raises Absent, Silent."""
@@ -161,11 +165,13 @@ class Bus:
         """Whether somebody offers this service now. Raises Silent."""
         return bool(self.call(_BUS, "NameHasOwner", "s", (service,))[0])
 
-    def listen(self, target: Target, signal: str | None = None, *, any_object: bool = True) -> None:
-        """Be told of the signals that this service sends from this interface. Raises Silent."""
-        path = None if any_object else target.path
-        rule = MatchRule(type="signal", sender=target.service, interface=target.interface, member=signal, path=path)
-        self._match(rule)
+    def listen(self, target: Target, *signals: str, any_object: bool = True) -> None:
+        """Be told of these signals of the target, or of its service's other objects too. Raises Silent."""
+        for signal in signals:
+            interface = PROPERTIES if signal == CHANGED else target.interface
+            path = None if any_object else target.path
+            rule = MatchRule(type="signal", sender=target.service, interface=interface, member=signal, path=path)
+            self._match(rule)
 
     def listen_for_owner(self, service: str) -> None:
         """Be told when the service starts and ends. Raises Silent."""
@@ -173,28 +179,18 @@ class Bus:
         rule.add_arg_condition(0, service)
         self._match(rule)
 
-    def signals(self) -> list[tuple[str, tuple[Any, ...]]]:
-        """The signals that came since the last time, oldest first: member and body. Does not wait. Raises Silent."""
-        with suppress(TimeoutError):
+    def news(self) -> Sequence[Told]:
+        """The signals that came since the last time, oldest first. Does not wait. Raises Silent."""
+        try:
             while True:
-                self._take()
-        kept = [(str(each.header.fields.get(HeaderFields.member, "")), each.body) for each in self._signals]
+                self._connection.recv_messages(timeout=0.0)
+        except TimeoutError:
+            pass  # nothing more has come
+        except _BROKEN as error:
+            raise _gone(error) from None
+        told = [(str(each.header.fields.get(HeaderFields.member, "")), each.body) for each in self._signals]
         self._signals.clear()
-        return [each for each in kept if each[0] != _GREETING]
-
-    def await_signal(
-        self, deadline: float, wake: Wake, wanted: Callable[[str, tuple[Any, ...]], bool] = lambda _name, _body: True
-    ) -> bool:
-        """Whether a wanted signal came before `deadline`, on the monotonic clock, or the wake rang. Raises Silent.
-
-        `wanted` is asked about every signal.
-        """
-        while True:
-            found = [wanted(name, body) for name, body in self.signals()]
-            if any(found):
-                return True
-            if wake.wait(deadline - time.monotonic(), self) is not Woken.BY_FILE:
-                return False
+        return [each for each in told if each[0] != _GREETING]
 
     def cut(self) -> None:
         """End a call under way, from any thread."""
@@ -206,15 +202,6 @@ class Bus:
 
     def _match(self, rule: MatchRule) -> None:
         self.call(_BUS, "AddMatch", "s", (rule.serialise(),))
-
-    def _take(self) -> None:
-        """Raises TimeoutError when nothing has come, Unreachable."""
-        try:
-            self._connection.recv_messages(timeout=0.0)
-        except TimeoutError:
-            raise
-        except _BROKEN as error:
-            raise _gone(error) from None
 
 
 def _connect(address: str, patience: float) -> _Connection:
@@ -236,59 +223,11 @@ def _gone(error: Exception) -> Unreachable:
     return Unreachable(Text("bus.bus_gone_talks_nonsense", reason=str(error)))
 
 
-def _error(asked: str, name: str) -> Exception:
+def _error(asked: str, name: str) -> NoAnswer:
     if any(part in name for part in _ABSENT):
         return Absent(verbatim(f"{asked}: {name}"))
     # it ended while it was asked, or the bus has lost patience
     return Silent(verbatim(f"{asked}: {name}")) if "NoReply" in name else Refused(asked, name)
-
-
-class Line:
-    """A bus that is opened when it is first needed, and again after it failed. `address` None: there is none."""
-
-    def __init__(
-        self,
-        address: str | None,
-        prepare: Callable[[Bus], None] = lambda _bus: None,
-        connect: Callable[[str], Bus] = Bus,
-    ) -> None:
-        """`prepare` is called with each newly opened bus; what it raises counts as a failure to open it."""
-        self._address, self._prepare, self._connect = address, prepare, connect
-        self._bus: Bus | None = None
-
-    @property
-    def open_bus(self) -> Bus | None:
-        return self._bus
-
-    def bus(self) -> Bus:
-        """Raises Absent, Silent."""
-        if self._address is None:
-            raise Absent(Text("bus.there_no_such_bus"))
-        if self._bus is None:
-            fresh = self._connect(self._address)
-            try:
-                self._prepare(fresh)
-            except BaseException:
-                fresh.close()
-                raise
-            self._bus = fresh
-        return self._bus
-
-    def ask(self, question: Callable[[Bus], Found]) -> Found:
-        """What the question finds on the bus. Raises Absent, and Silent also where a reply is not what was asked for."""
-        try:
-            return question(self.bus())
-        except (IndexError, TypeError, ValueError) as error:
-            raise Silent(Text("bus.answer_makes_no_sense", reason=str(error))) from None
-
-    def cut(self) -> None:
-        if (bus := self._bus) is not None:
-            bus.cut()
-
-    def drop(self) -> None:
-        bus, self._bus = self._bus, None
-        if bus is not None:
-            bus.close()
 
 
 LOOK_AGAIN_SECONDS: Final = 30.0
@@ -303,26 +242,13 @@ class Recently:
         self._bus: Bus | None = None
         self._found: Sequence[Target] = ()
 
-    def on(self, bus: Bus) -> Sequence[Target]:
-        """Raises what `find` raises."""
-        now = time.monotonic()
-        if bus is not self._bus or now - self._at >= LOOK_AGAIN_SECONDS:
-            self._bus = None
-            self._found = self._find(bus)
-            self._bus, self._at = bus, now
-        return self._found
-
-    def forget(self) -> None:
-        """Something of it is gone: look it up at the next use."""
-        self._bus = None
-
-    def ask(self, bus: Bus, question: Callable[[Sequence[Target]], bool]) -> bool:
+    def ask(self, bus: Bus, question: Callable[[Sequence[Target]], Found]) -> Found:
         """What the question finds about those there; asked again of a new list when one of them is gone. Raises Absent."""
-        known = self.on(bus)
-        try:
-            return question(known)
-        except Absent:
-            if not known:
-                raise
-            self.forget()
-            return question(self.on(bus))
+        if bus is self._bus and time.monotonic() - self._at < LOOK_AGAIN_SECONDS:
+            try:
+                return question(self._found)
+            except Absent:
+                if not self._found:
+                    raise
+        self._found, self._bus, self._at = self._find(bus), bus, time.monotonic()
+        return question(self._found)

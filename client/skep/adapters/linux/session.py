@@ -1,26 +1,24 @@
-"""Which sensors of the person fit a Linux desktop's session, and whether there is a session at a screen at all.
+"""Which sensors fit a Linux computer and a desktop's session on it, and whether there is a session at a screen at all.
 
-It must not look at anything but the environment and the login manager.
+Only the environment and the login manager are looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from skep.adapters.linux import logind_session
-from skep.adapters.linux.bus import Absent, Bus, Silent, session_address, system_address
-from skep.adapters.linux.full_screen import FullScreen
-from skep.adapters.linux.inhibitors import Inhibitors
-from skep.adapters.linux.logind_session import LogindInput
-from skep.adapters.linux.mutter import MutterInput
-from skep.adapters.linux.screen_lock import ScreenLock
-from skep.adapters.linux.screensaver import ScreenSaverInput
+from skep.adapters.linux import logind
+from skep.adapters.linux.bus import Bus, session_address, system_address
+from skep.adapters.linux.idle_services import MutterInput, ScreenSaverInput
+from skep.adapters.linux.screen_state import Inhibitors, ScreenLock
 from skep.adapters.linux.swayidle import SwayidleInput
+from skep.adapters.linux.system_bus import LogindSleepWatch, NetworkManagerSensor, UPowerSensor
 from skep.adapters.linux.x11 import local_display
-from skep.adapters.linux.x11_idle import X11Input
-from skep.adapters.sensors.first_of import FirstOf
+from skep.adapters.linux.x11_sensors import FullScreen, X11Input
+from skep.adapters.sensors.idle import FirstOf
+from skep.adapters.sensors.source import Absent, Line, Silent
 from skep.core.policy.conditions import Condition
-from skep.ports import Sensor
+from skep.ports import Post, Sensor
 
 
 def is_wayland(environment: Mapping[str, str]) -> bool:
@@ -35,23 +33,24 @@ def graphical(environment: Mapping[str, str]) -> bool:
     """
     if is_wayland(environment) or local_display(environment) is not None:
         return True
+    login_manager = Line(lambda: Bus(system_address(environment)))
     try:
-        bus = Bus(system_address(environment))
-    except Absent:
-        return False
-    except Silent:
-        return True
-    try:
-        return bool(logind_session.graphical_sessions(bus))
+        return bool(login_manager.ask(logind.graphical_sessions))
     except Absent:
         return False
     except Silent:
         return True
     finally:
-        bus.close()
+        login_manager.drop()
 
 
-def sensors(environment: Mapping[str, str]) -> Sequence[Sensor]:
+def of_the_machine(environment: Mapping[str, str], post: Post) -> Sequence[Sensor]:
+    """What services tell of the computer itself. None opened."""
+    system = system_address(environment)
+    return (UPowerSensor(system), NetworkManagerSensor(system), LogindSleepWatch(system, post))
+
+
+def of_the_person(environment: Mapping[str, str]) -> Sequence[Sensor]:
     """None opened; no two tell the same condition."""
     session, system = session_address(environment), system_address(environment)
     display, wayland = local_display(environment), is_wayland(environment)
@@ -63,7 +62,7 @@ def sensors(environment: Mapping[str, str]) -> Sequence[Sensor]:
         # else whoever wakes a dark screen would count as away until the lock is looked at again
         x11.saver_changed = lock.look_again
     return [
-        FirstOf(Condition.INPUT, [MutterInput(session), direct, ScreenSaverInput(session), LogindInput(system)]),
+        FirstOf(Condition.INPUT, [MutterInput(session), direct, ScreenSaverInput(session), logind.LogindInput(system)]),
         FullScreen(display, under_wayland=wayland),
         lock,
         Inhibitors(session, system),

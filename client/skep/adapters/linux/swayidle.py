@@ -10,13 +10,12 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Mapping
-from typing import IO, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, Final, TypeVar
 
-from skep.adapters.linux.bus import Absent, Silent
-from skep.adapters.sensors.idle_check import IdleJudge
-from skep.adapters.sensors.source import SourceSensor, Woken
-from skep.core.policy.conditions import Condition, Seen, answered, missing, silent
+from skep.adapters.sensors.idle import IdleJudge
+from skep.adapters.sensors.source import Absent, Line, LineSensor, Silent
+from skep.core.policy.conditions import Condition, Reading, answered, missing, silent
 from skep.core.text import Text
 
 QUIET_SECONDS: Final = 5
@@ -26,123 +25,114 @@ _PROVING_SECONDS: Final = 0.2
 _TRY_AGAIN_SECONDS: Final = 300.0
 _REFUSED: Final = Text("swayidle.swayidle_ends_once_compositor_may")
 _STOPPED, _STARTED = b"stopped", b"started"
-_NOTE: Final = Text("swayidle.compositor_idle_notification")
+
+Found = TypeVar("Found")
 
 
-class SwayidleInput(SourceSensor):
-    """Tells INPUT. `wait` returns when input starts or stops."""
+class Child:
+    """A process that tells by lines. Implements source.Connection."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        """`environment` of the session, in which the child finds the compositor."""
-        super().__init__("ext-idle-notify-v1 by swayidle", [Condition.INPUT])
-        self._environment = dict(environment)
-        self._child: subprocess.Popen[bytes] | None = None
-        self._judge = IdleJudge(Text("swayidle.compositor"))
-        self._stopped_at: float | None = None
-        self._heard = b""
-        self._known = False
-        self._refused_at: float | None = None
-
-    def _look(self) -> Seen:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Raises Silent when it does not start."""
         try:
-            self._listen(self._running())
-        except Absent as error:
-            return {
-                Condition.INPUT: missing(Text("swayidle.compositor_idle_notification_not_had", reason=error.reason))
-            }
-        except Silent as error:
-            self._let_go()
-            return {Condition.INPUT: silent(Text("swayidle.compositor_does_not_say_when", reason=error.reason))}
-        if self._stopped_at is None:
-            return {Condition.INPUT: answered(0.0, _NOTE)}
-        return {Condition.INPUT: self._judge.judge(time.monotonic() - self._stopped_at + QUIET_SECONDS)}
-
-    def _running(self) -> subprocess.Popen[bytes]:
-        """The child, started where none runs. Raises Absent, Silent."""
-        if self._child is None:
-            if self._refused_at is not None and time.monotonic() - self._refused_at < _TRY_AGAIN_SECONDS:
-                raise Absent(_REFUSED)
-            program, guard = shutil.which("swayidle"), shutil.which("setpriv")
-            if program is None or guard is None:
-                raise Absent(
-                    Text("swayidle.needs_program_swayidle")
-                    if program is None
-                    else Text("swayidle.needs_program_setpriv")
-                )
-            self._child = self._started(program, guard)
-            # where the compositor cannot, it ends at once
-            self._wake.wait(_PROVING_SECONDS, _pipe(self._child))
-        return self._child
-
-    def _started(self, program: str, guard: str) -> subprocess.Popen[bytes]:
-        # setpriv sees to it that the child gets a signal when the thread that reads, or all of us, is gone
-        command = [guard, "--pdeathsig", "TERM", program, "-C", os.devnull]
-        command += ["timeout", str(QUIET_SECONDS), f"echo {_STOPPED.decode()}", "resume", f"echo {_STARTED.decode()}"]
-        try:
-            child = subprocess.Popen(
+            self.process = subprocess.Popen(
                 command,
-                env=self._environment,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
         except OSError as error:
             raise Silent(Text("swayidle.swayidle_does_not_start", reason=str(error))) from None
-        os.set_blocking(_pipe(child).fileno(), False)
-        return child
+        assert self.process.stdout is not None, "it was started with a pipe"
+        self._pipe: IO[bytes] = self.process.stdout
+        os.set_blocking(self.fileno(), False)
+        self._begun = b""
 
-    def _listen(self, child: subprocess.Popen[bytes]) -> bool:
-        """Take in what it says; whether it said anything. Raises Absent, Silent when it has ended."""
-        data = _pipe(child).read()
-        for word in self._lines(data or b""):
-            self._known = True
-            if word == _STOPPED:
-                self._stopped_at = time.monotonic()
-            elif word == _STARTED:
-                self._stopped_at = None
-        if child.poll() is not None or data == b"":
-            self._let_go()
-            if self._known:
-                raise Silent(Text("swayidle.swayidle_has_ended"))
-            self._refused_at = time.monotonic()
-            raise Absent(_REFUSED)
-        return bool(data)
+    def fileno(self) -> int:
+        return self._pipe.fileno()
 
-    def _lines(self, data: bytes) -> list[bytes]:
-        *lines, self._heard = (self._heard + data).split(b"\n")
+    def ask(self, question: Callable[[Child], Found]) -> Found:
+        return question(self)
+
+    def news(self) -> Sequence[bytes]:
+        """The lines that it wrote. Raises Silent when it has ended."""
+        data = self._pipe.read()
+        *lines, self._begun = (self._begun + (data or b"")).split(b"\n")
+        if not lines and (data == b"" or self.process.poll() is not None):
+            raise Silent(Text("swayidle.swayidle_has_ended"))
         return lines
 
-    @property
-    def tells(self) -> bool:
-        """Implements ports.TellsItself."""
-        return self._child is not None
+    def cut(self) -> None:
+        """Nothing is waited for while it is asked."""
 
-    def _await(self, deadline: float) -> None:
-        child = self._child
-        if child is None:
-            super()._await(deadline)
-            return
+    def close(self) -> None:
+        self.process.terminate()
         try:
-            while self._wake.wait(deadline - time.monotonic(), _pipe(child)) is Woken.BY_FILE:
-                if self._listen(child):
-                    return
-        except (Absent, Silent):
-            return  # the next look starts another, or says that there is none
-
-    def _let_go(self) -> None:
-        child, self._child = self._child, None
-        self._stopped_at, self._heard = None, b""
-        if child is None:
-            return
-        child.terminate()
-        try:
-            child.wait(_ENDING_SECONDS)
+            self.process.wait(_ENDING_SECONDS)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-        _pipe(child).close()
+            self.process.kill()
+            self.process.wait()
+        self._pipe.close()
 
 
-def _pipe(child: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert child.stdout is not None, "it was started with a pipe"
-    return child.stdout
+class SwayidleInput(LineSensor[Child]):
+    """Tells INPUT. `wait` returns when input starts or stops."""
+
+    name = "ext-idle-notify-v1 by swayidle"
+    conditions = (Condition.INPUT,)
+
+    def __init__(self, environment: Mapping[str, str], quiet_seconds: int = QUIET_SECONDS) -> None:
+        """`environment` of the session, in which the child finds the compositor."""
+        super().__init__(Line(self._start))
+        self._environment, self._quiet_seconds = environment, quiet_seconds
+        self._judge = IdleJudge(Text("swayidle.compositor"))
+        self._stopped_at: float | None = None
+        self._known = False
+        """Whether a child ever told anything: then the compositor can."""
+        self._refused_at: float | None = None
+
+    def _start(self) -> Child:
+        """Raises Absent, Silent."""
+        if self._refused_at is not None and time.monotonic() - self._refused_at < _TRY_AGAIN_SECONDS:
+            raise Absent(_REFUSED)
+        program, guard = shutil.which("swayidle"), shutil.which("setpriv")
+        if program is None:
+            raise Absent(Text("swayidle.needs_program_swayidle"))
+        if guard is None:
+            raise Absent(Text("swayidle.needs_program_setpriv"))
+        # setpriv sees to it that the child gets a signal when the thread that reads, or all of us, is gone
+        command = [guard, "--pdeathsig", "TERM", program, "-C", os.devnull, "timeout", str(self._quiet_seconds)]
+        child = Child([*command, f"echo {_STOPPED.decode()}", "resume", f"echo {_STARTED.decode()}"], self._environment)
+        self._stopped_at = None
+        # where the compositor cannot, it ends at once
+        self._wake.wait(_PROVING_SECONDS, child)
+        return child
+
+    def _is_news(self, told: Any) -> bool:
+        self._known = True
+        if told == _STOPPED:
+            self._stopped_at = time.monotonic()
+        elif told == _STARTED:
+            self._stopped_at = None
+        return True
+
+    def _ask(self, child: Child) -> Reading[float]:
+        try:
+            for line in child.news():
+                self._is_news(line)
+        except Silent:
+            if self._known:
+                raise
+            self._let_go()
+            self._refused_at = time.monotonic()
+            raise Absent(_REFUSED) from None
+        if self._stopped_at is None:
+            return answered(0.0, Text("swayidle.compositor_idle_notification"))
+        return self._judge.judge(time.monotonic() - self._stopped_at + self._quiet_seconds)
+
+    def _absent(self, reason: Text) -> Reading[float]:
+        return missing(Text("swayidle.compositor_idle_notification_not_had", reason=reason))
+
+    def _silent(self, reason: Text) -> Reading[float]:
+        return silent(Text("swayidle.compositor_does_not_say_when", reason=reason))

@@ -1,6 +1,7 @@
 """The connection to an X server: opened with a deadline, cut off when it hangs, never asked what was typed.
 
-It must not decide what a reply means. Whatever python-xlib raises becomes Absent (no X server there) or Silent.
+Whatever python-xlib raises becomes Absent (no X server there) or Silent. The SYNC extension, which python-xlib does not
+speak, rings an alarm when input comes.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import re
 import select
 import socket
+import struct
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -19,8 +21,7 @@ from Xlib import error as x_error
 from Xlib.display import Display
 from Xlib.protocol import rq
 
-from skep.adapters.linux.bus import Absent, Silent
-from skep.adapters.sensors.source import Wake, Woken
+from skep.adapters.sensors.source import Absent, Line, Silent
 from skep.core.text import Text
 
 PATIENCE_SECONDS: Final = 1.0
@@ -36,12 +37,20 @@ def local_display(environment: Mapping[str, str]) -> str | None:
 
 
 class Server:
-    """A connection to the X server of a display, for one thread; `cut` alone may come from another."""
+    """Implements source.Connection: a connection to the X server of a display."""
 
-    def __init__(self, name: str) -> None:
-        """Raises Absent when no X server is there, Silent when it does not let us in."""
-        self.display = _connect(name)
+    def __init__(self, name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> None:
+        """`name` is None where there is no display. Raises Absent when no X server is there, Silent when it does not let us in."""
+        if name is None:
+            raise Absent(Text("x11.there_no_x_display"))
+        self._patience = patience
+        self.display = _connect(name, patience)
         self.display.set_error_handler(lambda *_ignored: None)
+        try:
+            self.ask(prepare)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def root(self) -> Any:
@@ -50,60 +59,46 @@ class Server:
     def fileno(self) -> int:
         return int(self.display.fileno())
 
-    def ask(self, question: Callable[[], Found]) -> Found:
-        """What `question`, which uses the display, finds. Raises Silent where the server is gone."""
+    def ask(self, question: Callable[[Server], Found]) -> Found:
+        """What the question finds. Raises Silent where the server is gone, and what the question raises."""
         try:
-            return question()
+            return question(self)
         except (x_error.ConnectionClosedError, OSError, EOFError, AssertionError) as error:
             raise Silent(Text("x11.x_server_gone", words=_words(error))) from None
 
     def reply(self, request: rq.ReplyRequest) -> rq.ReplyRequest:
-        """A request made with `defer`, answered. Raises Silent when the server hangs or is gone."""
+        """A request made with `defer`, answered; for a question. Raises Silent when the server hangs."""
+        deadline = time.monotonic() + self._patience
+        self.display.flush()
+        # sending may have read the answer already, and nothing more would come; only these two tell
+        while request._data is None and request._error is None:  # noqa: SLF001 - no public word for it
+            if not select.select([self], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise Silent(Text("x11.x_server_took_longer_than_2", patience_seconds=self._patience))
+            self.display.pending_events()
+        request.reply()
+        return request
 
-        def answer() -> rq.ReplyRequest:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            self.display.flush()
-            # sending may have read the answer already, and nothing more would come; only these two tell
-            while request._data is None and request._error is None:  # noqa: SLF001 - no public word for it
-                if not select.select([self], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise Silent(Text("x11.x_server_took_longer_than_2", patience_seconds=PATIENCE_SECONDS))
-                self.display.pending_events()
-            request.reply()
-            return request
+    def news(self) -> Sequence[Any]:
+        """The events that came since the last time, those too that came along with a reply. Raises Silent."""
+        return self.ask(lambda _server: list(self._events()))
 
-        return self.ask(answer)
-
-    def await_event(self, deadline: float, wake: Wake, wanted: Callable[[Any], bool]) -> None:
-        """Return when a wanted event came, at `deadline`, on the monotonic clock, or when the wake rang. Raises Silent."""
-        # first what came along with an earlier reply, which nobody would wait for any more
-        while not self.ask(lambda: self._took(wanted)):
-            if wake.wait(deadline - time.monotonic(), self) is not Woken.BY_FILE:
-                return
-
-    def _took(self, wanted: Callable[[Any], bool]) -> bool:
-        found = False
+    def _events(self) -> Iterator[Any]:
         while self.display.pending_events():
-            found = wanted(self.display.next_event()) or found
-        return found
+            yield self.display.next_event()
 
     def cut(self) -> None:
-        """End a request under way, from any thread."""
         with suppress(OSError, AttributeError):
-            self._socket().shutdown(socket.SHUT_RDWR)
+            self.display.display.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         # not `Display.close`, which waits for a server that may hang
         with suppress(OSError, AttributeError):
-            self._socket().close()
-
-    def _socket(self) -> socket.socket:
-        line: socket.socket = self.display.display.socket
-        return line
+            self.display.display.socket.close()
 
 
-def _connect(name: str) -> Display:
-    """In a thread that may be left behind: nothing else ends the greeting of a server that hangs."""
-    _knock(name)
+def _connect(name: str, patience: float) -> Display:
+    """In a thread that may be left behind: nothing else ends the greeting of a server that hangs. Raises Absent, Silent."""
+    _check_listens(name, patience)
     made: list[Display] = []
     errors: list[Exception] = []
     late = threading.Event()
@@ -120,21 +115,21 @@ def _connect(name: str) -> Display:
 
     thread = threading.Thread(target=connect, name="X11 greeting", daemon=True)
     thread.start()
-    thread.join(PATIENCE_SECONDS)
+    thread.join(patience)
     if errors:
         raise Silent(Text("x11.x_server_does_not_let", words=_words(errors[0])))
     if not made:
         late.set()
-        raise Silent(Text("x11.x_server_took_longer_than", patience_seconds=PATIENCE_SECONDS))
+        raise Silent(Text("x11.x_server_took_longer_than", patience_seconds=patience))
     return made[0]
 
 
-def _knock(name: str) -> None:
+def _check_listens(name: str, patience: float) -> None:
     """Raises Absent when no X server listens. python-xlib would try TCP then, and leave both of its sockets open."""
     number = name.rpartition(":")[2].partition(".")[0]
     path = f"/tmp/.X11-unix/X{number}"  # noqa: S108 - where X servers listen, in every system that has them
     with socket.socket(socket.AF_UNIX) as line:
-        line.settimeout(PATIENCE_SECONDS)
+        line.settimeout(patience)
         try:
             line.connect(path if Path(path).exists() else f"\0{path}")
         except (FileNotFoundError, ConnectionRefusedError):
@@ -147,47 +142,115 @@ def _words(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0].rstrip(".")[:200] or type(error).__name__
 
 
-class XLine:
-    """A server that is connected to when it is first needed, and again after it failed. `name` None: there is none."""
+def line_to(name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> Line[Server]:
+    """`prepare` is asked of each new connection. A server that was there once and is no more is silent, not absent."""
+    was_there = False
 
-    def __init__(self, name: str | None, prepare: Callable[[Server], None] = lambda _server: None) -> None:
-        """`prepare` is called with each new connection; what it raises counts as a failure to connect."""
-        self._name, self._prepare = name, prepare
-        self._server: Server | None = None
-        self._known = False
-
-    @property
-    def open_server(self) -> Server | None:
-        return self._server
-
-    def server(self) -> Server:
-        """Raises Absent where no X server ever was, else Silent."""
-        if self._name is None:
-            raise Absent(Text("x11.there_no_x_display"))
-        if self._server is None:
-            self._server = self._fresh(self._name)
-            self._known = True
-        return self._server
-
-    def _fresh(self, name: str) -> Server:
+    def connect() -> Server:
+        nonlocal was_there
         try:
-            server = Server(name)
+            server = Server(name, prepare, patience)
         except Absent as error:
-            if self._known:
+            if was_there:
                 raise Silent(Text("x11.x_server_gone_2", reason=error.reason)) from None
             raise
-        try:
-            server.ask(lambda: self._prepare(server))
-        except BaseException:
-            server.close()
-            raise
+        was_there = True
         return server
 
-    def cut(self) -> None:
-        if (server := self._server) is not None:
-            server.cut()
+    return Line(connect)
 
-    def drop(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
+
+# --- the SYNC extension
+
+_IDLE: Final = b"IDLETIME"
+_ALARM_NOTIFY: Final = 1
+"""After the extension's first event."""
+_ALL_ATTRIBUTES: Final = 0b111111
+_ABSOLUTE: Final = 0
+_NEGATIVE_TRANSITION: Final = 1
+"""Rings when the counter falls through the value, each time anew."""
+_COUNTER_BYTES: Final = 14
+"""Before a counter's name: its id, its resolution, the length of the name."""
+
+
+class _Initialize(rq.ReplyRequest):
+    _request = rq.Struct(
+        rq.Card8("opcode"), rq.Opcode(0), rq.RequestLength(), rq.Card8("major"), rq.Card8("minor"), rq.Pad(2)
+    )
+    _reply = rq.Struct(
+        rq.ReplyCode(),
+        rq.Pad(1),
+        rq.Card16("sequence_number"),
+        rq.ReplyLength(),
+        rq.Card8("major"),
+        rq.Card8("minor"),
+        rq.Pad(22),
+    )
+
+
+class _ListSystemCounters(rq.ReplyRequest):
+    _request = rq.Struct(rq.Card8("opcode"), rq.Opcode(1), rq.RequestLength())
+    _reply = rq.Struct(
+        rq.ReplyCode(),
+        rq.Pad(1),
+        rq.Card16("sequence_number"),
+        rq.ReplyLength(),
+        rq.Card32("count"),
+        rq.Pad(20),
+        rq.Binary("rows"),
+    )
+
+
+class _CreateAlarm(rq.Request):
+    _request = rq.Struct(
+        rq.Card8("opcode"),
+        rq.Opcode(8),
+        rq.RequestLength(),
+        rq.Card32("alarm"),
+        rq.Card32("mask"),
+        rq.Card32("counter"),
+        rq.Card32("value_type"),
+        rq.Int32("value_high"),
+        rq.Card32("value_low"),
+        rq.Card32("test"),
+        rq.Int32("delta_high"),
+        rq.Card32("delta_low"),
+        rq.Card32("events"),
+    )
+
+
+def arm(server: Server, milliseconds: int) -> int | None:
+    """Have the server ring when input comes after so long without; the code of the event, None where it cannot."""
+    found = server.display.query_extension("SYNC")
+    if found is None or not found.present:
+        return None
+    inner, opcode = server.display.display, found.major_opcode
+    _Initialize(display=inner, opcode=opcode, major=3, minor=1)
+    listed = _ListSystemCounters(display=inner, opcode=opcode)
+    counter = dict(_counters(bytes(listed.rows), listed.count)).get(_IDLE)
+    if counter is None:
+        return None
+    _CreateAlarm(
+        display=inner,
+        opcode=opcode,
+        alarm=inner.allocate_resource_id(),
+        mask=_ALL_ATTRIBUTES,
+        counter=counter,
+        value_type=_ABSOLUTE,
+        value_high=0,
+        value_low=milliseconds,
+        test=_NEGATIVE_TRANSITION,
+        delta_high=0,
+        delta_low=0,
+        events=1,
+    )
+    return int(found.first_event) + _ALARM_NOTIFY
+
+
+def _counters(rows: bytes, count: int) -> Iterator[tuple[bytes, int]]:
+    """Names and ids of the system's counters, from the reply's rows."""
+    at = 0
+    for _ in range(count):
+        counter, _high, _low, length = struct.unpack_from("=IiIH", rows, at)
+        yield rows[at + _COUNTER_BYTES : at + _COUNTER_BYTES + length], counter
+        at += (_COUNTER_BYTES + length + 3) // 4 * 4

@@ -9,7 +9,7 @@ import ctypes
 from collections.abc import Callable
 from typing import Any, Final
 
-from skep.adapters.sensors.idle_check import IdleJudge
+from skep.adapters.sensors.idle import IdleJudge
 from skep.adapters.sensors.source import SourceSensor
 from skep.core.policy.conditions import Condition, Seen, answered, missing, silent
 from skep.core.text import Text, verbatim
@@ -30,8 +30,11 @@ _MACOS: Final = verbatim("macOS")
 class MacActivity(SourceSensor):
     """Tells INPUT and LOCKED; asked only."""
 
+    name = "Quartz event services"
+    conditions = (Condition.INPUT, Condition.LOCKED)
+
     def __init__(self, load: Load = ctypes.CDLL) -> None:
-        super().__init__("Quartz event services", [Condition.INPUT, Condition.LOCKED])
+        super().__init__()
         self._load = load
         self._libraries: tuple[Any, Any] | None = None
         self._judge = IdleJudge(_MACOS)

@@ -7,12 +7,13 @@ import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from skep.core.policy.conditions import Condition, Seen
+from skep.core.policy.conditions import Condition, Reading, Seen, missing
+from skep.core.text import Text, verbatim
 
 CLOSING_SECONDS: Final = 2.0
 """How long `close` waits for a look under way; its source was cut off by then, or cannot be."""
@@ -77,24 +78,95 @@ class Wake:
             bell.recv(4096)
 
 
-class SourceSensor(ABC):
-    """Implements ports.Sensor around a source that one thread uses and any thread closes.
+class NoAnswer(Exception):
+    """`reason` is the end of a sentence that says why."""
 
-    After `close` a `read` opens the source again.
+    def __init__(self, reason: Text) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+class Absent(NoAnswer):
+    """There is no such source here."""
+
+
+class Silent(NoAnswer):
+    """It is there and gives no answer, or one that makes no sense."""
+
+
+class Refused(Silent):
+    """It answered `asked` with an error called `name`; the connection to it is good."""
+
+    def __init__(self, asked: str, name: str) -> None:
+        super().__init__(verbatim(f"{asked}: {name}"))
+        self.name = name
+
+
+Found = TypeVar("Found")
+
+
+class Connection(HasFile, Protocol):
+    """What a line opens. It is used by one thread; `cut` alone may be called from another one."""
+
+    def ask(self, question: Callable[[Self], Found]) -> Found:
+        """What the question finds. Raises Absent, Silent."""
+
+    def news(self) -> Sequence[Any]:
+        """What was told unasked since the last time, oldest first. Does not wait. Raises Silent."""
+
+    def cut(self) -> None:
+        """End a question under way."""
+
+    def close(self) -> None: ...
+
+
+Open = TypeVar("Open", bound=Connection)
+
+
+class Line(Generic[Open]):
+    """A connection that is opened when it is first needed, and again after it failed."""
+
+    def __init__(self, connect: Callable[[], Open]) -> None:
+        """`connect` raises Absent, Silent."""
+        self._connect = connect
+        self.opened: Open | None = None
+
+    def ask(self, question: Callable[[Open], Found]) -> Found:
+        """What the question finds over the connection. Raises Absent, Silent."""
+        try:
+            if self.opened is None:
+                self.opened = self._connect()
+            return self.opened.ask(question)
+        except Refused:
+            raise
+        except Silent:
+            self.drop()
+            raise
+
+    def drop(self) -> None:
+        opened, self.opened = self.opened, None
+        if opened is not None:
+            opened.close()
+
+
+class SourceSensor(ABC):
+    """Implements ports.Sensor around sources that one thread uses and any thread closes.
+
+    After `close` a `read` opens the sources again.
     """
 
-    def __init__(self, name: str, conditions: Sequence[Condition]) -> None:
-        self._name, self._conditions = name, tuple(conditions)
+    name: str
+    conditions: Sequence[Condition]
+
+    def __init__(self, *lines: Line[Any]) -> None:
+        self._lines = lines
         self._busy = threading.Lock()
         self._wake = Wake()
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def conditions(self) -> Sequence[Condition]:
-        return self._conditions
+    def tells(self) -> bool:
+        """Implements ports.TellsItself: whether a connection is open over which changes are told."""
+        return any(line.opened is not None for line in self._lines)
 
     def read(self) -> Seen:
         with self._busy:
@@ -114,7 +186,9 @@ class SourceSensor(ABC):
 
     def close(self) -> None:
         self._wake.ring()
-        self._cut_off()
+        for line in self._lines:
+            if (opened := line.opened) is not None:
+                opened.cut()
         if self._busy.acquire(timeout=CLOSING_SECONDS):
             try:
                 self._let_go()
@@ -127,14 +201,61 @@ class SourceSensor(ABC):
         """The readings now, in the reading thread."""
 
     def _await(self, deadline: float) -> None:
-        """Return at `deadline`, on the monotonic clock, or when rung; earlier where the source tells something."""
-        self._wake.wait(deadline - time.monotonic())
+        """Return at `deadline`, on the monotonic clock, when rung, when a source told news or failed."""
+        while True:
+            opened = [line.opened for line in self._lines if line.opened is not None]
+            try:
+                heard = [self._is_news(each) for connection in opened for each in connection.news()]
+            except Silent:
+                self._let_go()
+                return
+            if any(heard) or self._wake.wait(deadline - time.monotonic(), *opened) is not Woken.BY_FILE:
+                return
 
-    def _cut_off(self) -> None:  # noqa: B027 - not every source can hang
-        """End a look that hangs, from another thread; the source is let go right after."""
+    def _is_news(self, _told: Any) -> bool:
+        """Take in what a connection told; whether it ends a wait."""
+        return True
 
-    def _let_go(self) -> None:  # noqa: B027 - not every source is held open
-        """Close what is open; often nothing is."""
+    def _let_go(self) -> None:
+        """Close what is open."""
+        for line in self._lines:
+            line.drop()
+
+
+class LineSensor(SourceSensor, Generic[Open]):
+    """Tells its one condition by a question over one line."""
+
+    def __init__(self, line: Line[Open]) -> None:
+        super().__init__(line)
+        self._line = line
+
+    def _look(self) -> Seen:
+        (condition,) = self.conditions
+        return {condition: self._reading()}
+
+    def _reading(self) -> Reading[Any]:
+        try:
+            return self._found(self._ask)
+        except Absent as error:
+            return self._absent(error.reason)
+        except Silent as error:
+            return self._silent(error.reason)
+
+    def _found(self, question: Callable[[Open], Found]) -> Found:
+        """What the question finds. Raises Absent, Silent."""
+        return self._line.ask(question)
+
+    @abstractmethod
+    def _ask(self, source: Open) -> Reading[Any]:
+        """Raises Absent, Silent."""
+
+    @abstractmethod
+    def _absent(self, reason: Text) -> Reading[Any]:
+        """The reading where there is no source."""
+
+    @abstractmethod
+    def _silent(self, reason: Text) -> Reading[Any]:
+        """The reading where the source does not answer."""
 
 
 class Polled:
@@ -148,3 +269,15 @@ class Polled:
 
     def close(self) -> None:
         self.closed.set()
+
+
+class Unavailable(Polled):
+    """Implements ports.Sensor: this system tells programs nothing of `condition`, and `note` says so."""
+
+    def __init__(self, name: str, condition: Condition, note: Text) -> None:
+        super().__init__()
+        self.name, self.conditions = name, (condition,)
+        self._note = note
+
+    def read(self) -> Seen:
+        return {condition: missing(self._note) for condition in self.conditions}

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from skep.adapters.sensors.idle_check import IdleJudge
+from skep.adapters.sensors.idle import IdleJudge
 from skep.adapters.sensors.source import SourceSensor
 from skep.core.policy.conditions import Condition, Reading, Seen, answered, missing, silent
 from skep.core.text import Text, verbatim
@@ -42,9 +42,12 @@ class LastInput(ctypes.Structure):
 class WindowsActivity(SourceSensor):
     """Tells INPUT, LOCKED and FULL_SCREEN; asked only."""
 
+    name = "Windows"
+    conditions = (Condition.INPUT, Condition.LOCKED, Condition.FULL_SCREEN)
+
     def __init__(self, load: Load | None = None, own_pid: Callable[[int], bool] = lambda _pid: False) -> None:
         """`load` opens a system library by name; `own_pid` tells whether a process is skep's."""
-        super().__init__("Windows", [Condition.INPUT, Condition.LOCKED, Condition.FULL_SCREEN])
+        super().__init__()
         self._load = load or _open_library
         self._own_pid = own_pid
         self._judge = IdleJudge(_WINDOWS)

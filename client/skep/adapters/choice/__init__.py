@@ -1,1 +1,0 @@
-"""Which sensors fit this computer and this session."""

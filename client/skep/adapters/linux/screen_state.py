@@ -1,0 +1,224 @@
+"""Whether the screen is locked, and whether a program keeps it from going dark: one answer each of several witnesses.
+
+Witnesses are the desktop's services on the session bus, the login manager and the X server's own screen saver; each of them
+may be missing or silent. Nothing is locked or unlocked, and nothing is kept awake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from skep.adapters.linux import logind
+from skep.adapters.linux.bus import Bus, Recently, Target
+from skep.adapters.process.own_processes import IsOurs, is_our_process
+from skep.adapters.sensors.source import Absent, Line, Silent, SourceSensor
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, answered, missing, silent
+from skep.core.text import Text
+
+
+def heard(who: Text, line: Line[Bus], ask: Callable[[Bus], bool]) -> Reading[bool]:
+    """What one witness on a bus says."""
+    try:
+        return answered(line.ask(ask), who)
+    except Absent as error:
+        return missing(Text("witnesses.cannot_tell", who=who, reason=error.reason))
+    except Silent as error:
+        return silent(Text("witnesses.does_not_answer", who=who, reason=error.reason))
+
+
+def any_of(said: Sequence[Reading[bool]], nobody: Text) -> Reading[bool]:
+    """Yes if one says yes; else silent if one is; else no if one answers; else missing, for which `nobody` is the note."""
+    yes = [each for each in said if each.value]
+    unsure = [each for each in said if each.source is Source.SILENT]
+    no = [each for each in said if each.source is Source.ANSWERS]
+    return next(iter((*yes, *unsure, *no)), missing(nobody))
+
+
+def _running(targets: Sequence[Target]) -> Recently:
+    """Those of these services that run."""
+    return Recently(lambda bus: [target for target in targets if bus.has(target.service)])
+
+
+# --- locked
+
+SAVERS: Final = tuple(
+    Target(name, f"/{name.replace('.', '/')}", name)
+    for name in (
+        "org.gnome.ScreenSaver",
+        "org.freedesktop.ScreenSaver",
+        "org.cinnamon.ScreenSaver",
+        "org.mate.ScreenSaver",
+        "org.xfce.ScreenSaver",
+    )
+)
+"""GNOME, KDE, Cinnamon, MATE and Xfce each answer to a name of their own."""
+FREEDESKTOP_SAVER: Final = SAVERS[1]
+NO_LOCKER_TELLS: Final = Text("screen_lock.no_screen_locker_here_tells")
+
+
+class ScreenLock(SourceSensor):
+    """Tells LOCKED: yes when one witness says so, silent when one that should know does not answer.
+
+    Lockers that tell nobody (i3lock, swaylock and their like) cannot be seen; behind them the screen counts as not locked.
+    """
+
+    name = "Screen lock"
+    conditions = (Condition.LOCKED,)
+
+    def __init__(
+        self, session: str | None, system: str | None, saver: Callable[[], Reading[bool]] | None = None
+    ) -> None:
+        """Addresses of the two buses, None where there is none; `saver` tells what an X server's own saver was last.
+
+        The sensor counts as told of changes by the buses' signals; of its saver the X server's input tells.
+        """
+        self._session = Line(lambda: Bus(session, _listen_to_savers))
+        self._system = Line(lambda: Bus(system, logind.listen))
+        super().__init__(self._session, self._system)
+        self._saver = saver
+        self._savers, self._sessions = _running(SAVERS), Recently(logind.graphical_sessions)
+
+    def _look(self) -> Seen:
+        said = [
+            heard(Text("screen_lock.screen_locker"), self._session, self._ask_savers),
+            heard(Text("inhibitors.login_manager"), self._system, self._ask_login_manager),
+        ]
+        if self._saver is not None:
+            said.append(self._saver())
+        return {Condition.LOCKED: any_of(said, NO_LOCKER_TELLS)}
+
+    def _ask_savers(self, bus: Bus) -> bool:
+        return self._savers.ask(bus, lambda savers: _locked(bus, savers))
+
+    def _ask_login_manager(self, bus: Bus) -> bool:
+        return self._sessions.ask(bus, lambda sessions: logind.locked(bus, sessions))
+
+
+def _listen_to_savers(bus: Bus) -> None:
+    for saver in SAVERS:
+        bus.listen(saver, "ActiveChanged")
+
+
+def _locked(bus: Bus, savers: Sequence[Target]) -> bool:
+    """Whether one of them has its screen up. Raises Absent where none can tell, Silent."""
+    said = []
+    for saver in savers:
+        with suppress(Absent):
+            said.append(bus.call(saver, "GetActive")[0])
+    if not said:
+        raise Absent(Text("screensaver.no_screen_saver_tells_whether"))
+    if any(not isinstance(each, bool) for each in said):
+        raise Silent(Text("screensaver.screen_saver_answer_neither_yes"))
+    return any(said)
+
+
+# --- kept awake
+
+NOBODY_LISTS: Final = Text("inhibitors.nothing_here_tells_whether_program")
+OUR_NAME: Final = "skep"
+
+SESSION_MANAGER: Final = Target("org.gnome.SessionManager", "/org/gnome/SessionManager", "org.gnome.SessionManager")
+KDE: Final = Target(
+    "org.kde.Solid.PowerManagement.PolicyAgent",
+    "/org/kde/Solid/PowerManagement/PolicyAgent",
+    "org.kde.Solid.PowerManagement.PolicyAgent",
+)
+POWER: Final = Target(
+    "org.freedesktop.PowerManagement",
+    "/org/freedesktop/PowerManagement/Inhibit",
+    "org.freedesktop.PowerManagement.Inhibit",
+)
+_GNOME_IDLE: Final = 8
+_GNOME_PASSES_ON: Final = "gnome-session"
+"""What it inhibits at the login manager is what it was asked for itself, ours included."""
+_KDE_SCREEN: Final = 4
+
+
+class Inhibitors(SourceSensor):
+    """Tells INHIBITED, as by a call or a film: yes when one witness says so, silent when one that should know does not answer.
+
+    GNOME's session manager (MATE, Cinnamon and others have it too), KDE's power management and systemd's login manager tell
+    who does; Xfce and others tell only that somebody keeps the computer awake. What a program asks of the compositor alone
+    (Wayland's idle inhibitors, XScreenSaverSuspend) nobody tells. skep's own requests never count.
+    """
+
+    name = "Idle inhibitors"
+    conditions = (Condition.INHIBITED,)
+    tells = False
+
+    def __init__(self, session: str | None, system: str | None, is_ours: IsOurs = is_our_process) -> None:
+        """Addresses of the two buses, None where there is none."""
+        self._session, self._system = Line(lambda: Bus(session, _listen)), Line(lambda: Bus(system, logind.listen))
+        super().__init__(self._session, self._system)
+        self._is_ours, self._managers = is_ours, _running(tuple(_LISTS))
+
+    def _look(self) -> Seen:
+        said = [
+            heard(Text("inhibitors.desktop"), self._session, self._desktop_is_inhibited),
+            heard(Text("inhibitors.login_manager"), self._system, self._login_is_inhibited),
+        ]
+        return {Condition.INHIBITED: any_of(said, NOBODY_LISTS)}
+
+    def _desktop_is_inhibited(self, bus: Bus) -> bool:
+        return self._managers.ask(bus, lambda managers: _inhibited(bus, managers))
+
+    def _login_is_inhibited(self, bus: Bus) -> bool:
+        return any(
+            who not in {OUR_NAME, _GNOME_PASSES_ON} and not self._is_ours(pid)
+            for who, pid in logind.idle_inhibitors(bus)
+        )
+
+
+def _listen(bus: Bus) -> None:
+    bus.listen(SESSION_MANAGER, "InhibitorAdded", "InhibitorRemoved")
+    bus.listen(KDE, "InhibitionsChanged")
+    bus.listen(POWER, "HasInhibitChanged")
+
+
+def _inhibited(bus: Bus, managers: Sequence[Target]) -> bool:
+    """By the first that can tell; the later ones tell less exactly. Raises Absent, Silent."""
+    for manager in managers:
+        with suppress(Absent):
+            return _LISTS[manager](bus)
+    raise Absent(Text("inhibitors.no_session_power_manager_lists"))
+
+
+def _by_session_manager(bus: Bus) -> bool:
+    if not bus.call(SESSION_MANAGER, "IsInhibited", "u", (_GNOME_IDLE,))[0]:
+        return False
+    paths = bus.call(SESSION_MANAGER, "GetInhibitors")[0]
+    return any(_keeps_awake(bus, path) for path in paths)
+
+
+def _keeps_awake(bus: Bus, path: str) -> bool:
+    inhibitor = Target(SESSION_MANAGER.service, path, "org.gnome.SessionManager.Inhibitor")
+    try:
+        idle = int(bus.call(inhibitor, "GetFlags")[0]) & _GNOME_IDLE
+        return bool(idle) and bus.call(inhibitor, "GetAppId")[0] != OUR_NAME
+    except Absent:
+        return False  # it was taken back while we looked
+
+
+def _by_kde(bus: Bus) -> bool:
+    if not bus.call(KDE, "HasInhibition", "u", (_KDE_SCREEN,))[0]:
+        return False
+    return _others([name for name, _reason in bus.call(KDE, "ListInhibitions")[0]])
+
+
+def _by_power_manager(bus: Bus) -> bool:
+    if not bus.call(POWER, "HasInhibit")[0]:
+        return False
+    try:
+        return _others(bus.call(POWER, "GetInhibitors")[0])
+    except Absent:
+        return True  # it does not tell who; the doubt is the person's
+
+
+def _others(names: Sequence[str]) -> bool:
+    return any(name != OUR_NAME for name in names)
+
+
+_LISTS: Final = {SESSION_MANAGER: _by_session_manager, KDE: _by_kde, POWER: _by_power_manager}
+"""What each lists, the most exact first."""

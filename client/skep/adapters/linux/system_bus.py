@@ -1,0 +1,204 @@
+"""Services of the system bus that tell of the computer: UPower, NetworkManager, and logind's word of sleep.
+
+Each is asked once and says itself what changes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from skep.adapters.linux.bus import CHANGED, Bus, Target, Told, Unreachable
+from skep.adapters.linux.logind import MANAGER
+from skep.adapters.sensors.battery import NO_BATTERY, on_battery
+from skep.adapters.sensors.sleep import SleepWatch
+from skep.adapters.sensors.source import Absent, Line, LineSensor, Refused, Silent, SourceSensor
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, answered, missing, silent
+from skep.core.text import Text, verbatim
+from skep.ports import Post
+
+ANSWER_SECONDS: Final = 2.0
+"""How long a service may take; a healthy one answers within milliseconds. The bus may have to start it."""
+
+_ANNOUNCED: Final = "PrepareForSleep"
+"""logind's signal before a sleep, with True, and after it, with False."""
+
+Found = TypeVar("Found")
+
+
+def _same_name(service: str) -> Target:
+    """The object and the interface that are called as their service is."""
+    return Target(service, "/" + service.replace(".", "/"), service)
+
+
+class ServiceSensor(LineSensor[Bus]):
+    """A sensor around one service, called `title` in sentences.
+
+    What has answered once and is there no more is silent, not absent: nobody knows what it would say now.
+    """
+
+    service: Target
+    title: str
+    signals: tuple[str, ...] = (CHANGED,)
+
+    def __init__(self, address: str, answer_seconds: float = ANSWER_SECONDS) -> None:
+        """`address` of the system bus."""
+        super().__init__(Line(lambda: Bus(address, self._listen, patience=answer_seconds, starts=True)))
+        self._has_answered = False
+
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself: whether the service is there and heard."""
+        return self._has_answered and super().tells
+
+    def _listen(self, bus: Bus) -> None:
+        bus.listen(self.service, *self.signals, any_object=False)
+        bus.listen_for_owner(self.service.service)
+
+    def _found(self, question: Callable[[Bus], Found]) -> Found:
+        """What the question finds on the bus. Raises Absent where the service never was; Silent, whose reason is a sentence."""
+        try:
+            found = super()._found(question)
+        except Refused as error:
+            why = error.name.rpartition(".")[2]
+            raise Silent(Text("system_bus.refuses_answer", title=self.title, rpartition=why)) from None
+        except (Absent, Unreachable) as error:
+            if not self._has_answered:
+                raise Absent(error.reason) from None
+            if self._line.opened is None:
+                raise Silent(Text("system_bus.system_bus_cannot_reached", reason=error.reason)) from None
+            raise Silent(Text("system_bus.has_ended", title=self.title)) from None
+        except Silent:
+            raise Silent(Text("system_bus.does_not_answer", title=self.title)) from None
+        self._has_answered = True
+        return found
+
+    def _silent(self, reason: Text) -> Reading[bool]:
+        return silent(reason)
+
+
+class NetworkManagerSensor(ServiceSensor):
+    """Whether the connection is metered."""
+
+    name = "Connection, by NetworkManager"
+    conditions = (Condition.METERED,)
+    service = _same_name("org.freedesktop.NetworkManager")
+    title = "NetworkManager"
+
+    def _ask(self, bus: Bus) -> Reading[bool]:
+        """By NetworkManager's NMMetered: 0 unknown, 1 yes, 2 no, 3 it guesses yes, 4 it guesses no."""
+        match bus.get_all(self.service).get("Metered"):
+            case 1 | 2 as metered:
+                return answered(metered == 1, verbatim("NetworkManager"))
+            case 3 | 4 as metered:
+                return answered(metered == 3, Text("network_manager.networkmanager_guess"))  # noqa: PLR2004
+            case _:
+                return missing(Text("network_manager.networkmanager_does_not_know_whether"))
+
+    def _absent(self, _reason: Text) -> Reading[bool]:
+        return missing(Text("network_manager.there_no_networkmanager_here_alone"))
+
+
+_CARRIES_THE_COMPUTER: Final = (2, 3)
+"""UPower's types of device that can keep a computer going: battery, and uninterruptible power supply."""
+
+
+class UPowerSensor(ServiceSensor):
+    """Battery or mains, of all batteries and mains together. Where UPower is not, or does not answer, the kernel is asked."""
+
+    name = "Battery, by UPower"
+    conditions = (Condition.BATTERY,)
+    service = _same_name("org.freedesktop.UPower")
+    title = "UPower"
+    signals = (CHANGED, "DeviceAdded", "DeviceRemoved")
+
+    def __init__(
+        self,
+        address: str,
+        answer_seconds: float = ANSWER_SECONDS,
+        kernel: Callable[[], Reading[bool]] = on_battery,
+    ) -> None:
+        super().__init__(address, answer_seconds)
+        self._kernel = kernel
+        self._knows_battery: bool | None = None
+        """Whether there is a battery, which UPower says when it changes; None while it must be asked."""
+
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself. The kernel, which is asked where UPower is not, does not."""
+        return self._knows_battery is not None and super().tells
+
+    def _is_news(self, _told: Told) -> bool:
+        self._knows_battery = None
+        return True
+
+    def _ask(self, bus: Bus) -> Reading[bool]:
+        if bus.get_all(self.service).get("OnBattery") is True:
+            return answered(value=True, note=verbatim("UPower"))
+        if self._knows_battery is None:
+            self._knows_battery = self._has_battery(bus)
+        return answered(value=False, note=verbatim("UPower")) if self._knows_battery else missing(NO_BATTERY)
+
+    def _absent(self, _reason: Text) -> Reading[bool]:
+        return self._kernel()
+
+    def _silent(self, reason: Text) -> Reading[bool]:
+        self._knows_battery = None
+        told = self._kernel()
+        # a battery that only UPower knows must not be forgotten because UPower is silent
+        return told if told.source is Source.ANSWERS else silent(reason)
+
+    def _has_battery(self, bus: Bus) -> bool:
+        (paths,) = bus.call(self.service, "EnumerateDevices")
+        for path in paths:
+            with suppress(Absent):  # it was taken away while we looked
+                if _carries(bus.get_all(Target(self.service.service, path, f"{self.service.interface}.Device"))):
+                    return True
+        return False
+
+
+def _carries(device: dict[str, Any]) -> bool:
+    """Not the battery of a mouse, nor an empty bay."""
+    powers = device.get("PowerSupply") is True and device.get("IsPresent") is True
+    return powers and device.get("Type") in _CARRIES_THE_COMPUTER
+
+
+class LogindSleepWatch(SourceSensor):
+    """The computer's sleep as logind announces it, before and after; what it does not announce the clocks still tell.
+
+    Tells no condition; a logind that is not there or fails costs only the announcement.
+    """
+
+    conditions = ()
+
+    def __init__(self, address: str, post: Post) -> None:
+        """`address` of the system bus."""
+        self._line = Line(lambda: Bus(address, _listen_for_sleep, patience=ANSWER_SECONDS, starts=True))
+        super().__init__(self._line)
+        wait = super()._await
+        self._watch = SleepWatch(post, lambda seconds: wait(time.monotonic() + seconds))
+        self.name = self._watch.name
+
+    def _look(self) -> Seen:
+        self.name = self._watch.name
+        with suppress(Absent, Silent):
+            # asked for nothing but to have the line open, over which the announcement comes
+            self._line.ask(lambda bus: bus.get_all(MANAGER))
+            self.name = "Sleep, by logind"
+        return self._watch.read()
+
+    def _is_news(self, told: Told) -> bool:
+        if told == (_ANNOUNCED, (True,)):
+            self._watch.about_to_sleep()
+        elif told == (_ANNOUNCED, (False,)):
+            self._watch.awake()
+        return True
+
+    def _await(self, deadline: float) -> None:
+        self._watch.wait(deadline - time.monotonic())
+
+
+def _listen_for_sleep(bus: Bus) -> None:
+    bus.listen(MANAGER, _ANNOUNCED, any_object=False)

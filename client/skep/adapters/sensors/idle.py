@@ -1,0 +1,116 @@
+"""The time since the last input: whether what a source says can be true, and which of several sources is asked."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from skep.adapters.sensors.sleep import since_boot
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, answered, missing, silent
+from skep.core.text import Text, sentences
+from skep.ports import Sensor, TellsItself
+
+SLACK_SECONDS: Final = 5.0
+"""How much faster than the clock a source may count: it is asked late, and some round up."""
+_LONGEST: Final = 10 * 365 * 86400.0
+
+
+def longest_seconds() -> float:
+    """No input can be longer ago than this."""
+    return since_boot() if hasattr(time, "CLOCK_BOOTTIME") else _LONGEST
+
+
+class IdleJudge:
+    """Turns what a source says into a reading. Time without input grows no faster than time itself.
+
+    A source that lies is as good as silent: what it says must not make a computer in use look deserted.
+    """
+
+    def __init__(
+        self,
+        source: Text,
+        *,
+        clock: Callable[[], float] = since_boot,
+        longest: Callable[[], float] = longest_seconds,
+    ) -> None:
+        self._source, self._clock, self._longest = source, clock, longest
+        self._last: tuple[float, float] | None = None
+
+    def judge(self, seconds: float) -> Reading[float]:
+        """`seconds` since the last input as the source says; silent when that cannot be."""
+        now = self._clock()
+        if not math.isfinite(seconds) or seconds < 0:
+            return silent(Text("activity.says_last_input_was_s", source=self._source, seconds=seconds))
+        if seconds > self._possible(now) + SLACK_SECONDS:
+            # the bound stays and grows with the clock, so that the lie does not become true by being repeated
+            return silent(Text("activity.says_last_input_was_s_2", source=self._source, seconds=seconds))
+        self._last = (now, seconds)
+        return answered(seconds, self._source)
+
+    def _possible(self, now: float) -> float:
+        if self._last is None:
+            return self._longest()
+        then, seconds = self._last
+        return seconds + now - then
+
+    def forget(self) -> None:
+        """The source is another one from now on."""
+        self._last = None
+
+
+LOOK_AGAIN_SECONDS: Final = 30.0
+"""A better source may have come meanwhile, as a desktop that was still starting."""
+
+
+class FirstOf:
+    """Implements ports.Sensor over others that tell the same one condition, from the best to the coarsest.
+
+    The first that exists here tells. They are not mixed: while the best one is silent, a coarser one could not show that
+    nobody is there.
+    """
+
+    def __init__(
+        self, condition: Condition, sensors: Sequence[Sensor], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.conditions = (condition,)
+        self._condition, self._sensors, self._clock = condition, tuple(sensors), clock
+        self._chosen: Sensor | None = None
+        self._looked = 0.0
+
+    @property
+    def name(self) -> str:
+        return (self._chosen or self._sensors[0]).name
+
+    @property
+    def tells(self) -> bool:
+        """Implements ports.TellsItself."""
+        return isinstance(self._chosen, TellsItself) and self._chosen.tells
+
+    def read(self) -> Seen:
+        if self._chosen is not None and self._clock() - self._looked < LOOK_AGAIN_SECONDS:
+            seen = self._chosen.read()
+            if seen[self._condition].source is not Source.MISSING:
+                return seen
+        return self._choose()
+
+    def _choose(self) -> Seen:
+        before, self._chosen, self._looked = self._chosen, None, self._clock()
+        notes = []
+        for sensor in self._sensors:
+            seen = sensor.read()
+            if seen[self._condition].source is not Source.MISSING:
+                self._chosen = sensor
+                if before is not None and before is not sensor:
+                    before.close()
+                return seen
+            notes.append(seen[self._condition].note)
+        return {self._condition: missing(sentences(*notes))}
+
+    def wait(self, seconds: float) -> None:
+        (self._chosen or self._sensors[0]).wait(seconds)
+
+    def close(self) -> None:
+        for sensor in self._sensors:
+            sensor.close()
