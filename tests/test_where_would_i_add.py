@@ -57,7 +57,7 @@ ADDITIONS = [
         into="client/skep/adapters/sensors",
         named_in="client/skep/core/policy/conditions.py",
         after="        return made",
-        line=f'    FAN = ("fan", YesNo(title={FAN}, name={FAN}, period=7, told_period=7, imagined={{"fan": True}}, sensor="fan"))',
+        line=f'    FAN = ConditionSpec(Names("fan", {FAN}, {FAN}), Periods(7, 7), YesNo(), {{"fan": True}}, sensor="fan")',
     ),
     Addition(
         "setting",

@@ -106,7 +106,7 @@ def test_a_source_that_fails_or_hangs_is_silent_and_holds_up_nobody(shown, monke
 def test_readings_are_shown_with_their_units(condition, value, text):
     assert computer.shown(condition, answered(value)).replace("\N{THIN SPACE}", " ") == text
     assert computer.shown(condition, silent(NOTHING)) == "silent"
-    assert in_english(condition.spec.title)
+    assert in_english(condition.spec.names.title)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
-from skep.core.policy.change_filter import Told, news
-from skep.core.policy.conditions import Condition, Reading, Seen, Source, silent, unreadable
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, Told, news, silent, unreadable
 from skep.core.session import messages as m
 from skep.ports import Clock, Post, Sensor, TellsItself
 
@@ -26,9 +25,9 @@ LONGEST_RETRY: Final = 30.0
 ABSENT_SECONDS: Final = 5.0
 """Seconds between two looks for sources that this computer does not have: most never come."""
 
-PERIODS: Final = {condition: condition.spec.period for condition in Condition}
+PERIODS: Final = {condition: condition.spec.periods.asked for condition in Condition}
 """Seconds between two readings of a source that has to be asked."""
-TOLD_PERIODS: Final = {condition: condition.spec.told_period for condition in Condition}
+TOLD_PERIODS: Final = {condition: condition.spec.periods.told for condition in Condition}
 """The same, at most, of a source that misses nothing meanwhile: one that tells by itself is read at once when it does."""
 
 log = logging.getLogger("skep.engine.sensing")

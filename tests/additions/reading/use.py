@@ -5,8 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from skep.core.policy.change_filter import Told, news
-from skep.core.policy.conditions import Condition, Conditions, Source, answered, sensible
+from skep.core.policy.conditions import Condition, Conditions, Source, Told, answered, news, sensible
 from skep.core.session.explain import WORDS
 from skep.engine.sensing import PERIODS
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from english import in_english, spoken
-from skep.core.policy.change_filter import Told, news
-from skep.core.policy.conditions import Condition, Reading, answered, missing, sensible, silent
+from skep.core.policy.conditions import Condition, Reading, Told, answered, missing, news, sensible, silent
 from skep.core.text import NOTHING, Text, verbatim
 
 IDLE = Condition.INPUT
@@ -71,6 +70,6 @@ def test_a_number_is_news_by_steps_and_at_its_limit(condition: Condition, before
 @pytest.mark.parametrize("condition", list(Condition))
 def test_what_cannot_be_is_silence_with_a_sentence(condition: Condition):
     (reading,) = sensible({condition: answered("nonsense")}).values()
-    assert reading == silent(Text("condition.computer_does_not_say", what=condition.spec.name))
+    assert reading == silent(Text("condition.computer_does_not_say", what=condition.spec.names.phrase))
     assert in_english(sensible({condition: silent(NOTHING)})[condition].note).endswith(".")
     assert spoken(sensible({condition: missing(verbatim("x"))})[condition]) == spoken(missing(verbatim("x")))

@@ -34,7 +34,7 @@ def test_no_word_is_imagined_as_two_readings() -> None:
 
 @pytest.mark.parametrize("condition", Condition)
 def test_a_source_that_tells_by_itself_is_not_asked_more_often(condition: Condition) -> None:
-    assert 0 < condition.spec.period <= condition.spec.told_period
+    assert 0 < condition.spec.periods.asked <= condition.spec.periods.told
 
 
 @pytest.mark.parametrize("condition", Condition)

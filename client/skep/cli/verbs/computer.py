@@ -123,7 +123,7 @@ def _silence(sensor: Sensor, note: str) -> Seen:
 
 def _reading(sensor: str, condition: Condition, reading: Reading[Any]) -> tuple[str, str, str]:
     now, note = shown(condition, reading), say(reading.note)
-    return (say(condition.spec.title), now, f"{sensor} ({note})" if reading.source is Source.ANSWERS else note)
+    return (say(condition.spec.names.title), now, f"{sensor} ({note})" if reading.source is Source.ANSWERS else note)
 
 
 def shown(condition: Condition, reading: Reading[Any]) -> str:
@@ -134,13 +134,13 @@ def shown(condition: Condition, reading: Reading[Any]) -> str:
         case Source.SILENT:
             return tr("silent")
         case Source.ANSWERS:
-            return _in_words(condition.spec, reading.value)
+            return _in_words(condition.spec.values, reading.value)
 
 
-def _in_words(spec: YesNo | Quantity, value: Any) -> str:
-    if isinstance(spec, YesNo):
-        return say(spec.yes if value else spec.no)
-    match spec.unit:
+def _in_words(kind: YesNo | Quantity, value: Any) -> str:
+    if isinstance(kind, YesNo):
+        return say(kind.yes if value else kind.no)
+    match kind.unit:
         case Unit.SECONDS_AGO:
             return tr("{span} ago", span=units.span(value))
         case Unit.SHARE:

@@ -1,7 +1,12 @@
-"""What the machine is doing, as readings that may be missing or silent, and which readings can be true. Data only."""
+"""What the machine is doing, as readings that may be missing or silent: which can be true, and which are news. Pure.
+
+A sensor is read several times a second and mostly says what it said before. The time since the last input grows by
+itself, so only input is news, and that at most once a second while somebody keeps typing.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
@@ -57,38 +62,20 @@ class Unit(Enum):
     WATTS = "watts"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConditionSpec:
-    """What belongs to one reading.
-
-    `title` names it in lists, `name` at the end of a sentence. It is read every `period` seconds where its source has to
-    be asked, every `told_period` seconds where the source also tells by itself. `imagined` are the words of `explain --if`
-    with the values that they stand for. `sensor` is the module of `skep.adapters.sensors` whose SENSOR reads it, where
-    one sensor suits every system.
-    """
-
-    title: Text
-    name: Text
-    period: float
-    told_period: float
-    imagined: Mapping[str, float | bool] = field(default_factory=dict)
-    sensor: str = ""
-
-
 _YES: Final = Text("condition.yes")
 _NO: Final = Text("condition.no")
 
 
-@dataclass(frozen=True, kw_only=True)
-class YesNo(ConditionSpec):
-    """`yes` and `no` are its values in words."""
+@dataclass(frozen=True)
+class YesNo:
+    """A reading that is true or false; `yes` and `no` are these in words."""
 
     yes: Text = _YES
     no: Text = _NO
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quantity(ConditionSpec):
+@dataclass(frozen=True)
+class Quantity:
     """A number in `unit`. Outside `bounds` it cannot be true.
 
     It is news when it differs by `step` from what was told, or crosses `limit`.
@@ -100,168 +87,129 @@ class Quantity(ConditionSpec):
     limit: float | None = None
 
 
+@dataclass(frozen=True)
+class Names:
+    """`key` names the reading in data, `title` in lists, `phrase` at the end of a sentence."""
+
+    key: str
+    title: Text
+    phrase: Text
+
+
+@dataclass(frozen=True)
+class Periods:
+    """Seconds between two readings: where the source has to be `asked`, and where it has also `told` by itself."""
+
+    asked: float
+    told: float
+
+
+@dataclass(frozen=True)
+class ConditionSpec:
+    """What belongs to one reading.
+
+    `imagined` are the words of `explain --if` with the values that they stand for. `sensor` is the module of
+    `skep.adapters.sensors` whose SENSOR reads it, where one sensor suits every system.
+    """
+
+    names: Names
+    periods: Periods
+    values: YesNo | Quantity
+    imagined: Mapping[str, float | bool] = field(default_factory=dict)
+    sensor: str = ""
+
+
 class Condition(StrEnum):
     """The readings; what belongs to a device belongs to the one that trains, or would."""
 
-    spec: YesNo | Quantity
+    spec: ConditionSpec
 
-    def __new__(cls, name: str, spec: YesNo | Quantity) -> Self:
-        made = str.__new__(cls, name)
-        made._value_, made.spec = name, spec
+    def __new__(cls, spec: ConditionSpec) -> Self:
+        made = str.__new__(cls, spec.names.key)
+        made._value_, made.spec = spec.names.key, spec
         return made
 
-    INPUT = (
-        "input",
-        Quantity(
-            title=Text("condition.title_last_input"),
-            name=Text("condition.time_since_last_input"),
-            unit=Unit.SECONDS_AGO,
-            bounds=(0.0, 1e9),
-            step=0.25,
-            period=0.1,
-            told_period=2.0,
-            imagined={"input": 0.0, "away": 1e6},
-        ),
+    INPUT = ConditionSpec(
+        Names("input", Text("condition.title_last_input"), Text("condition.time_since_last_input")),
+        Periods(0.1, 2.0),
+        Quantity(Unit.SECONDS_AGO, (0.0, 1e9), step=0.25),
+        {"input": 0.0, "away": 1e6},
     )
     """Seconds since the last key, pointer or touch, when it was read; "away" is longer than any setting."""
-    LOCKED = (
-        "locked",
-        YesNo(
-            title=Text("condition.title_screen_locked"),
-            name=Text("condition.whether_screen_locked"),
-            period=1.0,
-            told_period=5.0,
-            imagined={"locked": True, "unlocked": False},
-        ),
+    LOCKED = ConditionSpec(
+        Names("locked", Text("condition.title_screen_locked"), Text("condition.whether_screen_locked")),
+        Periods(1.0, 5.0),
+        YesNo(),
+        {"locked": True, "unlocked": False},
     )
-    FULL_SCREEN = (
-        "full_screen",
-        YesNo(
-            title=Text("condition.title_full_screen"),
-            name=Text("condition.whether_full_screen_program_open"),
-            period=0.5,
-            told_period=2.0,
-            imagined={"fullscreen": True},
-        ),
+    FULL_SCREEN = ConditionSpec(
+        Names("full_screen", Text("condition.title_full_screen"), Text("condition.whether_full_screen_program_open")),
+        Periods(0.5, 2.0),
+        YesNo(),
+        {"fullscreen": True},
     )
     """Whether the foreground window fills a screen and is not ours."""
-    INHIBITED = (
-        "inhibited",
-        YesNo(
-            title=Text("condition.title_call_or_film"),
-            name=Text("condition.whether_call_film_running"),
-            period=2.0,
-            told_period=2.0,
-            imagined={"call": True, "film": True},
-        ),
+    INHIBITED = ConditionSpec(
+        Names("inhibited", Text("condition.title_call_or_film"), Text("condition.whether_call_film_running")),
+        Periods(2.0, 2.0),
+        YesNo(),
+        {"call": True, "film": True},
     )
     """Whether another program keeps the screen from going dark, as a call or a film does."""
-    GPU_USE = (
-        "gpu_use",
-        Quantity(
-            title=Text("condition.title_gpu_use"),
-            name=Text("condition.what_other_programs_use_gpu"),
-            unit=Unit.SHARE,
-            bounds=(0.0, 1.0),
-            step=0.1,
-            period=0.5,
-            told_period=2.0,
-            limit=BUSY_GPU,
-            imagined={"busy": 1.0},
-        ),
+    GPU_USE = ConditionSpec(
+        Names("gpu_use", Text("condition.title_gpu_use"), Text("condition.what_other_programs_use_gpu")),
+        Periods(0.5, 2.0),
+        Quantity(Unit.SHARE, (0.0, 1.0), step=0.1, limit=BUSY_GPU),
+        {"busy": 1.0},
     )
     """What other programs use of the GPU, 0..1."""
-    PROCESSOR_USE = (
-        "processor_use",
-        Quantity(
-            title=Text("condition.title_processor_use"),
-            name=Text("condition.what_other_programs_use_processor"),
-            unit=Unit.SHARE,
-            bounds=(0.0, 1.0),
-            step=0.1,
-            period=2.0,
-            told_period=2.0,
-            limit=BUSY_PROCESSOR,
-            imagined={"processor": 1.0},
+    PROCESSOR_USE = ConditionSpec(
+        Names(
+            "processor_use", Text("condition.title_processor_use"), Text("condition.what_other_programs_use_processor")
         ),
+        Periods(2.0, 2.0),
+        Quantity(Unit.SHARE, (0.0, 1.0), step=0.1, limit=BUSY_PROCESSOR),
+        {"processor": 1.0},
     )
     """What other programs use of all processor cores together, 0..1."""
-    GPU_MEMORY = (
-        "gpu_memory",
-        Quantity(
-            title=Text("condition.title_free_gpu_memory"),
-            name=Text("condition.how_much_gpu_memory_free"),
-            unit=Unit.BYTES,
-            bounds=(0, 1e15),
-            step=64e6,
-            period=0.5,
-            told_period=2.0,
-            imagined={"memory": 0},
-        ),
+    GPU_MEMORY = ConditionSpec(
+        Names("gpu_memory", Text("condition.title_free_gpu_memory"), Text("condition.how_much_gpu_memory_free")),
+        Periods(0.5, 2.0),
+        Quantity(Unit.BYTES, (0, 1e15), step=64e6),
+        {"memory": 0},
     )
     """Free on the GPU, in bytes."""
-    MEMORY = (
-        "memory",
-        Quantity(
-            title=Text("condition.title_free_ram"),
-            name=Text("condition.how_much_memory_free"),
-            unit=Unit.BYTES,
-            bounds=(0, 1e15),
-            step=256e6,
-            period=2.0,
-            told_period=2.0,
-            sensor="memory",
-        ),
+    MEMORY = ConditionSpec(
+        Names("memory", Text("condition.title_free_ram"), Text("condition.how_much_memory_free")),
+        Periods(2.0, 2.0),
+        Quantity(Unit.BYTES, (0, 1e15), step=256e6),
+        sensor="memory",
     )
     """Available in RAM, in bytes."""
-    TEMPERATURE = (
-        "temperature",
-        Quantity(
-            title=Text("condition.title_temperature"),
-            name=Text("condition.how_warm_device"),
-            unit=Unit.CELSIUS,
-            bounds=(-50.0, 200.0),
-            step=1.0,
-            period=1.0,
-            told_period=2.0,
-        ),
+    TEMPERATURE = ConditionSpec(
+        Names("temperature", Text("condition.title_temperature"), Text("condition.how_warm_device")),
+        Periods(1.0, 2.0),
+        Quantity(Unit.CELSIUS, (-50.0, 200.0), step=1.0),
     )
     """Of the device, in degrees Celsius."""
-    POWER = (
-        "power",
-        Quantity(
-            title=Text("condition.title_power"),
-            name=Text("condition.what_device_draws"),
-            unit=Unit.WATTS,
-            bounds=(0.0, 10_000.0),
-            step=5.0,
-            period=2.0,
-            told_period=2.0,
-        ),
+    POWER = ConditionSpec(
+        Names("power", Text("condition.title_power"), Text("condition.what_device_draws")),
+        Periods(2.0, 2.0),
+        Quantity(Unit.WATTS, (0.0, 10_000.0), step=5.0),
     )
     """What the device draws, in watts."""
-    BATTERY = (
-        "battery",
-        YesNo(
-            title=Text("condition.title_battery"),
-            name=Text("condition.whether_computer_battery"),
-            period=2.0,
-            told_period=10.0,
-            imagined={"battery": True, "mains": False},
-            yes=Text("condition.on_battery"),
-            no=Text("condition.on_mains"),
-        ),
+    BATTERY = ConditionSpec(
+        Names("battery", Text("condition.title_battery"), Text("condition.whether_computer_battery")),
+        Periods(2.0, 10.0),
+        YesNo(yes=Text("condition.on_battery"), no=Text("condition.on_mains")),
+        {"battery": True, "mains": False},
     )
     """Whether the computer runs on its battery."""
-    METERED = (
-        "metered",
-        YesNo(
-            title=Text("condition.title_metered_connection"),
-            name=Text("condition.whether_connection_metered"),
-            period=2.0,
-            told_period=10.0,
-            imagined={"metered": True, "unmetered": False},
-        ),
+    METERED = ConditionSpec(
+        Names("metered", Text("condition.title_metered_connection"), Text("condition.whether_connection_metered")),
+        Periods(2.0, 10.0),
+        YesNo(),
+        {"metered": True, "unmetered": False},
     )
 
 
@@ -287,7 +235,7 @@ class Conditions:
 
 def unreadable(condition: Condition) -> Text:
     """The sentence of a source that does not answer."""
-    return Text("condition.computer_does_not_say", what=condition.spec.name)
+    return Text("condition.computer_does_not_say", what=condition.spec.names.phrase)
 
 
 def sensible(seen: Seen) -> Seen:
@@ -306,9 +254,54 @@ def _checked(condition: Condition, reading: Reading[Any]) -> Reading[Any]:
 
 
 def _may_be(condition: Condition, value: Any) -> bool:
-    match condition.spec:
+    match condition.spec.values:
         case YesNo():
             return isinstance(value, bool)
         case Quantity(bounds=(lowest, highest)):
             number = isinstance(value, int | float) and not isinstance(value, bool)
             return number and bool(lowest <= value <= highest)
+
+
+# --- which readings are worth telling: those that say something new
+
+INPUT_SECONDS: Final = 1.0
+"""Between two words about input, at least."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A reading as it was told; `at` is when it was taken, in seconds that only grow."""
+
+    reading: Reading[Any]
+    at: float
+
+
+def news(told: Mapping[Condition, Told], seen: Seen, at: float) -> Seen:
+    """Those of `seen`, read at `at`, that are worth telling after what was told already."""
+    return {
+        condition: reading
+        for condition, reading in seen.items()
+        if condition not in told or _is_news(condition, told[condition], Told(reading, at))
+    }
+
+
+def _is_news(condition: Condition, before: Told, after: Told) -> bool:
+    old, new = _number(before.reading), _number(after.reading)
+    if old is None or new is None:
+        return before.reading != after.reading
+    kind = condition.spec.values
+    if not isinstance(kind, Quantity):
+        return new != old
+    if kind.unit is Unit.SECONDS_AGO:
+        later = (after.at - new) - (before.at - old) > kind.step
+        return later and (after.at - before.at >= INPUT_SECONDS or old >= INPUT_SECONDS)
+    crossed = kind.limit is not None and (old > kind.limit) != (new > kind.limit)
+    return crossed or abs(new - old) >= kind.step
+
+
+def _number(reading: Reading[Any]) -> float | None:
+    """What the source told, where it is a number that may be one; anything else is for others to judge."""
+    value = reading.value
+    if reading.source is not Source.ANSWERS or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < math.inf else None

@@ -117,7 +117,7 @@ def missing(conditions: Conditions) -> tuple[Missing, ...]:
     return tuple(
         Missing(
             rule.name,
-            conditions[rule.condition].note or Text("explain.nothing_here_says", what=rule.condition.spec.name),
+            conditions[rule.condition].note or Text("explain.nothing_here_says", what=rule.condition.spec.names.phrase),
         )
         for rule in RULES
         if rule.condition is not None and conditions[rule.condition].source is Source.MISSING
