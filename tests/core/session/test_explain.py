@@ -13,7 +13,7 @@ from english import in_english
 from skep.core.device import PowerCap
 from skep.core.errors import BadInput
 from skep.core.policy.conditions import Condition, Conditions, answered, missing
-from skep.core.policy.contradictions import contradictions
+from skep.core.policy.rules import contradictions
 from skep.core.session import control, explain
 from skep.core.session import messages as m
 from skep.core.session.step import Snapshot, initial, step

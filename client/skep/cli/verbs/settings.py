@@ -10,7 +10,7 @@ from skep import bootstrap
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import say, tr
 from skep.cli.show.terminal import table
-from skep.core.policy.contradictions import contradictions
+from skep.core.policy.rules import contradictions
 from skep.core.settings import settings as declared
 from skep.core.settings.hours import in_words
 from skep.core.settings.setting import Setting, Value

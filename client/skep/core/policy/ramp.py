@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from skep.core.policy.allowance import Allowance, GpuMemory
-from skep.core.policy.conditions import Condition, Source
+from skep.core.policy.conditions import Condition
 from skep.core.policy.decision import Holding, combined, ranked, strictest
 from skep.core.policy.regulators import Heat, Room, heated, roomed
 from skep.core.policy.rules import RAMP, RULES, Facts, Rule, number_of
@@ -139,7 +139,7 @@ def _counting(
     held: dict[str, Held] = {}
     rules: list[Holding] = []
     for rule in RULES:
-        proposal, silent = rule.propose(facts), _is_silent(rule, facts)
+        proposal, silent = rule.propose(facts), rule.is_silent(facts)
         if proposal is not None and not silent:
             since[rule.name] = grades.holds_since.get(rule.name, grades.steady)
         lasts = rule.name in since and (rule.name in grades.held or grades.steady - since[rule.name] >= rule.onset)
@@ -154,10 +154,6 @@ def _counting(
         elif proposal is not None and silent:
             rules.append(Holding(rule.name, proposal))
     return since, held, ranked(rules)
-
-
-def _is_silent(rule: Rule, facts: Facts) -> bool:
-    return rule.condition is not None and facts.conditions[rule.condition].source is Source.SILENT
 
 
 def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:

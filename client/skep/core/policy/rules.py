@@ -7,14 +7,14 @@ the share granted while somebody uses this computer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import Any, Final
+from typing import Final
 
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
-from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Reading, Source
+from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Source
 from skep.core.settings import hours
 from skep.core.settings.hours import Grade
 from skep.core.settings.settings import DEFAULTS
@@ -52,21 +52,37 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """`propose` gives a ceiling with its sentence while the rule holds, else None.
+    """`judge` gives a ceiling with its sentence while the rule holds, else None.
 
     It counts once it has held for `onset` seconds, and until it has been over for what the setting `calm` says; `over`
-    is its sentence in between. `label` names it in lists; `setting` is the setting that rules it, `condition` the
-    reading that it needs, where there is one.
+    is its sentence in between. `label` names it in lists; `setting` is the setting that rules it, and switches it off
+    where it is a yes or no; `condition` is the reading that it needs, where there is one. `on_processor` says on which
+    device it counts, where it does on one only.
     """
 
     name: str
     label: Text
-    propose: Callable[[Facts], Allowance | None]
+    judge: Callable[[Facts], Allowance | None]
     setting: str = ""
     condition: Condition | None = None
     onset: float = 0.0
     calm: str = ""
     over: Text = NOTHING
+    on_processor: bool | None = None
+
+    def propose(self, facts: Facts) -> Allowance | None:
+        """The ceiling with its sentence while the rule holds, or its source does not answer; else None."""
+        if self.on_processor not in (None, facts.on_processor):
+            return None
+        if isinstance(DEFAULTS.get(self.setting), bool) and not is_on(facts.settings, self.setting):
+            return None
+        if self.condition is not None and self.is_silent(facts):
+            return _silent(facts, self.condition)
+        return self.judge(facts)
+
+    def is_silent(self, facts: Facts) -> bool:
+        """Whether its source exists and does not answer."""
+        return self.condition is not None and facts.conditions[self.condition].source is Source.SILENT
 
 
 def share_of(settings: Settings, key: str) -> float:
@@ -144,53 +160,30 @@ def _granted(share: float) -> Text:
 # --- what the machine is doing
 
 
-def _silent(facts: Facts, reading: Reading[Any]) -> Allowance:
+def _silent(facts: Facts, condition: Condition) -> Allowance:
     share = using(facts.settings)
-    note = reading.note or Text("rule.source_silent")
-    granted = _granted(share)
-    return Allowance(share, Text("rule.until_it_answers", note=note, granted=granted))
+    note = facts.conditions[condition].note or Text("rule.source_silent")
+    sentence = Text("rule.until_it_answers", note=note, granted=_granted(share))
+    return Allowance(share, sentence, present=condition is Condition.INPUT)
 
 
-def _when(
-    condition: Condition, share: float, sentence: Text, *, network: bool = True
-) -> Callable[[Facts], Allowance | None]:
-    """The proposal of a rule that holds while a yes-or-no reading says yes."""
-
-    def propose(facts: Facts) -> Allowance | None:
-        reading = facts.conditions[condition]
-        if reading.source is Source.SILENT:
-            return _silent(facts, reading)
-        return Allowance(share, sentence, network=network) if reading.value else None
-
-    return propose
-
-
-def _unless_off(key: str, propose: Callable[[Facts], Allowance | None]) -> Callable[[Facts], Allowance | None]:
-    return lambda facts: propose(facts) if is_on(facts.settings, key) else None
+def _when(condition: Condition, sentence: Text, *, network: bool = True) -> Callable[[Facts], Allowance | None]:
+    """For a rule that pauses while a yes-or-no reading says yes."""
+    return lambda facts: Allowance(0.0, sentence, network=network) if facts.conditions[condition].value else None
 
 
 def _busy_gpu(facts: Facts) -> Allowance | None:
-    reading = facts.conditions[Condition.GPU_USE]
-    if facts.on_processor:
-        return None
-    if reading.source is Source.SILENT:
-        return _silent(facts, reading)
-    busy = reading.value is not None and reading.value > BUSY_GPU
+    busy = (facts.conditions[Condition.GPU_USE].value or 0.0) > BUSY_GPU
     return Allowance(0.0, Text("rule.another_program_using_gpu")) if busy else None
 
 
 def _busy_processor(facts: Facts) -> Allowance | None:
-    reading = facts.conditions[Condition.PROCESSOR_USE]
-    if not facts.on_processor:
-        return None
-    if reading.source is Source.SILENT:
-        return _silent(facts, reading)
     share = using(facts.settings)
-    if share >= share_of(facts.settings, "compute.share_away"):
-        # nothing is held back for them, so nothing is to be said
-        return None
-    busy = reading.value is not None and reading.value > BUSY_PROCESSOR
-    return Allowance(share, Text("rule.other_programs_need_processor"), present=True) if busy else None
+    # where nothing is held back for them, nothing is to be said
+    held_back = share < share_of(facts.settings, "compute.share_away")
+    busy = (facts.conditions[Condition.PROCESSOR_USE].value or 0.0) > BUSY_PROCESSOR
+    sentence = Text("rule.other_programs_need_processor")
+    return Allowance(share, sentence, present=True) if busy and held_back else None
 
 
 # --- the person
@@ -214,8 +207,6 @@ def is_used(facts: Facts) -> bool:
 
 def _input(facts: Facts) -> Allowance | None:
     reading = facts.conditions[Condition.INPUT]
-    if reading.source is Source.SILENT:
-        return replace(_silent(facts, reading), present=True)
     if not is_used(facts):
         return None
     if facts.heavy and facts.on_processor:
@@ -232,11 +223,7 @@ def _input(facts: Facts) -> Allowance | None:
 
 
 def _gpu_memory(facts: Facts) -> Allowance | None:
-    reading, sentence = facts.conditions[Condition.GPU_MEMORY], Text("rule.your_programs_need_gpu_memory")
-    if facts.on_processor:
-        return None
-    if reading.source is Source.SILENT:
-        return _silent(facts, reading)
+    sentence = Text("rule.your_programs_need_gpu_memory")
     match facts.gpu_memory:
         case GpuMemory.KEEP:
             return None
@@ -248,9 +235,6 @@ def _gpu_memory(facts: Facts) -> Allowance | None:
 
 
 def _heat(facts: Facts) -> Allowance | None:
-    reading = facts.conditions[Condition.TEMPERATURE]
-    if reading.source is Source.SILENT:
-        return _silent(facts, reading)
     if facts.heat >= FULL:
         return None
     device = Text("rule.processor") if facts.on_processor else Text("rule.gpu")
@@ -268,9 +252,8 @@ def _power_cap(facts: Facts) -> Allowance | None:
 
 def _away(facts: Facts) -> Allowance:
     share = share_of(facts.settings, "compute.share_away")
-    return Allowance(
-        share, Text("rule.training_full_share") if share == FULL else Text("rule.training_share", share=share)
-    )
+    sentence = Text("rule.training_full_share") if share == FULL else Text("rule.training_share", share=share)
+    return Allowance(share, sentence)
 
 
 _CALM: Final = "when.calm_seconds"
@@ -282,7 +265,7 @@ RULES: Final = (
     Rule(
         "battery",
         Text("rule.battery"),
-        _unless_off("when.battery_pause", _when(Condition.BATTERY, 0.0, Text("rule.on_battery"))),
+        _when(Condition.BATTERY, Text("rule.on_battery")),
         "when.battery_pause",
         Condition.BATTERY,
         calm=_MAINS_CALM,
@@ -291,9 +274,7 @@ RULES: Final = (
     Rule(
         "metered",
         Text("rule.metered_connection"),
-        _unless_off(
-            "network.metered_pause", _when(Condition.METERED, 0.0, Text("rule.on_metered_connection"), network=False)
-        ),
+        _when(Condition.METERED, Text("rule.on_metered_connection"), network=False),
         "network.metered_pause",
         Condition.METERED,
         calm=_MAINS_CALM,
@@ -302,7 +283,7 @@ RULES: Final = (
     Rule(
         "full_screen",
         Text("rule.full_screen_program"),
-        _unless_off("when.full_screen_pause", _when(Condition.FULL_SCREEN, 0.0, Text("rule.full_screen_program_open"))),
+        _when(Condition.FULL_SCREEN, Text("rule.full_screen_program_open")),
         "when.full_screen_pause",
         Condition.FULL_SCREEN,
         calm=_CALM,
@@ -311,7 +292,7 @@ RULES: Final = (
     Rule(
         "call",
         Text("rule.call_film"),
-        _unless_off("when.call_pause", _when(Condition.INHIBITED, 0.0, Text("rule.call_film_running"))),
+        _when(Condition.INHIBITED, Text("rule.call_film_running")),
         "when.call_pause",
         Condition.INHIBITED,
         calm=_CALM,
@@ -320,12 +301,13 @@ RULES: Final = (
     Rule(
         "busy_gpu",
         Text("rule.busy_gpu"),
-        _unless_off("when.busy_gpu_pause", _busy_gpu),
+        _busy_gpu,
         "when.busy_gpu_pause",
         Condition.GPU_USE,
         onset=2.0,
         calm=_CALM,
         over=Text("rule.another_program_was_using_gpu"),
+        on_processor=False,
     ),
     Rule("input", Text("rule.you_use_computer"), _input, "compute.share_using", Condition.INPUT),
     Rule(
@@ -337,8 +319,16 @@ RULES: Final = (
         onset=5.0,
         calm=_CALM,
         over=Text("rule.other_programs_needed_processor_moment"),
+        on_processor=True,
     ),
-    Rule("gpu_memory", Text("rule.gpu_memory"), _gpu_memory, "memory.leave_gpu_gb", Condition.GPU_MEMORY),
+    Rule(
+        "gpu_memory",
+        Text("rule.gpu_memory"),
+        _gpu_memory,
+        "memory.leave_gpu_gb",
+        Condition.GPU_MEMORY,
+        on_processor=False,
+    ),
     Rule("heat", Text("rule.temperature_cap"), _heat, "heat.cap_celsius", Condition.TEMPERATURE),
     Rule("power_cap", Text("rule.power_cap"), _power_cap, "heat.power_cap_watts"),
     Rule("away", Text("rule.away"), _away, "compute.share_away"),
@@ -349,3 +339,29 @@ RAMP: Final = Rule("ramp", Text("rule.up_gently"), lambda _facts: None, "compute
 """Proposed by `ramp` alone: what keeps a share that may rise from rising at once."""
 
 ALL: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RULES, RAMP)}
+
+
+# --- settings that do not go together: the stricter one counts, and nothing is changed silently
+
+
+def contradictions(settings: Settings) -> tuple[Text, ...]:
+    """One sentence for each pair of settings of which one makes the other pointless."""
+    return tuple(_contradictions(settings))
+
+
+def _contradictions(settings: Settings) -> Iterator[Text]:
+    away, in_use = share_of(settings, "compute.share_away"), share_of(settings, "compute.share_using")
+    if in_use > away:
+        yield Text("remark.share_while_you_use_computer", wanted=in_use, away=away)
+    grades = set(hours.grid(str(settings.get("when.schedule", ""))))
+    if Grade.GENTLE in grades:
+        gentle_using, gentle_away = share_of(settings, "when.gentle_using"), share_of(settings, "when.gentle_away")
+        if gentle_using > using(settings):
+            yield Text("remark.share_gentle_hours_while_you", wanted=gentle_using, limit=using(settings))
+        if gentle_away > away:
+            yield Text("remark.share_gentle_hours_while_away", wanted=gentle_away, limit=away)
+    if grades == {Grade.OFF}:
+        yield Text("remark.schedule_off_all_hours_skep")
+    seconds, minutes = number_of(settings, "memory.free_gpu_seconds"), number_of(settings, "memory.leave_swarm_minutes")
+    if seconds > minutes * 60:
+        yield Text("remark.pause_leaves_swarm_after_min", minutes=minutes, seconds=seconds)

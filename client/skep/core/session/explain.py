@@ -10,13 +10,12 @@ from typing import Any, Final
 from skep.core.errors import BadInput
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Condition, Conditions, Source, answered
-from skep.core.policy.contradictions import contradictions
 from skep.core.policy.decision import Holding, combined, holding
 from skep.core.policy.regulators import Heat, heated
-from skep.core.policy.rules import ALL, RULES, Facts, number_of
+from skep.core.policy.rules import ALL, RULES, Facts, contradictions, number_of
 from skep.core.session import step
 from skep.core.session.snapshot import Snapshot
-from skep.core.text import Text, as_data
+from skep.core.text import NOTHING, Text, as_data
 
 _TOO_WARM: Final = 5.0
 """Degrees above the cap that are imagined."""
@@ -58,11 +57,8 @@ def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> di
 def remarks(snapshot: Snapshot) -> tuple[Text, ...]:
     """What the settings ask for and do not get, in sentences."""
     told, cap = contradictions(snapshot.settings), snapshot.power_cap
-    return (
-        (*told, Text("explain.power_cap_has_no_effect", refused=cap.refused))
-        if cap is not None and cap.refused
-        else told
-    )
+    refused = cap.refused if cap is not None else NOTHING
+    return (*told, Text("explain.power_cap_has_no_effect", refused=refused)) if refused else told
 
 
 def _asked(words: object) -> tuple[str, ...]:
