@@ -133,7 +133,7 @@ def declared(fields: Mapping[str, f.Field], inside: str = "", kinds: tuple[str, 
         elif isinstance(inner, f.Object):
             if inner is not field:
                 yield path, "null, or an object of the following fields", kinds
-            yield from declared({**inner.fields, **(inner.optional or {})}, f"{path}.", kinds)
+            yield from declared(inner.fields, f"{path}.", kinds)
         else:
             yield path, field, kinds
 

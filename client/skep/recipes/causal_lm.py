@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from skep.core.project.data import TextLayout
-from skep.core.project.fields import HASH, Field, FieldError, Object, Tokenizer, Variant, WebAddress, Whole
+from skep.core.project.fields import HASH, FieldError, Tokenizer, WebAddress, Whole, variant
 from skep.core.project.recipe import Recipe, Shapes, times
 from skep.core.project.types import BYTE_VOCABULARY, BYTES
 from skep.core.text import Text
-from skep.recipes.contract import OpenRecipe, RecipeKind
-from skep.recipes.shapes import SEED, SIZES, check_heads, norm, tensors
+from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, norm, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -21,32 +20,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ModelShape:
+class ModelShape(TransformerShape):
     """A transformer over token ids: gpt2, llama or bert."""
 
-    type: str
-    layers: int
-    heads: int
-    width: int
-    vocabulary: int
+    vocabulary: Annotated[int, Whole(2, 1_000_000)]
 
 
 @dataclass(frozen=True)
 class HashedFile:
     """A file on the web, known by its hash."""
 
-    url: str
-    sha256: str
+    url: Annotated[str, WebAddress()]
+    sha256: Annotated[str, HASH]
 
 
 @dataclass(frozen=True)
 class CausalRecipe(Recipe):
     """`tokenizer` is BYTES, or a tokenizer.json."""
 
-    model: ModelShape
-    sequence_length: int
-    tokenizer: str | HashedFile
-    seed: int
+    model: Annotated[ModelShape, variant("type", {"gpt2": ModelShape, "llama": ModelShape})]
+    sequence_length: Annotated[int, Whole(8, 32768)]
+    tokenizer: Annotated[str | HashedFile, Tokenizer(HashedFile)]
+    seed: Annotated[int, SEED]
 
     @property
     def model_type(self) -> str:
@@ -74,7 +69,7 @@ class CausalRecipe(Recipe):
 def check_text(recipe: CausalRecipe, byte_vocabulary: int) -> None:
     """Raise FieldError for a model of tokens that cannot be built; over bytes it has `byte_vocabulary` tokens."""
     shape = recipe.model
-    check_heads(shape)
+    shape.check_heads()
     if shape.type == "llama" and shape.width // shape.heads % 2:
         raise FieldError("recipe.model.width", Text("field.must_even_multiple_heads_llama"))
     if isinstance(recipe.tokenizer, str) and shape.vocabulary != byte_vocabulary:
@@ -103,37 +98,32 @@ def llama_tensors(shape: ModelShape, key_value_heads: int, feed_forward: int) ->
     return tensors((shape.vocabulary, w)) + times(shape.layers, layer) + tensors((w,))
 
 
+@dataclass(frozen=True)
 class CausalLM(OpenRecipe):
-    def __init__(self, recipe: CausalRecipe) -> None:
-        self._recipe = recipe
+    recipe: CausalRecipe
 
-    def build(self) -> PreTrainedModel:
+    def build(self) -> torch.nn.Module:
         import torch
 
-        torch.manual_seed(self._recipe.seed)
-        recipe = self._recipe
-        return gpt2(recipe.model, recipe.sequence_length) if recipe.model.type == "gpt2" else _llama(recipe)
+        torch.manual_seed(self.recipe.seed)
+        shape, positions = self.recipe.model, self.recipe.sequence_length
+        if shape.type == "gpt2":
+            return gpt2(shape, positions)
+        return llama(
+            shape, llama_intermediate(shape.width), max_position_embeddings=positions, tie_word_embeddings=True
+        )
 
     def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
-        return next_token_loss(model, batch)
+        """Mean cross-entropy in nats per token."""
+        result: torch.Tensor = model(input_ids=batch.inputs, labels=batch.inputs, use_cache=False).loss
+        return result
 
     def example(self, size: int) -> Batch:
-        return random_text(self._recipe, size)
+        import torch
 
+        from skep.recipes.tensors.batches import text_batch
 
-def next_token_loss(model: torch.nn.Module, batch: Batch) -> torch.Tensor:
-    """Mean cross-entropy in nats per token."""
-    result: torch.Tensor = model(input_ids=batch.inputs, labels=batch.inputs, use_cache=False).loss
-    return result
-
-
-def random_text(recipe: CausalRecipe, size: int) -> Batch:
-    """`size` samples of tokens drawn at random."""
-    import torch
-
-    from skep.recipes.tensors.batches import text_batch
-
-    return text_batch(torch.randint(recipe.model.vocabulary, (size, recipe.sequence_length)))
+        return text_batch(torch.randint(self.recipe.model.vocabulary, (size, self.recipe.sequence_length)))
 
 
 def gpt2(shape: ModelShape, positions: int) -> PreTrainedModel:
@@ -156,45 +146,29 @@ def gpt2(shape: ModelShape, positions: int) -> PreTrainedModel:
     )
 
 
-def _llama(recipe: CausalRecipe) -> PreTrainedModel:
+def llama(shape: ModelShape, feed_forward: int, **more: Any) -> PreTrainedModel:
+    """A llama; `more` are further fields of its configuration."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    shape = recipe.model
     return LlamaForCausalLM(
         LlamaConfig(
             vocab_size=shape.vocabulary,
             hidden_size=shape.width,
-            intermediate_size=llama_intermediate(shape.width),
+            intermediate_size=feed_forward,
             num_hidden_layers=shape.layers,
             num_attention_heads=shape.heads,
-            max_position_embeddings=recipe.sequence_length,
-            tie_word_embeddings=True,
             bos_token_id=0,
             eos_token_id=0,
             pad_token_id=None,
+            **more,
         ),
     )
 
 
-TEXT: Final[dict[str, Field]] = {**SIZES, "vocabulary": Whole(2, 1_000_000)}
-"""The fields of every model of tokens."""
-SAMPLES: Final[dict[str, Field]] = {
-    "sequence_length": Whole(8, 32768),
-    "tokenizer": Tokenizer({"url": WebAddress(), "sha256": HASH}, HashedFile),
-    "seed": SEED,
-}
-"""The fields of every recipe of tokens, beside its model."""
-
 TEXT_LIBRARIES: Final = ("transformers.models.gpt2.modeling_gpt2", "transformers.models.llama.modeling_llama")
 
 KIND: Final = RecipeKind(
-    Object(
-        CausalRecipe,
-        {
-            "model": Variant("type", {"gpt2": Object(ModelShape, TEXT), "llama": Object(ModelShape, TEXT)}),
-            **SAMPLES,
-        },
-    ),
+    CausalRecipe,
     open=lambda recipe, _files: CausalLM(recipe),
     libraries=TEXT_LIBRARIES,
     smallest=tuple(

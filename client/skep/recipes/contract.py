@@ -1,16 +1,18 @@
-"""What the file of a recipe declares, and what the worker trains by."""
+"""What the file of a recipe declares, what the worker trains by, and the tensors that several kinds of models share."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from skep.core.project.fields import Object
-from skep.core.project.recipe import Recipe
+from skep.core.project.fields import FieldError, Whole
+from skep.core.project.recipe import Recipe, Shape, Shapes
+from skep.core.text import Text
 
 if TYPE_CHECKING:
     import torch
@@ -49,12 +51,53 @@ class OpenRecipe(ABC):
 class RecipeKind:
     """What the registry knows of a recipe.
 
-    `fields` reads it from a manifest. `open` raises DataError for a file that does not fit. `libraries` are the modules
+    `recipe` declares its fields in a manifest. `open` raises DataError for a file that does not fit. `libraries` are the modules
     that its models need: they take seconds to import, which is done before it is opened.
     `smallest` are recipes without files that every kind of its models can be tried with in a second.
     """
 
-    fields: Object
+    recipe: type[Recipe]
     open: Callable[[Any, Files], OpenRecipe]
     libraries: tuple[str, ...]
     smallest: tuple[Recipe, ...] = ()
+
+
+# --- the fields and tensors that several kinds of models have in common
+
+SEED: Final = Whole(0, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class TransformerShape:
+    """A model of `type`, whose layers look at several parts (`heads`) of their `width` each on its own."""
+
+    type: str
+    layers: Annotated[int, Whole(1, 128)]
+    heads: Annotated[int, Whole(1, 256)]
+    width: Annotated[int, Whole(8, 16384)]
+
+    def check_heads(self) -> None:
+        """Raise FieldError unless each head gets an equal part of the width."""
+        if self.width % self.heads:
+            raise FieldError("recipe.model.width", Text("field.must_multiple_heads"))
+
+
+def tensors(*shapes: Shape) -> Shapes:
+    return Counter(shapes)
+
+
+def linear(inputs: int, outputs: int) -> Shapes:
+    """The weight and the bias of torch.nn.Linear."""
+    return tensors((outputs, inputs), (outputs,))
+
+
+def norm(width: int) -> Shapes:
+    """The weight and the bias of torch.nn.LayerNorm."""
+    return tensors((width,), (width,))
+
+
+def encoder_layer(width: int) -> Shapes:
+    """One layer of bert, albert or vit: attention, and a feed-forward part four times as wide."""
+    attention = [linear(width, width)] * 4
+    feed_forward = [linear(width, 4 * width), linear(4 * width, width)]
+    return sum([*attention, *feed_forward, norm(width), norm(width)], Counter())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from skep.core.project.data import ImageLayout
-from skep.core.project.fields import FieldError, Object, Variant, Whole
+from skep.core.project.fields import FieldError, Whole, variant
 from skep.core.project.recipe import Recipe, Shapes, times
 from skep.core.text import Text
-from skep.recipes.contract import OpenRecipe, RecipeKind
-from skep.recipes.shapes import SEED, SIZES, check_heads, encoder_layer, linear, norm, tensors
+from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, encoder_layer, linear, norm, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -20,23 +19,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class VisionShape:
+class VisionShape(TransformerShape):
     """vit: a transformer over square patches of square images. `image_size` and `patch_size` in pixels."""
 
-    type: str
-    layers: int
-    heads: int
-    width: int
-    image_size: int
-    patch_size: int
-    channels: int
-    classes: int
+    image_size: Annotated[int, Whole(8, 1024)]
+    patch_size: Annotated[int, Whole(2, 64)]
+    channels: Annotated[int, Whole(1, 4)]
+    classes: Annotated[int, Whole(2, 100_000)]
 
 
 @dataclass(frozen=True)
 class ImageRecipe(Recipe):
-    model: VisionShape
-    seed: int
+    model: Annotated[VisionShape, variant("type", {"vit": VisionShape})]
+    seed: Annotated[int, SEED]
 
     @property
     def model_type(self) -> str:
@@ -59,21 +54,21 @@ class ImageRecipe(Recipe):
         return patch + places + times(shape.layers, encoder_layer(w)) + norm(w) + linear(w, shape.classes)
 
     def check(self) -> None:
-        check_heads(self.model)
+        self.model.check_heads()
         if self.model.image_size % self.model.patch_size:
             raise FieldError("recipe.model.image_size", Text("field.must_multiple_patch_size"))
 
 
+@dataclass(frozen=True)
 class ImageClassifier(OpenRecipe):
-    def __init__(self, recipe: ImageRecipe) -> None:
-        self._recipe = recipe
+    recipe: ImageRecipe
 
     def build(self) -> PreTrainedModel:
         import torch
         from transformers import ViTConfig, ViTForImageClassification
 
-        torch.manual_seed(self._recipe.seed)
-        shape = self._recipe.model
+        torch.manual_seed(self.recipe.seed)
+        shape = self.recipe.model
         config = ViTConfig(
             hidden_size=shape.width,
             num_hidden_layers=shape.layers,
@@ -101,33 +96,13 @@ class ImageClassifier(OpenRecipe):
 
         from skep.recipes.tensors.batches import Batch
 
-        shape = self._recipe.model
+        shape = self.recipe.model
         pixels = torch.randint(256, (size, shape.channels, shape.image_size, shape.image_size), dtype=torch.uint8)
         return Batch(pixels, torch.arange(size), torch.randint(shape.classes, (size,)))
 
 
 KIND: Final = RecipeKind(
-    Object(
-        ImageRecipe,
-        {
-            "model": Variant(
-                "type",
-                {
-                    "vit": Object(
-                        VisionShape,
-                        {
-                            **SIZES,
-                            "image_size": Whole(8, 1024),
-                            "patch_size": Whole(2, 64),
-                            "channels": Whole(1, 4),
-                            "classes": Whole(2, 100_000),
-                        },
-                    )
-                },
-            ),
-            "seed": SEED,
-        },
-    ),
+    ImageRecipe,
     open=lambda recipe, _files: ImageClassifier(recipe),
     libraries=("transformers.models.vit.modeling_vit",),
     smallest=(ImageRecipe("image-classifier", VisionShape("vit", 1, 2, 16, 16, 8, 1, 3), 0),),

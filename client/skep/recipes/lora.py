@@ -8,44 +8,28 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from skep.core.project.data import FileRef
-from skep.core.project.fields import (
-    HASH,
-    Choice,
-    FieldError,
-    Flag,
-    Number,
-    Object,
-    Several,
-    Variant,
-    WebAddress,
-    Whole,
-)
+from skep.core.project.fields import Choice, FieldError, Number, Several, Whole, variant
 from skep.core.project.recipe import Shapes, times
 from skep.core.text import Text
 from skep.recipes.causal_lm import (
-    SAMPLES,
-    TEXT,
     TEXT_LIBRARIES,
+    CausalLM,
     CausalRecipe,
     HashedFile,
     ModelShape,
     gpt2,
     gpt2_tensors,
+    llama,
     llama_tensors,
-    next_token_loss,
-    random_text,
 )
-from skep.recipes.contract import Files, OpenRecipe, RecipeKind
-from skep.recipes.shapes import tensors
+from skep.recipes.contract import Files, RecipeKind, tensors
 
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
-
-    from skep.recipes.tensors.batches import Batch
 
 GPT2_TARGETS: Final = ("c_attn", "c_proj", "c_fc")
 LLAMA_TARGETS: Final = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -55,36 +39,37 @@ LLAMA_TARGETS: Final = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up
 class Gpt2Base(ModelShape):
     """A published gpt2 to begin from; `positions` is the longest sample it was built for."""
 
-    positions: int
+    positions: Annotated[int, Whole(8, 1_000_000)]
 
 
 @dataclass(frozen=True)
 class LlamaBase(ModelShape):
     """A published llama to begin from, with the numbers that published ones differ in."""
 
-    key_value_heads: int
-    feed_forward: int
-    rope_base: float
-    norm_epsilon: float
+    key_value_heads: Annotated[int, Whole(1, 256)]
+    feed_forward: Annotated[int, Whole(8, 131_072)]
+    rope_base: Annotated[float, Number(1, 1e9)]
+    norm_epsilon: Annotated[float, Number(0, 0.01, above=True)]
     tied_embeddings: bool
 
 
 @dataclass(frozen=True)
 class BaseFile(HashedFile):
-    bytes: int
+    bytes: Annotated[int, Whole(1, 2**40)]
 
 
 @dataclass(frozen=True)
 class Adapters:
     """Low-rank adapters (LoRA) beside the weights of the `targets`; their product is scaled by `alpha` / `rank`."""
 
-    rank: int
-    alpha: int
-    targets: tuple[str, ...]
+    rank: Annotated[int, Whole(1, 1024)]
+    alpha: Annotated[int, Whole(1, 65536)]
+    targets: Annotated[tuple[str, ...], Several(Choice((*GPT2_TARGETS, *LLAMA_TARGETS)), 1, len(LLAMA_TARGETS))]
 
 
 @dataclass(frozen=True)
 class LoraRecipe(CausalRecipe):
+    model: Annotated[ModelShape, variant("type", {"gpt2": Gpt2Base, "llama": LlamaBase})]
     base: BaseFile
     adapters: Adapters
 
@@ -140,9 +125,10 @@ def _sides(shape: ModelShape) -> dict[str, list[tuple[int, int]]]:
     }
 
 
-class Lora(OpenRecipe):
-    def __init__(self, recipe: LoraRecipe, files: Files) -> None:
-        self._recipe, self._base = recipe, files["base weights"]
+@dataclass(frozen=True)
+class Lora(CausalLM):
+    recipe: LoraRecipe
+    files: Files
 
     def build(self) -> torch.nn.Module:
         import torch
@@ -150,14 +136,21 @@ class Lora(OpenRecipe):
 
         from skep.recipes.tensors.base_weights import load_base
 
-        shape, adapters = self._recipe.model, self._recipe.adapters
+        shape, adapters = self.recipe.model, self.recipe.adapters
         if isinstance(shape, LlamaBase):
-            model = _llama(shape)
+            model = llama(
+                shape,
+                shape.feed_forward,
+                num_key_value_heads=shape.key_value_heads,
+                rms_norm_eps=shape.norm_epsilon,
+                rope_parameters={"rope_type": "default", "rope_theta": shape.rope_base},
+                tie_word_embeddings=shape.tied_embeddings,
+            )
         else:
             assert isinstance(shape, Gpt2Base)
             model = gpt2(shape, shape.positions)
-        load_base(model, self._base)
-        torch.manual_seed(self._recipe.seed)
+        load_base(model, self.files["base weights"])
+        torch.manual_seed(self.recipe.seed)
         chosen = LoraConfig(
             r=adapters.rank,
             lora_alpha=adapters.alpha,
@@ -169,12 +162,6 @@ class Lora(OpenRecipe):
         )
         made: torch.nn.Module = inject_adapter_in_model(chosen, model)
         return made
-
-    def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
-        return next_token_loss(model, batch)
-
-    def example(self, size: int) -> Batch:
-        return random_text(self._recipe, size)
 
     def for_export(self, model: torch.nn.Module) -> PreTrainedModel:
         """A plain model of the base's kind, with what the adapters learnt added to its weights. Changes `model`."""
@@ -197,60 +184,4 @@ class Lora(OpenRecipe):
         return plain
 
 
-def _llama(shape: LlamaBase) -> PreTrainedModel:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=shape.vocabulary,
-            hidden_size=shape.width,
-            intermediate_size=shape.feed_forward,
-            num_hidden_layers=shape.layers,
-            num_attention_heads=shape.heads,
-            num_key_value_heads=shape.key_value_heads,
-            rms_norm_eps=shape.norm_epsilon,
-            rope_parameters={"rope_type": "default", "rope_theta": shape.rope_base},
-            tie_word_embeddings=shape.tied_embeddings,
-            bos_token_id=0,
-            eos_token_id=0,
-            pad_token_id=None,
-        ),
-    )
-
-
-KIND: Final = RecipeKind(
-    Object(
-        LoraRecipe,
-        {
-            "model": Variant(
-                "type",
-                {
-                    "gpt2": Object(Gpt2Base, {**TEXT, "positions": Whole(8, 1_000_000)}),
-                    "llama": Object(
-                        LlamaBase,
-                        {
-                            **TEXT,
-                            "key_value_heads": Whole(1, 256),
-                            "feed_forward": Whole(8, 131_072),
-                            "rope_base": Number(1, 1e9),
-                            "norm_epsilon": Number(0, 0.01, above=True),
-                            "tied_embeddings": Flag(),
-                        },
-                    ),
-                },
-            ),
-            "base": Object(BaseFile, {"url": WebAddress(), "sha256": HASH, "bytes": Whole(1, 2**40)}),
-            "adapters": Object(
-                Adapters,
-                {
-                    "rank": Whole(1, 1024),
-                    "alpha": Whole(1, 65536),
-                    "targets": Several(Choice((*GPT2_TARGETS, *LLAMA_TARGETS)), 1, len(LLAMA_TARGETS)),
-                },
-            ),
-            **SAMPLES,
-        },
-    ),
-    open=Lora,
-    libraries=("peft", *TEXT_LIBRARIES),
-)
+KIND: Final = RecipeKind(LoraRecipe, open=Lora, libraries=("peft", *TEXT_LIBRARIES))

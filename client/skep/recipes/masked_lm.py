@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from skep.core.project.data import FileRef
-from skep.core.project.fields import Object, Variant, Whole
+from skep.core.project.fields import Whole, variant
 from skep.core.project.recipe import Shapes, times
 from skep.core.project.types import BYTE_VOCABULARY, BYTES
-from skep.recipes.causal_lm import SAMPLES, TEXT, CausalRecipe, ModelShape, check_text, random_text
-from skep.recipes.contract import Files, OpenRecipe, RecipeKind
-from skep.recipes.shapes import encoder_layer, linear, norm, tensors
+from skep.recipes.causal_lm import CausalLM, CausalRecipe, ModelShape, check_text
+from skep.recipes.contract import Files, RecipeKind, encoder_layer, linear, norm, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -38,11 +37,13 @@ _VOCABULARY: Final = BYTE_VOCABULARY + 1
 class AlbertShape(ModelShape):
     """albert: all layers share their parameters, and embeddings are narrower than the layers."""
 
-    embedding_width: int
+    embedding_width: Annotated[int, Whole(8, 16384)]
 
 
 @dataclass(frozen=True)
 class MaskedRecipe(CausalRecipe):
+    model: Annotated[ModelShape, variant("type", {"albert": AlbertShape, "bert": ModelShape})]
+
     @property
     def files(self) -> tuple[FileRef, ...]:
         """The tokenizer says which token hides another; bytes have one of their own, after the 256 values."""
@@ -65,22 +66,42 @@ class MaskedRecipe(CausalRecipe):
         check_text(self, _VOCABULARY)
 
 
-class MaskedLM(OpenRecipe):
-    def __init__(self, recipe: MaskedRecipe, files: Files) -> None:
-        """Raises DataError when the tokenizer does not fit the model."""
-        self._recipe = recipe
-        if isinstance(recipe.tokenizer, str):
-            self._mask = BYTE_VOCABULARY
-        else:
-            from skep.recipes.tensors.tokenizer_file import mask_token
+@dataclass(frozen=True)
+class MaskedLM(CausalLM):
+    """`mask` is the token that hides another."""
 
-            self._mask = mask_token(files["tokenizer"], recipe.model.vocabulary)
+    recipe: MaskedRecipe
+    mask: int
 
     def build(self) -> PreTrainedModel:
         import torch
+        from transformers import AlbertConfig, AlbertForMaskedLM, BertConfig, BertForMaskedLM
 
-        torch.manual_seed(self._recipe.seed)
-        return _albert(self._recipe) if self._recipe.model.type == "albert" else _bert(self._recipe)
+        torch.manual_seed(self.recipe.seed)
+        shape = self.recipe.model
+        common: dict[str, Any] = {
+            "vocab_size": shape.vocabulary,
+            "hidden_size": shape.width,
+            "num_hidden_layers": shape.layers,
+            "num_attention_heads": shape.heads,
+            "intermediate_size": 4 * shape.width,
+            "max_position_embeddings": self.recipe.sequence_length,
+            "type_vocab_size": 1,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            "pad_token_id": None,
+        }
+        if not isinstance(shape, AlbertShape):
+            return BertForMaskedLM(BertConfig(**common))
+        return AlbertForMaskedLM(
+            AlbertConfig(
+                **common,
+                embedding_size=shape.embedding_width,
+                classifier_dropout_prob=0.0,
+                bos_token_id=0,
+                eos_token_id=0,
+            )
+        )
 
     def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
         """Mean cross-entropy in nats per chosen token."""
@@ -94,81 +115,30 @@ class MaskedLM(OpenRecipe):
 
         from skep.recipes.tensors.chance import numbers
 
-        tokens, stream = batch.inputs, 4 * self._recipe.seed
+        tokens, stream = batch.inputs, 4 * self.recipe.seed
         length = tokens.shape[1]
         chosen = torch.zeros_like(tokens, dtype=torch.bool)
         places = numbers(batch.draws, length, stream).argsort(dim=1, stable=True)[:, : max(1, round(CHOSEN * length))]
         chosen.scatter_(1, places, value=True)
         fate = numbers(batch.draws, length, stream + 1) % 10
-        other = numbers(batch.draws, length, stream + 2) % self._recipe.model.vocabulary
-        shown = torch.where(chosen & (fate < _HIDDEN_OF_TEN), self._mask, tokens)
+        other = numbers(batch.draws, length, stream + 2) % self.recipe.model.vocabulary
+        shown = torch.where(chosen & (fate < _HIDDEN_OF_TEN), self.mask, tokens)
         shown = torch.where(chosen & (fate == _REPLACED_OF_TEN), other, shown)
         return shown, tokens.masked_fill(~chosen, _IGNORED)
 
-    def example(self, size: int) -> Batch:
-        return random_text(self._recipe, size)
 
+def _opened(recipe: MaskedRecipe, files: Files) -> MaskedLM:
+    """Raises DataError when the tokenizer does not fit the model."""
+    if isinstance(recipe.tokenizer, str):
+        return MaskedLM(recipe, BYTE_VOCABULARY)
+    from skep.recipes.tensors.tokenizer_file import mask_token
 
-def _bert(recipe: MaskedRecipe) -> PreTrainedModel:
-    from transformers import BertConfig, BertForMaskedLM
-
-    shape = recipe.model
-    return BertForMaskedLM(
-        BertConfig(
-            vocab_size=shape.vocabulary,
-            hidden_size=shape.width,
-            num_hidden_layers=shape.layers,
-            num_attention_heads=shape.heads,
-            intermediate_size=4 * shape.width,
-            max_position_embeddings=recipe.sequence_length,
-            type_vocab_size=1,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            pad_token_id=None,
-        ),
-    )
-
-
-def _albert(recipe: MaskedRecipe) -> PreTrainedModel:
-    from transformers import AlbertConfig, AlbertForMaskedLM
-
-    shape = recipe.model
-    assert isinstance(shape, AlbertShape)
-    return AlbertForMaskedLM(
-        AlbertConfig(
-            vocab_size=shape.vocabulary,
-            embedding_size=shape.embedding_width,
-            hidden_size=shape.width,
-            num_hidden_layers=shape.layers,
-            num_attention_heads=shape.heads,
-            intermediate_size=4 * shape.width,
-            max_position_embeddings=recipe.sequence_length,
-            type_vocab_size=1,
-            hidden_dropout_prob=0.0,
-            attention_probs_dropout_prob=0.0,
-            classifier_dropout_prob=0.0,
-            pad_token_id=None,
-            bos_token_id=0,
-            eos_token_id=0,
-        ),
-    )
+    return MaskedLM(recipe, mask_token(files["tokenizer"], recipe.model.vocabulary))
 
 
 KIND: Final = RecipeKind(
-    Object(
-        MaskedRecipe,
-        {
-            "model": Variant(
-                "type",
-                {
-                    "albert": Object(AlbertShape, {**TEXT, "embedding_width": Whole(8, 16384)}),
-                    "bert": Object(ModelShape, TEXT),
-                },
-            ),
-            **SAMPLES,
-        },
-    ),
-    open=MaskedLM,
+    MaskedRecipe,
+    open=_opened,
     libraries=("transformers.models.albert.modeling_albert", "transformers.models.bert.modeling_bert"),
     smallest=(
         MaskedRecipe("masked-lm", ModelShape("bert", 1, 2, 16, _VOCABULARY), 8, BYTES, 0),

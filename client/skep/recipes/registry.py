@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Final
 
 from skep.core.project import manifest
-from skep.core.project.fields import Variant
+from skep.core.project.fields import variant
 from skep.core.project.recipe import Recipe
 from skep.core.project.types import Manifest
 from skep.recipes.contract import NO_FILES, Files, OpenRecipe, RecipeKind
@@ -23,7 +23,7 @@ RECIPES: Final[dict[str, RecipeKind]] = {
     "image-classifier": _kind("image_classifier"),
     "lora": _kind("lora"),
 }
-FIELD: Final = Variant("name", {name: kind.fields for name, kind in RECIPES.items()})
+FIELD: Final = variant("name", {name: kind.recipe for name, kind in RECIPES.items()})
 
 
 def parse_manifest(raw: bytes) -> Manifest:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from skep.core.project.data import TextLayout
-from skep.core.project.fields import Object, Whole
+from skep.core.project.fields import Whole
 from skep.core.project.recipe import Recipe, Shapes
-from skep.recipes.contract import OpenRecipe, RecipeKind
-from skep.recipes.shapes import SEED, tensors
+from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BigramRecipe(Recipe):
-    sequence_length: int
-    vocabulary: int
-    seed: int
+    sequence_length: Annotated[int, Whole(8, 32768)]
+    vocabulary: Annotated[int, Whole(2, 65536)]
+    seed: Annotated[int, SEED]
 
     @property
     def model_type(self) -> str:
@@ -68,7 +67,7 @@ class Bigram(OpenRecipe):
 
 
 KIND: Final = RecipeKind(
-    Object(BigramRecipe, {"sequence_length": Whole(8, 32768), "vocabulary": Whole(2, 65536), "seed": SEED}),
+    BigramRecipe,
     open=lambda recipe, _files: Bigram(recipe),
     libraries=("torch",),
     smallest=(BigramRecipe("bigram", 8, 256, 0),),

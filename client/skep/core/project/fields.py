@@ -153,16 +153,15 @@ class Nullable:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Bytes as tokens, or a tokenizer file by hash: an object with these fields, handed to `make`."""
+    """Bytes as tokens, or a tokenizer file by hash: an object as the dataclass `file` declares it."""
 
-    fields: Mapping[str, Field]
-    make: Callable[..., Any]
+    file: Callable[..., Any]
 
     def read(self, value: Any, path: str) -> Any:
         if value == "bytes":
             return "bytes"
         if isinstance(value, dict):
-            return Object(self.make, self.fields).read(value, path)
+            return declared(self.file).read(value, path)
         raise FieldError(path, Text("field.must_bytes_object_url_sha256"))
 
 
@@ -230,30 +229,27 @@ class PeerAddress:
 
 @dataclass(frozen=True)
 class Object:
-    """An object with exactly these fields, handed to `make` by name. `optional` ones are None when left out."""
+    """An object with exactly these fields, handed to `make` by name."""
 
     make: Callable[..., Any]
     fields: Mapping[str, Field]
-    optional: Mapping[str, Field] | None = None
 
     def read(self, value: Any, path: str) -> Any:
-        optional = self.optional or {}
         if not isinstance(value, dict):
             raise FieldError(path or Text("field.manifest"), Text("field.must_object"))
         inside = f"{path}." if path else ""
         for name in value:
-            if name not in self.fields and name not in optional:
+            if name not in self.fields:
                 raise FieldError(f"{inside}{shown(name)}", Text("field.not_known_field"))
         for name in self.fields:
             if name not in value:
                 raise FieldError(f"{inside}{name}", Text("field.missing"))
-        known = {**self.fields, **optional}
         # every field is checked before any is refused as coming later
         late: list[Later] = []
         read: dict[str, Any] = {}
         for name, given in value.items():
             try:
-                read[name] = known[name].read(given, f"{inside}{name}")
+                read[name] = self.fields[name].read(given, f"{inside}{name}")
             except Later as error:
                 late.append(error)
         if late:
@@ -261,12 +257,13 @@ class Object:
         return self.make(**read)
 
 
-def declared(kind: Callable[..., Any], **given: Field) -> Object:
+def declared(kind: Callable[..., Any], tag: str = "", **given: Field) -> Object:
     """The object that a dataclass declares: each field is `given`, annotated with its kind, or plain from its type.
 
-    Plain are flags, choices (Literal), and other such dataclasses, which may be optional.
+    Plain are flags, choices (Literal), and other such dataclasses, which may be None. The field `tag` is a Variant's.
     """
-    return Object(kind, {name: given.get(name) or _plain(hint) for name, hint in _hints(kind).items()})
+    hints = {name: hint for name, hint in _hints(kind).items() if name != tag}
+    return Object(kind, {name: given.get(name) or _plain(hint) for name, hint in hints.items()})
 
 
 @functools.cache
@@ -306,6 +303,11 @@ class Variant:
                 raise FieldError(f"{path}.{name}", Text("field.does_not_belong", kind=kind))
         rest = {name: given for name, given in value.items() if name != self.tag}
         return Object(functools.partial(own.make, **{self.tag: kind}), own.fields).read(rest, path)
+
+
+def variant(tag: str, kinds: Mapping[str, Callable[..., Any]]) -> Variant:
+    """The Variant of these dataclasses, each of which has a field for the tag."""
+    return Variant(tag, {name: declared(kind, tag) for name, kind in kinds.items()})
 
 
 HASH: Final = Pattern(_HASH.pattern, Text("field.sha_256_64_lower_case"))
