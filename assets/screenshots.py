@@ -35,7 +35,7 @@ from skep_gui.app.main_window import MainWindow  # noqa: E402
 from skep_gui.app.wiring import pages  # noqa: E402
 from skep_gui.pages.first_run import FirstRun  # noqa: E402
 from skep_gui.widgets import theme  # noqa: E402
-from skep_gui.widgets.history import History  # noqa: E402
+from skep_gui.words.now import History  # noqa: E402
 from skep_gui.words.projects import Known, titled  # noqa: E402
 from skep_gui.words.speaker import Tongue, english  # noqa: E402
 from skep_gui.words.stats import Asked, Record  # noqa: E402

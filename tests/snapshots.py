@@ -22,7 +22,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
 from skep.core.text import NOTHING, Problem, Text
 from skep.services.summary import summary
-from skep_gui.widgets.history import History, Point
+from skep_gui.words.now import History, Point
 from skep_gui.words.projects import Known
 from skep_gui.words.stats import Asked, Record
 

@@ -28,9 +28,8 @@ from skep_gui.app.remembered import Remembered
 from skep_gui.app.tray import Tray
 from skep_gui.app.updates import Updating
 from skep_gui.widgets import icons, theme
-from skep_gui.widgets.history import History
 from skep_gui.words.notices import Stage, Update
-from skep_gui.words.now import title
+from skep_gui.words.now import History, title
 from skep_gui.words.projects import PRACTICE, titled
 from skep_gui.words.speaker import filled
 from skep_gui.words.stats import Record

@@ -13,15 +13,14 @@ from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWid
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.pages.now_page import NowPage
-from skep_gui.pages.page_kind import PageKind, Requests
 from skep_gui.pages.projects_page import ProjectsPage
+from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.pages.settings_page import SettingsPage
 from skep_gui.pages.stats_page import StatsPage
 from skep_gui.widgets.focus import order_by_layout
-from skep_gui.widgets.history import History
 from skep_gui.widgets.parts import label
-from skep_gui.widgets.problem_strip import ProblemStrip
-from skep_gui.widgets.update_strip import UpdateStrip
+from skep_gui.widgets.strips import ProblemStrip, UpdateStrip
+from skep_gui.words.now import History
 
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160

@@ -153,4 +153,4 @@ class ProjectActions(QObject):
 
     def _refuse(self, problem: Problem) -> None:
         if self.page is not None:
-            self.page.refuse(self.in_words(problem))
+            self.page.say(self.in_words(problem), problem=True)

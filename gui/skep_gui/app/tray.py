@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep_gui.widgets import icons
-from skep_gui.widgets.pause_menu import fill_pause_menu
+from skep_gui.widgets.parts import fill_pause_menu
 from skep_gui.words.mark import look
 from skep_gui.words.now import Now, shortened
 

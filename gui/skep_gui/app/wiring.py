@@ -9,10 +9,8 @@ from skep.core.device import Device
 from skep.core.session import messages as m
 from skep_gui.app.background import OUR_OWN
 from skep_gui.app.main_window import MainWindow, Parts
-from skep_gui.pages.page_kind import Requests
-from skep_gui.pages.registry import kinds
-from skep_gui.widgets.problem_strip import ProblemStrip
-from skep_gui.widgets.update_strip import UpdateStrip
+from skep_gui.pages.registry import Requests, kinds
+from skep_gui.widgets.strips import ProblemStrip, UpdateStrip
 from skep_gui.words.projects import PRACTICE
 
 if TYPE_CHECKING:

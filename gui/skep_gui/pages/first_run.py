@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, SignalInstance
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QDialog, QRadioButton, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.device import Device
-from skep_gui.widgets.parts import Card, button, label, row, scrolled, toned
+from skep_gui.widgets.parts import Card, Part, Scrolled, button, column, label, row
 from skep_gui.words.projects import PRACTICE_TITLE
 from skep_gui.words.settings import Devices
 from skep_gui.words.speaker import filled
@@ -34,15 +34,10 @@ class FirstRun(QDialog):
         self._words, self._presets = words, words.presets()
         self.steps = QStackedWidget()
         for step in (self._device_step(), self._limits_step(), self._project_step()):
-            self.steps.addWidget(scrolled(step))
-        self.skip, self.back, self.next = (
-            button(self.tr("Skip"), "flat"),
-            button(self.tr("Back")),
-            button(self.tr("Next"), "primary"),
-        )
-        self.skip.clicked.connect(self.reject)
-        self.back.clicked.connect(lambda: self._go(-1))
-        self.next.clicked.connect(lambda: self._go(+1))
+            self.steps.addWidget(Scrolled(step))
+        self.skip = button(self.tr("Skip"), "flat", self.reject)
+        self.back = button(self.tr("Back"), clicked=lambda: self._go(-1))
+        self.next = button(self.tr("Next"), "primary", lambda: self._go(+1))
         self.place = label("", "soft", wrap=False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(24, 24, 24, 16)
@@ -51,75 +46,47 @@ class FirstRun(QDialog):
         layout.addLayout(row(self.skip, self.place, None, self.back, self.next))
         self._go(0)
 
-    def _step(self, title: str, text: str) -> tuple[QWidget, QVBoxLayout]:
+    def _step(self, title: str, text: str, *parts: Part) -> QWidget:
         step = QWidget()
-        body = QVBoxLayout(step)
+        body = column(label(title, "title"), label(text), *parts, None, spacing=12)
         body.setContentsMargins(0, 0, 0, 0)
-        body.setSpacing(12)
-        body.addWidget(label(title, "title"))
-        self_text = label(text)
-        body.addWidget(self_text)
-        return step, body
+        step.setLayout(body)
+        return step
 
     def _device_step(self) -> QWidget:
-        step, body = self._step(self.tr("What this computer can do"), "")
         self.found = label(self.tr("Looking …"), "sentence")
-        body.addWidget(self.found)
         self._devices = QVBoxLayout()
-        body.addLayout(self._devices)
-        body.addStretch(1)
-        return step
+        return self._step(self.tr("What this computer can do"), "", self.found, self._devices)
 
     def _limits_step(self) -> QWidget:
         text = self.tr("How much may skep compute? Every limit can be changed at any time in the settings.")
-        step, body = self._step(self.tr("Your limits"), text)
+        cards = []
         self.presets = QButtonGroup(self)
         for place, preset in enumerate(self._presets):
-            card = Card()
             choice = QRadioButton(preset.name)
             choice.setAccessibleDescription(f"{preset.meaning} {preset.using}. {preset.away}.")
             choice.setChecked(place == PRESET)
             self.presets.addButton(choice, place)
-            card.body.addWidget(choice)
-            card.body.addWidget(label(preset.meaning, "soft"))
-            limits = row(label(preset.using, wrap=False), label(preset.away, wrap=False), spacing=24)
-            for column in range(limits.count()):
-                limits.setStretch(column, 1)
-            card.body.addLayout(limits)
-            body.addWidget(card)
-        body.addStretch(1)
-        return step
+            limits = row(label(preset.using, wrap=False), label(preset.away, wrap=False), spacing=24, even=True)
+            cards.append(Card("", choice, label(preset.meaning, "soft"), limits))
+        return self._step(self.tr("Your limits"), text, *cards)
 
     def _project_step(self) -> QWidget:
         text = self.tr(
             "skep trains one project at a time. The practice swarm shows everything at once, on this computer alone."
         )
-        step, body = self._step(self.tr("A project"), text)
-        practice = Card(self._words.said(PRACTICE_TITLE))
-        practice.body.addWidget(
-            label(self.tr("A little model learns to write Python. Nothing leaves the machine."), "soft")
-        )
-        self.practice = button(self.tr("Start and join"), "primary")
-        self.practice.clicked.connect(lambda: self._finish(self.practice_wanted.emit))
-        practice.body.addWidget(self.practice)
-        other = Card(self.tr("Another project"))
-        other.body.addWidget(label(self.tr("Add one by a file or a link that somebody gave you."), "soft"))
-        look = button(self.tr("Go to Projects"))
-        look.clicked.connect(lambda: self._finish(self.projects_wanted.emit))
-        other.body.addWidget(look)
-        body.addWidget(practice)
-        body.addWidget(other)
-        body.addStretch(1)
-        return step
+        little = label(self.tr("A little model learns to write Python. Nothing leaves the machine."), "soft")
+        self.practice = button(self.tr("Start and join"), "primary", lambda: self._finish(self.practice_wanted))
+        given = label(self.tr("Add one by a file or a link that somebody gave you."), "soft")
+        look = button(self.tr("Go to Projects"), clicked=lambda: self._finish(self.projects_wanted))
+        practice = Card(self._words.said(PRACTICE_TITLE), little, self.practice)
+        return self._step(self.tr("A project"), text, practice, Card(self.tr("Another project"), given, look))
 
     def show_devices(self, devices: Sequence[Device]) -> None:
         self.found.setText(self._words.sentence(devices))
         for shown in self._words.rows(devices):
-            card = Card(shown.name)
-            detail = label(shown.detail)
-            toned(detail, "well" if shown.usable else "soft")
-            card.body.addWidget(detail)
-            self._devices.addWidget(card)
+            detail = label(shown.detail, tone="well" if shown.usable else "soft")
+            self._devices.addWidget(Card(shown.name, detail))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -137,7 +104,6 @@ class FirstRun(QDialog):
         if self.next.isVisible():
             self.next.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _finish(self, then: object) -> None:
+    def _finish(self, wanted: SignalInstance) -> None:
         self.accept()
-        assert callable(then)
-        then()
+        wanted.emit()

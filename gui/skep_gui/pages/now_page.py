@@ -5,27 +5,26 @@ A function of the snapshot; what a person asks for leaves as a signal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QMenu, QProgressBar, QPushButton, QToolButton, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QMenu, QProgressBar, QToolButton
 
-from skep.core.session.phases import Phase
+from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
-from skep_gui.pages.joining_view import JoiningView
-from skep_gui.pages.page_kind import PageKind, Requests
-from skep_gui.widgets.dome_meter import DomeMeter
-from skep_gui.widgets.figure_row import FigureRow
+from skep_gui.pages.registry import PageKind, Requests
+from skep_gui.widgets.charts import DomeMeter, LivePlot
 from skep_gui.widgets.focus import focus_kept
-from skep_gui.widgets.history import History
-from skep_gui.widgets.live_plot import LivePlot
-from skep_gui.widgets.parts import Card, Page, breakable, button, emptied, label, row
-from skep_gui.widgets.pause_menu import fill_pause_menu
-from skep_gui.words.now import Now, RuleRow, granted, measured, risen, title
+from skep_gui.widgets.parts import Card, Page, breakable, button, column, fill_pause_menu, grid, label, row, toned
+from skep_gui.widgets.rows import FigureRow, RuleLines
+from skep_gui.words.now import History, Mark, RuleRow, StageRow, granted, measured, risen, title
 from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
 
 IN_A_SWARM = (Phase.TRAINING, Phase.PAUSED, Phase.LEAVING)
+_SIGNS: Final = {Mark.DONE: "✓", Mark.UNDER_WAY: "→", Mark.TO_COME: "·", Mark.FAILED: "!"}
+_TONES: Final = {Mark.DONE: "well", Mark.UNDER_WAY: "gentle", Mark.TO_COME: "soft", Mark.FAILED: "problem"}
 
 
 class NowPage(Page):
@@ -37,82 +36,67 @@ class NowPage(Page):
     projects_wanted = Signal()
     setting_wanted = Signal(str)
 
-    def __init__(self, words: Now) -> None:
+    def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Now"))
-        self._words = words
+        self._words = translation.now
         self._shown_rules: list[RuleRow] = []
-        self._build_head()
         self.checklist = JoiningView()
         self.checklist.cancelled.connect(lambda: self.left.emit(True))
-        self.body.addWidget(self.checklist)
-        self._build_figures()
-        self._build_plot()
-        self._build_rules()
-        self.body.addStretch(1)
+        self.figures = FigureRow()
+        self.add(self._head(), self.checklist, self.figures)
+        self._build_epoch()
+        self.plot = LivePlot()
+        self.plot_card = Card(self.tr("The last ten minutes"), self.plot)
+        self._rules = RuleLines(self.setting_wanted)
+        self.rules_card = Card(self.tr("Rules that hold now"), self._rules)
+        self.add(self.epoch_card, self.plot_card, self.rules_card, None)
 
-    def _build_head(self) -> None:
-        card = Card()
+    def connect_to(self, requests: Requests) -> None:
+        self.pause_chosen.connect(requests.pause)
+        self.resumed.connect(requests.resume)
+        self.left.connect(requests.leave)
+        self.projects_wanted.connect(requests.go_to_projects)
+        self.setting_wanted.connect(requests.go_to_setting)
+
+    def _head(self) -> Card:
         self.dome = DomeMeter()
         self.project = label("", "soft")
         self.sentence = label("", "sentence")
         self.more = label(self.tr("Lend this computer to a project. What it does then is shown here."), "soft")
         self.share, self.asked = label("", "figure", wrap=False), label("", "soft", wrap=False)
-        self.pause = QToolButton()
-        self.pause.setObjectName("primary")
-        self.pause.setText(self.tr("Pause"))
-        self.pause.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.pause.setAccessibleDescription(self.tr("Opens the lengths of a pause"))
-        menu, words = QMenu(self.pause), self._words
-        menu.aboutToShow.connect(lambda: fill_pause_menu(menu, words, self.pause_chosen.emit))
-        self.pause.setMenu(menu)
-        self.resume, self.choose = button(self.tr("Resume"), "primary"), button(self.tr("Choose a project"), "primary")
-        self.leave, self.leave_now = button(self.tr("Leave")), button(self.tr("Leave now"))
-        self.resume.clicked.connect(self.resumed)
-        self.choose.clicked.connect(self.projects_wanted)
-        self.leave.clicked.connect(lambda: self.left.emit(False))
-        self.leave_now.clicked.connect(lambda: self.left.emit(True))
-        texts = QVBoxLayout()
-        texts.setSpacing(6)
-        texts.addStretch(1)
-        texts.addWidget(self.project)
-        texts.addWidget(self.sentence)
+        self.resume = button(self.tr("Resume"), "primary", self.resumed)
+        self.choose = button(self.tr("Choose a project"), "primary", self.projects_wanted)
+        self.leave = button(self.tr("Leave"), clicked=lambda: self.left.emit(False))
+        self.leave_now = button(self.tr("Leave now"), clicked=lambda: self.left.emit(True))
+        self.pause = self._pause_button()
         figures = row(self.share, self.asked, None)
         figures.setAlignment(self.asked, Qt.AlignmentFlag.AlignBottom)
-        texts.addWidget(self.more)
-        texts.addLayout(figures)
+        texts = column(None, self.project, self.sentence, self.more, figures, spacing=6)
         texts.addSpacing(4)
         texts.addLayout(row(self.pause, self.resume, self.choose, self.leave, self.leave_now, None))
         texts.addStretch(1)
-        across = row(self.dome, spacing=24)
-        across.addLayout(texts, 1)
-        card.body.addLayout(across)
-        self.body.addWidget(card)
+        across = row(self.dome, texts, spacing=24)
+        across.setStretch(1, 1)
+        return Card("", across)
 
-    def _build_figures(self) -> None:
-        self.figures = FigureRow()
-        self.body.addWidget(self.figures)
+    def _pause_button(self) -> QToolButton:
+        made = QToolButton()
+        made.setObjectName("primary")
+        made.setText(self.tr("Pause"))
+        made.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        made.setAccessibleDescription(self.tr("Opens the lengths of a pause"))
+        menu = QMenu(made)
+        menu.aboutToShow.connect(lambda: fill_pause_menu(menu, self._words, self.pause_chosen.emit))
+        made.setMenu(menu)
+        return made
 
-    def _build_plot(self) -> None:
-        self.epoch_card = Card(self.tr("The swarm's epoch"))
-        self.epoch_card.heading.setToolTip(self.tr("An epoch ends when the swarm together has trained on its samples."))
+    def _build_epoch(self) -> None:
         self.epoch, self.epoch_text = QProgressBar(), label("", "soft")
         self.epoch.setTextVisible(False)
         self.epoch.setRange(0, 1000)
         self.epoch.setAccessibleName(self.tr("Progress of the epoch"))
-        self.epoch_card.body.addWidget(self.epoch)
-        self.epoch_card.body.addWidget(self.epoch_text)
-        self.body.addWidget(self.epoch_card)
-        self.plot_card = Card(self.tr("The last ten minutes"))
-        self.plot = LivePlot()
-        self.plot_card.body.addWidget(self.plot)
-        self.body.addWidget(self.plot_card)
-
-    def _build_rules(self) -> None:
-        self.rules_card = Card(self.tr("Rules that hold now"))
-        self._rules = QVBoxLayout()
-        self._rules.setSpacing(4)
-        self.rules_card.body.addLayout(self._rules)
-        self.body.addWidget(self.rules_card)
+        self.epoch_card = Card(self.tr("The swarm's epoch"), self.epoch, self.epoch_text)
+        self.epoch_card.heading.setToolTip(self.tr("An epoch ends when the swarm together has trained on its samples."))
 
     def show_snapshot(self, snapshot: Snapshot, history: History, now: float) -> None:
         """`now` is wall clock seconds."""
@@ -130,27 +114,26 @@ class NowPage(Page):
         self._show_rules(self._words.rules(snapshot, now))
 
     def _show_head(self, snapshot: Snapshot, now: float) -> None:
-        phase, paused = snapshot.phase, snapshot.pause is not None
+        phase = snapshot.phase
         self.project.setText(breakable(title(snapshot)))
         self.project.setVisible(phase is not Phase.IDLE and phase is not Phase.JOINING)
         self.sentence.setText(breakable(self._words.sentence(snapshot, now)))
-        self.share.setText(self._words.share(snapshot))
-        self.asked.setText(self._words.share_below(snapshot))
+        share, below = self._words.share(snapshot), self._words.share_below(snapshot)
+        self.share.setText(share)
+        self.asked.setText(below)
         inside = phase in IN_A_SWARM
         self.more.setVisible(phase is Phase.IDLE)
         self.share.setVisible(inside)
         self.asked.setVisible(inside)
-        said = filled(self.tr("Compute share %1"), f"{self._words.share(snapshot)} {self._words.share_below(snapshot)}")
+        said = filled(self.tr("Compute share %1"), f"{share} {below}")
         self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
-        self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
+        self._offer(phase, paused=snapshot.pause is not None, waits=snapshot.leaving_until is not None)
 
     def _filled(self, snapshot: Snapshot) -> float | None:
         """How far the bands are filled, 0..1: with the measured share, while joining with the stages."""
         if snapshot.phase is Phase.JOINING:
             return risen(snapshot)
-        if snapshot.phase not in IN_A_SWARM or snapshot.progress is None:
-            return None
-        return measured(snapshot)
+        return measured(snapshot) if snapshot.phase in IN_A_SWARM else None
 
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
         """One primary button, and Leave where there is something to leave."""
@@ -169,42 +152,50 @@ class NowPage(Page):
             self.epoch_text.setText(bar.text)
 
     def _show_rules(self, rules: list[RuleRow]) -> None:
-        if rules == self._shown_rules:
-            return
-        self._shown_rules = rules
-        with focus_kept(self.rules_card):
-            self._make_rules(rules)
-
-    def _make_rules(self, rules: list[RuleRow]) -> None:
-        emptied(self._rules)
-        for place, rule in enumerate(rules):
-            share, sentence = (
-                label(rule.share, wrap=False),
-                label(rule.sentence, "" if place == 0 else "soft", wrap=False),
-            )
-            share.setFixedWidth(56)
-            line = row(share, sentence, None)
-            if rule.key:
-                line.addWidget(self._link(rule))
-            self._rules.addLayout(line)
-
-    def _link(self, rule: RuleRow) -> QPushButton:
-        link = button(self.tr("Setting"), "flat")
-        link.setAccessibleName(filled(self.tr("Setting of the rule: %1"), rule.sentence))
-        link.clicked.connect(lambda: self.setting_wanted.emit(rule.key))
-        return link
+        if rules != self._shown_rules:
+            self._shown_rules = rules
+            with focus_kept(self.rules_card):
+                self._rules.show_rules(rules)
 
 
-def _make(translation: Translation) -> NowPage:
-    return NowPage(translation.now)
+class JoiningView(Card):
+    """The five stages of joining as a checklist, with a Cancel that needs no answer of the swarm's."""
+
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__(" ")
+        self._rows: list[tuple[QLabel, QLabel, QProgressBar, QLabel]] = []
+        lines = grid(12, 10, wide=3)
+        for index in range(len(Stage)):
+            sign, name, bar = label(wrap=False), label(wrap=False), QProgressBar()
+            detail = label("", "soft", wrap=False)
+            # an unknown fraction is an empty bar: a bar that runs to and fro would only fidget
+            bar.setRange(0, 1000)
+            bar.setTextVisible(False)
+            bar.setFixedWidth(160)
+            sign.setFixedWidth(16)
+            sign.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            for place, widget in enumerate((sign, name, bar, detail)):
+                lines.addWidget(widget, index, place)
+            self._rows.append((sign, name, bar, detail))
+        self.cancel = button(self.tr("Cancel"), clicked=self.cancelled)
+        self.add(lines)
+        self.body.addSpacing(4)
+        self.add(row(self.cancel, None))
+
+    def show_stages(self, heading: str, stages: Sequence[StageRow]) -> None:
+        self.heading.setText(heading)
+        for (sign, name, bar, detail), stage in zip(self._rows, stages, strict=True):
+            sign.setText(_SIGNS[stage.mark])
+            toned(sign, _TONES[stage.mark])
+            name.setText(stage.name)
+            toned(name, "soft" if stage.mark is Mark.TO_COME else "")
+            under_way = stage.mark is Mark.UNDER_WAY
+            bar.setVisible(under_way)
+            bar.setValue(round((stage.fraction or 0.0) * 1000))
+            bar.setAccessibleName(stage.name)
+            detail.setText(stage.detail if under_way else "")
 
 
-def _connect(page: NowPage, requests: Requests) -> None:
-    page.pause_chosen.connect(requests.pause)
-    page.resumed.connect(requests.resume)
-    page.left.connect(requests.leave)
-    page.projects_wanted.connect(requests.go_to_projects)
-    page.setting_wanted.connect(requests.go_to_setting)
-
-
-PAGE: Final = PageKind(_make, _connect, NowPage.show_snapshot)
+PAGE: Final = PageKind(NowPage, NowPage.connect_to, NowPage.show_snapshot)

@@ -8,18 +8,30 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QStackedWidget, QVBoxLayout
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton, QSizePolicy, QStackedWidget
 
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
-from skep_gui.pages.page_kind import PageKind, Requests
-from skep_gui.pages.permission_page import PermissionPage
-from skep_gui.pages.project_card import ProjectCard
+from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.widgets.focus import focus_kept
-from skep_gui.widgets.history import History
-from skep_gui.widgets.parts import Card, Page, breakable, button, emptied, label, row, toned
-from skep_gui.words.projects import PRACTICE, Known, Projects
+from skep_gui.widgets.parts import (
+    Card,
+    Page,
+    breakable,
+    button,
+    column,
+    emptied,
+    grid,
+    label,
+    restyled,
+    row,
+    tip,
+    toned,
+    unbroken,
+)
+from skep_gui.words.projects import PRACTICE, Known, Permissions
 from skep_gui.words.projects import Card as CardWords
+from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
 
 
@@ -31,9 +43,9 @@ class ProjectsPage(QStackedWidget):
     invitation_wanted = Signal(str)
     identity_wanted = Signal()
 
-    def __init__(self, words: Projects) -> None:
+    def __init__(self, translation: Translation) -> None:
         super().__init__()
-        self._words = words
+        self._words = translation.projects
         self._known: Mapping[str, Known] = {}
         self._cards: list[CardWords] = []
         self._free: bool | None = None
@@ -47,43 +59,35 @@ class ProjectsPage(QStackedWidget):
         self.permission.joined.connect(self.join_wanted)
         back = QShortcut(QKeySequence(Qt.Key.Key_Escape), self, self.permission.back.click)
         back.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self._build()
-        self.setAcceptDrops(True)
-
-    def _build(self) -> None:
         self.said = label("", select=True)
         self.said.hide()
-        self.list.body.addWidget(self.said)
-        self._places = QVBoxLayout()
-        self._places.setSpacing(16)
-        self.list.body.addLayout(self._places)
-        self.adding = Card(self.tr("Add a project"))
+        self._places = column(spacing=16)
+        self.list.add(self.said, self._places, self._adding(), self._by_invitation(), None)
+        self.setAcceptDrops(True)
+
+    def connect_to(self, requests: Requests) -> None:
+        """What it asks of projects is carried out by whoever also fills it with them."""
+        self.leave_wanted.connect(requests.leave_or_cancel)
+
+    def _adding(self) -> Card:
         self.source = QLineEdit()
         self.source.setPlaceholderText(self.tr("https:// address of a manifest, or a skep:// link"))
         self.source.setAccessibleName(self.tr("Address or link of a project"))
         self.source.returnPressed.connect(self._add_typed)
-        add, file = button(self.tr("Add")), button(self.tr("From a file …"))
-        add.clicked.connect(self._add_typed)
-        file.clicked.connect(self._add_file)
-        self.adding.body.addLayout(row(self.source, add, file))
-        self.adding.body.addWidget(label(self.tr("A manifest or an invitation can also be dropped here."), "soft"))
-        self.list.body.addWidget(self.adding)
-        invited = Card(self.tr("Projects by invitation"))
-        invited.body.addWidget(
-            label(
-                self.tr(
-                    "Some projects invite their computers one by one. Send the publisher this computer's identity; "
-                    "what comes back is accepted here."
-                ),
-                "soft",
-            )
+        add = button(self.tr("Add"), clicked=self._add_typed)
+        file = button(self.tr("From a file …"), clicked=self._add_file)
+        dropped = label(self.tr("A manifest or an invitation can also be dropped here."), "soft")
+        self.adding = Card(self.tr("Add a project"), row(self.source, add, file), dropped)
+        return self.adding
+
+    def _by_invitation(self) -> Card:
+        text = self.tr(
+            "Some projects invite their computers one by one. Send the publisher this computer's identity; "
+            "what comes back is accepted here."
         )
-        self.copy, accept = button(self.tr("Copy my identity")), button(self.tr("Accept an invitation …"))
-        self.copy.clicked.connect(self.identity_wanted)
-        accept.clicked.connect(self._accept_file)
-        invited.body.addLayout(row(self.copy, accept, None))
-        self.list.body.addWidget(invited)
-        self.list.body.addStretch(1)
+        self.copy = button(self.tr("Copy my identity"), clicked=self.identity_wanted)
+        accept = button(self.tr("Accept an invitation …"), clicked=self._accept_file)
+        return Card(self.tr("Projects by invitation"), label(text, "soft"), row(self.copy, accept, None))
 
     # --- what is shown
 
@@ -96,7 +100,7 @@ class ProjectsPage(QStackedWidget):
         """By project id, as plain text."""
         return {name: breakable(self._words.title(each)) for name, each in self._known.items()}
 
-    def show_snapshot(self, snapshot: Snapshot) -> None:
+    def show_snapshot(self, snapshot: Snapshot, *_: object) -> None:
         free = snapshot.phase is Phase.IDLE and not self.starting
         others = [self._words.card(each, snapshot) for name, each in self._known.items() if name != PRACTICE]
         cards = [self._words.practice(snapshot, starting=self.starting), *others]
@@ -119,9 +123,6 @@ class ProjectsPage(QStackedWidget):
         self.said.setText(breakable(text))
         toned(self.said, "problem" if problem else "well")
         self.said.setVisible(bool(text))
-
-    def refuse(self, text: str) -> None:
-        self.say(text, problem=True)
 
     def _wanted(self, project_id: str) -> None:
         if project_id == PRACTICE:
@@ -171,8 +172,7 @@ class ProjectsPage(QStackedWidget):
 
     def _invite_drop(self, *, on: bool) -> None:
         self.adding.setProperty("dropping", on)
-        self.adding.style().unpolish(self.adding)
-        self.adding.style().polish(self.adding)
+        restyled(self.adding)
 
 
 def dropped(event: QDropEvent) -> str:
@@ -182,17 +182,101 @@ def dropped(event: QDropEvent) -> str:
     return event.mimeData().text().strip()
 
 
-def _make(translation: Translation) -> ProjectsPage:
-    return ProjectsPage(translation.projects)
+class ProjectCard(Card):
+    """One project: what it is, who publishes it, whether it fits, what it does now, and the one next step."""
+
+    wanted = Signal(str)
+    """The project's id: look at it, or join it."""
+    leave_wanted = Signal()
+
+    def __init__(self, words: CardWords, *, practice: bool, free: bool) -> None:
+        """`free` tells that nothing else is active, so that this one may be joined."""
+        super().__init__(breakable(words.title))
+        badge = label(words.badge.text, "badge", wrap=False, tone=str(words.badge.tone))
+        tip(badge, words.badge.explained)
+        badge.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Maximum)
+        self.body.removeWidget(self.heading)
+        head = row(self.heading, badge)
+        head.setStretch(0, 1)
+        needs = unbroken(" · ".join(filter(None, (words.needs, words.traffic))))
+        self.add(head, label(breakable(words.summary)), label(breakable(words.publisher), "soft"), label(needs, "soft"))
+        if not words.joinable and words.badge.explained:
+            self.add(label(breakable(words.badge.explained), tone="problem"))
+        self.state = label(words.state, "", wrap=False, tone="well" if words.active else "soft")
+        self.action = self._action(words, practice=practice, free=free)
+        self.body.addSpacing(4)
+        self.add(row(self.action, self.state, None))
+
+    def _action(self, words: CardWords, *, practice: bool, free: bool) -> QPushButton:
+        if words.active:
+            leave = button(self.tr("Leave"), clicked=self.leave_wanted)
+            leave.setAccessibleName(filled(self.tr("Leave %1"), words.title))
+            return leave
+        if practice:
+            text = self.tr("Start and join")
+        else:
+            text = self.tr("Look and join") if words.joinable else self.tr("Look")
+        look = button(text, "primary" if practice else "", lambda: self.wanted.emit(words.id))
+        look.setAccessibleName(f"{text}: {words.title}")
+        if practice and not free:
+            look.setEnabled(False)
+            look.setToolTip(self.tr("Leave the other project first; one at a time."))
+        return look
 
 
-def _connect(page: ProjectsPage, requests: Requests) -> None:
-    """What it asks of projects is carried out by whoever also fills it with them."""
-    page.leave_wanted.connect(requests.leave_or_cancel)
+class PermissionPage(Page):
+    """What a project downloads, sends and uses, shown before anything of it begins; Join is the one way on."""
+
+    joined = Signal(str)
+    closed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self._id = ""
+        self.back = button(self.tr("← Projects"), "flat", self.closed)
+        self.body.insertLayout(0, row(self.back, None))
+        self.summary = label()
+        self._lists = column(spacing=16)
+        self.join = button(self.tr("Join"), "primary", lambda: self.joined.emit(self._id))
+        self.why_not = label("", "soft")
+        self.add(self.summary, self._lists, row(self.join, self.why_not), None)
+
+    def show_project(self, project_id: str, words: Permissions, *, free: bool) -> None:
+        self._id = project_id
+        self.title.setText(breakable(words.title))
+        self.summary.setText(breakable(words.summary))
+        emptied(self._lists)
+        for remark in words.remarks:
+            self._lists.addWidget(label(breakable(remark), tone="gentle" if words.joinable else "problem"))
+        lists = (
+            (self.tr("It downloads"), words.downloads),
+            (self.tr("It sends"), words.sends),
+            (self.tr("It uses at most"), words.uses),
+        )
+        for heading, lines in lists:
+            self._lists.addWidget(_list(heading, lines))
+        self._lists.addWidget(_facts(self.tr("Who and what"), words.facts))
+        self.join.setEnabled(words.joinable and free)
+        taken = words.joinable and not free
+        self.why_not.setText(self.tr("Leave the other project first; one at a time.") if taken else "")
 
 
-def _show(page: ProjectsPage, snapshot: Snapshot, _history: History, _now: float) -> None:
-    page.show_snapshot(snapshot)
+def _list(heading: str, lines: Sequence[str]) -> Card:
+    card = Card(heading)
+    for text in lines:
+        point = grid(8, wide=1)
+        point.addWidget(label("•", "soft", wrap=False), 0, 0, Qt.AlignmentFlag.AlignTop)
+        point.addWidget(label(unbroken(breakable(text))), 0, 1)
+        card.add(point)
+    return card
 
 
-PAGE: Final = PageKind(_make, _connect, _show)
+def _facts(heading: str, facts: Sequence[tuple[str, str]]) -> Card:
+    lines = grid(16, wide=1)
+    for line, (name, text) in enumerate(facts):
+        lines.addWidget(label(name, "soft", wrap=False), line, 0)
+        lines.addWidget(label(breakable(text), select=True), line, 1)
+    return Card(heading, lines)
+
+
+PAGE: Final = PageKind(ProjectsPage, ProjectsPage.connect_to, ProjectsPage.show_snapshot)

@@ -9,18 +9,15 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QSlider,
-    QVBoxLayout,
     QWidget,
 )
 
 from skep.core.errors import SettingsError
 from skep.core.settings import settings as declared
 from skep.core.settings.setting import Kind, Value
-from skep_gui.widgets.choice_box import ChoiceBox
-from skep_gui.widgets.parts import button, label, toned
+from skep_gui.widgets.parts import ChoiceBox, button, column, label
 from skep_gui.words.settings import Choices, Row, SettingsForm
 from skep_gui.words.speaker import filled
 
@@ -50,27 +47,23 @@ class SettingRow(QWidget):
         super().__init__()
         self.row, self._words = shown, words
         setting = shown.setting
-        self.control, self._value = self._make_control(shown)
+        self._value = label("", wrap=False)
+        self.control = self._make_control(shown)
         self.control.setAccessibleName(shown.label)
         self.control.setAccessibleDescription(f"{shown.help} {shown.range}")
-        self.reset = button(self.tr("Reset"), "flat")
+        self.reset = button(self.tr("Reset"), "flat", lambda: self.changed.emit(setting.key, setting.default))
         self.reset.setAccessibleName(filled(self.tr("Reset %1"), shown.label))
         self.reset.setToolTip(filled(self.tr("Back to %1"), shown.default))
-        self.reset.clicked.connect(lambda: self.changed.emit(setting.key, setting.default))
-        self.wrong = label("")
-        toned(self.wrong, "problem")
+        self.wrong = label("", tone="problem")
         self.wrong.hide()
         self._lay_out(shown, upright=upright)
         self.setEnabled(not shown.unavailable)
         self.show_row(shown)
 
     def _lay_out(self, shown: Row, *, upright: bool) -> None:
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
         named = label(shown.label)
         named.setBuddy(self.control)  # on Linux a box of choices tells screen readers its name by this alone
-        texts.addWidget(named)
-        texts.addWidget(label(shown.help, "soft"))
+        texts = column(named, label(shown.help, "soft"), spacing=2)
         if shown.unavailable:
             texts.addWidget(label(shown.unavailable, "soft"))
         texts.addWidget(self.wrong)
@@ -79,9 +72,8 @@ class SettingRow(QWidget):
             side.setFixedWidth(CONTROL_WIDTH)
         controls = QHBoxLayout(side)
         controls.setContentsMargins(0, 0, 0, 0)
-        controls.addWidget(self.control, 1, Qt.AlignmentFlag.AlignTop)
-        controls.addWidget(self._value, 0, Qt.AlignmentFlag.AlignTop)
-        controls.addWidget(self.reset, 0, Qt.AlignmentFlag.AlignTop)
+        for each in (self.control, self._value, self.reset):
+            controls.addWidget(each, 1 if each is self.control else 0, Qt.AlignmentFlag.AlignTop)
         policy = self.reset.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset.setSizePolicy(policy)
@@ -91,19 +83,18 @@ class SettingRow(QWidget):
         across.addLayout(texts, 1)
         across.addWidget(side)
 
-    def _make_control(self, shown: Row) -> tuple[QWidget, QLabel]:
-        value = label("", wrap=False)
+    def _make_control(self, shown: Row) -> QWidget:
         match shown.setting.kind:
             case Kind.YES_NO:
-                return self._check(), value
+                return self._check()
             case Kind.CHOICE:
-                return self._combo(), value
+                return self._combo()
             case Kind.PERCENT:
-                return self._slider(shown, value), value
+                return self._slider(shown)
             case Kind.WHOLE | Kind.NUMBER:
-                return self._number(shown), value
+                return self._number(shown)
             case Kind.TEXT:
-                return self._combo() if shown.choices else self._text(shown), value
+                return self._combo() if shown.choices else self._text(shown)
 
     def _check(self) -> QCheckBox:
         made = QCheckBox(self.tr("On"))
@@ -116,7 +107,8 @@ class SettingRow(QWidget):
         made.activated.connect(lambda place: self._offer(str(made.itemData(place))))
         return made
 
-    def _slider(self, shown: Row, value: QLabel) -> QSlider:
+    def _slider(self, shown: Row) -> QSlider:
+        value = self._value
         made = QSlider(Qt.Orientation.Horizontal)
         made.setRange(round(shown.setting.minimum * 100), round(shown.setting.maximum * 100))
         made.setSingleStep(5)

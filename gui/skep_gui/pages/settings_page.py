@@ -1,26 +1,30 @@
-"""The page Settings: a form made from the settings' own metadata, with a search. It holds no setting itself."""
+"""The page Settings: a form made from the settings' own metadata, with a search, and the rule tester. It holds no setting."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QCheckBox, QLineEdit
 
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import Text
-from skep_gui.pages.page_kind import PageKind, Requests
-from skep_gui.pages.rule_tester import RuleTester
+from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.pages.setting_row import SettingRow
-from skep_gui.widgets.history import History
-from skep_gui.widgets.parts import Card, Page, button, emptied, label, row, tip
-from skep_gui.words.settings import PAIR, Choices, Row, RuleWords, SettingsForm
+from skep_gui.widgets.parts import Card, Page, button, column, emptied, grid, label, named, row, tip
+from skep_gui.widgets.rows import RuleLines
+from skep_gui.words.now import History
+from skep_gui.words.settings import PAIR, Answer, Choices, Row, RuleWords, without_opposite
 from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
+
+NARROW = 620
+"""Pixels; below this the rule tester's boxes stand in one column."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,9 @@ class SettingsPage(Page):
     seen = Signal()
     """Somebody looks at it now."""
 
-    def __init__(self, words: SettingsForm, tester: RuleWords) -> None:
+    def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Settings"))
-        self._words = words
+        self._words = translation.settings
         self._values: Mapping[str, Value] = {}
         self.rows: dict[str, SettingRow] = {}
         self.search = QLineEdit()
@@ -54,29 +58,29 @@ class SettingsPage(Page):
         self.search.setClearButtonEnabled(True)
         self.search.setMaximumWidth(260)
         self.search.textChanged.connect(self._build)
-        self.what_if = button(self.tr("What if …"), "flat")
+        self.what_if = button(self.tr("What if …"), "flat", self._show_tester)
         self.what_if.setAccessibleDescription(self.tr("Goes to the rule tester"))
-        self.what_if.clicked.connect(self._show_tester)
         self.top.addWidget(self.what_if)
         self.top.addWidget(self.search)
-        self._groups = QVBoxLayout()
-        self._groups.setSpacing(16)
-        self.body.addLayout(self._groups)
-        self.tester = RuleTester(tester)
+        self._groups = column(spacing=16)
+        self.tester = RuleTester(translation.tester)
         self.tester.setting_wanted.connect(self.reveal)
-        self.body.addWidget(self.tester)
-        self.again = button(self.tr("Show the first steps again"))
-        self.again.clicked.connect(self.first_run_wanted)
-        self.diagnose = button(self.tr("Diagnostics …"))
-        self.diagnose.clicked.connect(self.diagnostics_wanted)
-        self.newer = button(self.tr("Look for updates"))
-        self.newer.clicked.connect(self.update_wanted)
-        self.older = button("")
-        self.older.clicked.connect(self.older_wanted)
+        self.again = button(self.tr("Show the first steps again"), clicked=self.first_run_wanted)
+        self.diagnose = button(self.tr("Diagnostics …"), clicked=self.diagnostics_wanted)
+        self.newer = button(self.tr("Look for updates"), clicked=self.update_wanted)
+        self.older = button("", clicked=self.older_wanted)
         self.older.hide()
-        self.body.addLayout(row(self.again, self.diagnose, None))
-        self.body.addLayout(row(self.newer, self.older, None))
-        self.body.addStretch(1)
+        self.add(
+            self._groups, self.tester, row(self.again, self.diagnose, None), row(self.newer, self.older, None), None
+        )
+
+    def connect_to(self, requests: Requests) -> None:
+        self.changed.connect(requests.change_setting)
+        self.first_run_wanted.connect(requests.first_run)
+        self.diagnostics_wanted.connect(requests.diagnose)
+        self.update_wanted.connect(requests.look_for_update)
+        self.older_wanted.connect(requests.go_back_to_older)
+        self.seen.connect(requests.offer_devices)
 
     def showEvent(self, event: QShowEvent) -> None:
         """The form is made when it is first seen: it is the largest page, and most days nobody opens it."""
@@ -85,11 +89,12 @@ class SettingsPage(Page):
             self._build()
         self.seen.emit()
 
-    def show_settings(self, values: Mapping[str, Value]) -> None:
-        if values == self._values:
-            return
-        self._values = values
-        self._show_rows()
+    def show_snapshot(self, snapshot: Snapshot, _history: History, now: float) -> None:
+        """`now` is wall clock seconds."""
+        if snapshot.settings != self._values:
+            self._values = snapshot.settings
+            self._show_rows()
+        self.tester.show_snapshot(snapshot, now)
 
     def _show_rows(self) -> None:
         for each in self.rows.values():
@@ -157,12 +162,9 @@ class SettingsPage(Page):
         groups = self._words.groups(self._values, self.search.text())
         for group in groups:
             card = Card(group.title)
-            pair = [self._row(each, upright=True) for each in paired(group.rows)]
-            if pair:
-                card.body.addLayout(side_by_side(pair))
-            for shown in group.rows:
-                if shown.setting.key not in self.rows:
-                    card.body.addWidget(self._row(shown))
+            if pair := [self._row(each, upright=True) for each in paired(group.rows)]:
+                card.add(row(*pair, spacing=32, even=True))
+            card.add(*(self._row(each) for each in group.rows if each.setting.key not in self.rows))
             self._groups.addWidget(card)
         if not groups:
             none = filled(self.tr("No setting has “%1” in its words."), self.search.text())
@@ -175,30 +177,75 @@ def paired(rows: Sequence[Row]) -> list[Row]:
     return [found[key] for key in PAIR] if len(found) == len(PAIR) else []
 
 
-def side_by_side(pair: Sequence[QWidget]) -> QHBoxLayout:
-    across = QHBoxLayout()
-    across.setSpacing(32)
-    for each in pair:
-        across.addWidget(each, 1)
-    return across
+class RuleTester(Card):
+    """What would happen if …: things to imagine, the sentence that would be said, and the way to its setting."""
+
+    setting_wanted = Signal(str)
+
+    def __init__(self, words: RuleWords) -> None:
+        super().__init__(" ")
+        self.heading.setText(self.tr("What would happen if …"))
+        self._words = words
+        self._snapshot, self._now = Snapshot(), 0.0
+        self._shown: Answer | None = None
+        self._columns = 0
+        self.boxes: dict[str, QCheckBox] = {}
+        self._grid = grid(16, 2, wide=0)
+        for word, text in words.cases().items():
+            self.boxes[word] = box = QCheckBox(text)
+            box.clicked.connect(lambda on, word=word: self._imagine(word, on=on))
+        self._arrange(2)
+        self.sentence = label("", "sentence")
+        self.sentence.setContentsMargins(0, 8, 0, 0)
+        self._consequences = RuleLines(self.setting_wanted, imagined=True)
+        self.add(self._grid, self.sentence, self._consequences)
+        self._answer()
+
+    def chosen(self) -> tuple[str, ...]:
+        return tuple(word for word, box in self.boxes.items() if box.isChecked())
+
+    def choose(self, words: tuple[str, ...]) -> None:
+        for word, box in self.boxes.items():
+            box.setChecked(word in words)
+        self._answer()
+
+    def show_snapshot(self, snapshot: Snapshot, now: float) -> None:
+        """`now` is wall clock seconds. A changed setting changes the answer at once."""
+        self._snapshot, self._now = snapshot, now
+        if self.isVisible() and self.chosen():
+            self._answer()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._answer()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(1 if event.size().width() < NARROW else 2)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for place, box in enumerate(self.boxes.values()):
+            self._grid.addWidget(box, place // columns, place % columns)
+        self._grid.setColumnStretch(1, 1 if columns > 1 else 0)
+
+    def _imagine(self, word: str, *, on: bool) -> None:
+        words = tuple(each for each in self.chosen() if each != word)
+        self.choose((*without_opposite(words, word), word) if on else words)
+
+    def _answer(self) -> None:
+        zone = datetime.fromtimestamp(self._now, UTC).astimezone().tzinfo or UTC
+        answer = self._words.answer(self._snapshot, self.chosen(), self._now, zone)
+        if answer == self._shown:
+            return
+        self._shown = answer
+        self.sentence.setText(answer.sentence)
+        named(self.sentence, "sentence" if answer.consequences else "soft")
+        self._consequences.show_rules(answer.consequences)
+        for remark in answer.remarks:
+            self._consequences.addWidget(label(remark, "soft"))
 
 
-def _make(translation: Translation) -> SettingsPage:
-    return SettingsPage(translation.settings, translation.tester)
-
-
-def _connect(page: SettingsPage, requests: Requests) -> None:
-    page.changed.connect(requests.change_setting)
-    page.first_run_wanted.connect(requests.first_run)
-    page.diagnostics_wanted.connect(requests.diagnose)
-    page.update_wanted.connect(requests.look_for_update)
-    page.older_wanted.connect(requests.go_back_to_older)
-    page.seen.connect(requests.offer_devices)
-
-
-def _show(page: SettingsPage, snapshot: Snapshot, _history: History, now: float) -> None:
-    page.show_settings(snapshot.settings)
-    page.tester.show_snapshot(snapshot, now)
-
-
-PAGE: Final = PageKind(_make, _connect, _show)
+PAGE: Final = PageKind(SettingsPage, SettingsPage.connect_to, SettingsPage.show_snapshot)

@@ -78,14 +78,6 @@
         <translation>Anteil dieses Computers im Lauf des Tages</translation>
     </message>
     <message>
-        <source>Setting</source>
-        <translation>Einstellung</translation>
-    </message>
-    <message>
-        <source>Setting of the rule: %1</source>
-        <translation>Einstellung der Regel: %1</translation>
-    </message>
-    <message>
         <source>Height is the share. Point at a stretch to see why; click it for its setting.</source>
         <translation>Die Höhe ist der Anteil. Zeig auf ein Stück, um den Grund zu sehen; ein Klick öffnet seine Einstellung.</translation>
     </message>
@@ -501,14 +493,6 @@
         <source>Compute share %1</source>
         <translation>Rechenanteil %1</translation>
     </message>
-    <message>
-        <source>Setting</source>
-        <translation>Einstellung</translation>
-    </message>
-    <message>
-        <source>Setting of the rule: %1</source>
-        <translation>Einstellung der Regel: %1</translation>
-    </message>
 </context>
 <context>
     <name>PermissionPage</name>
@@ -865,14 +849,6 @@
         <source>What would happen if …</source>
         <translation>Was wäre, wenn …</translation>
     </message>
-    <message>
-        <source>Setting</source>
-        <translation>Einstellung</translation>
-    </message>
-    <message>
-        <source>Setting of the rule: %1</source>
-        <translation>Einstellung der Regel: %1</translation>
-    </message>
 </context>
 <context>
     <name>RuleWords</name>
@@ -939,6 +915,17 @@
     <message>
         <source>%1 skep leaves the swarm meanwhile.</source>
         <translation>%1 skep verlässt den Schwarm solange.</translation>
+    </message>
+</context>
+<context>
+    <name>SettingLink</name>
+    <message>
+        <source>Setting</source>
+        <translation>Einstellung</translation>
+    </message>
+    <message>
+        <source>Setting of the rule: %1</source>
+        <translation>Einstellung der Regel: %1</translation>
     </message>
 </context>
 <context>

@@ -1,17 +1,24 @@
-"""What pages are made of: labels that never take text for markup, cards, lines, a page that scrolls."""
+"""What pages are made of: labels that never take text for markup, buttons, cards, lines, a page that scrolls."""
 
 from __future__ import annotations
 
 import html
 import re
+import time
+from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt, SignalInstance
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QBoxLayout,
+    QComboBox,
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLayout,
+    QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
@@ -19,14 +26,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from skep_gui.widgets import theme
 from skep_gui.widgets.theme import GRID
+from skep_gui.words.now import Now
 
 _LONG: Final = re.compile(r"\S{33,}")
 _PIECE: Final = re.compile(r"([^\s\u200b]{16})(?=[^\s\u200b\u0300-\u036f])")
 
 
-def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = False) -> QLabel:
-    """Plain text always: nothing that comes from a project may become markup."""
+def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = False, tone: str = "") -> QLabel:
+    """Plain text always: nothing that comes from a project may become markup. `tone` as in `toned`."""
     made = QLabel(text)
     made.setTextFormat(Qt.TextFormat.PlainText)
     made.setObjectName(name)
@@ -39,6 +48,8 @@ def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = F
         made.setTextInteractionFlags(
             Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
+    if tone:
+        toned(made, tone)
     return made
 
 
@@ -61,38 +72,85 @@ def tip(widget: QWidget, text: str) -> None:
     widget.setAccessibleDescription(text)
 
 
+def restyled(widget: QWidget) -> None:
+    """Apply the theme again, after a name or a property that it goes by was changed."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
+def named(widget: QWidget, name: str) -> None:
+    """Change the name that the theme knows a widget by."""
+    if widget.objectName() != name:
+        widget.setObjectName(name)
+        restyled(widget)
+
+
 def toned(widget: QWidget, tone: str) -> None:
     """Colour a label by what it says; the theme knows the colours."""
     if widget.property("tone") != tone:
         widget.setProperty("tone", tone)
-        widget.style().unpolish(widget)
-        widget.style().polish(widget)
+        restyled(widget)
 
 
-def button(text: str, name: str = "") -> QPushButton:
+def button(text: str, name: str = "", clicked: Callable[[], object] | SignalInstance | None = None) -> QPushButton:
     made = QPushButton(text)
     made.setObjectName(name)
     made.setAutoDefault(False)
     made.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+    if clicked is not None:
+        made.clicked.connect(clicked)
     return made
 
 
-def row(*widgets: QWidget | None, spacing: int = GRID) -> QHBoxLayout:
-    """Side by side; None is a gap that grows."""
+Part = QWidget | QLayout | None
+"""What stands in a row or a column; None is a gap that grows."""
+
+
+def put(layout: QBoxLayout, *parts: Part) -> None:
+    """Add them at the layout's end."""
+    for each in parts:
+        if each is None:
+            layout.addStretch(1)
+        elif isinstance(each, QWidget):
+            layout.addWidget(each)
+        else:
+            layout.addLayout(each)
+
+
+def row(*parts: Part, spacing: int = GRID, even: bool = False) -> QHBoxLayout:
+    """Side by side; `even` parts share the width alike."""
     made = QHBoxLayout()
     made.setSpacing(spacing)
-    for each in widgets:
-        if each is None:
-            made.addStretch(1)
-        else:
-            made.addWidget(each)
+    put(made, *parts)
+    if even:
+        for place in range(made.count()):
+            made.setStretch(place, 1)
+    return made
+
+
+def column(*parts: Part, spacing: int = GRID) -> QVBoxLayout:
+    """One below the other."""
+    made = QVBoxLayout()
+    made.setSpacing(spacing)
+    put(made, *parts)
+    return made
+
+
+def grid(across: int, down: int | None = None, *, wide: int | None = None) -> QGridLayout:
+    """Spacings in pixels, the style's own `down` where None; `wide` is the column that takes what is left."""
+    made = QGridLayout()
+    made.setHorizontalSpacing(across)
+    if down is not None:
+        made.setVerticalSpacing(down)
+    if wide is not None:
+        made.setColumnStretch(wide, 1)
     return made
 
 
 class Card(QFrame):
-    """A rounded card with 16 px inside; `body` takes what is in it."""
+    """A rounded card with 16 px inside; `add` puts something below what is in it."""
 
-    def __init__(self, heading: str = "") -> None:
+    def __init__(self, heading: str = "", *parts: Part) -> None:
         super().__init__()
         self.setObjectName("card")
         self.body = QVBoxLayout(self)
@@ -102,39 +160,68 @@ class Card(QFrame):
         # what is made visible before it has a parent flashes up as a window of its own, and takes the keyboard
         self.body.addWidget(self.heading)
         self.heading.setVisible(bool(heading))
+        self.add(*parts)
+
+    def add(self, *parts: Part) -> None:
+        put(self.body, *parts)
 
 
-class Page(QScrollArea):
-    """A page with a title; what does not fit is scrolled, never cut."""
+class Scrolled(QScrollArea):
+    """For what may want more room than there is: what does not fit is scrolled, never cut."""
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, inside: QWidget) -> None:
         super().__init__()
-        self.setWindowTitle(title)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        inside = QWidget()
         inside.setObjectName("scrolled")
+        self.setWidget(inside)
+
+
+class Page(Scrolled):
+    """A page with a title, `top` beside it and `body` below."""
+
+    def __init__(self, title: str) -> None:
+        inside = QWidget()
         self.body = QVBoxLayout(inside)
         self.body.setContentsMargins(3 * GRID, 3 * GRID, 3 * GRID, 3 * GRID)
         self.body.setSpacing(2 * GRID)
         self.title = label(title, "title")
         self.top = row(self.title, None)
         self.body.addLayout(self.top)
-        self.setWidget(inside)
+        super().__init__(inside)
+        self.setWindowTitle(title)
+
+    def add(self, *parts: Part) -> None:
+        put(self.body, *parts)
 
 
-def scrolled(inside: QWidget) -> QScrollArea:
-    """For what may want more room than the screen has."""
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    inside.setObjectName("scrolled")
-    area.setWidget(inside)
-    return area
+class ChoiceBox(QComboBox):
+    """A box to choose one of a few from, with an arrow of our own: a style sheet either frames Qt's arrow or drops it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("choice")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.current().soft), 1.5))
+        right, middle = self.width() - 14.0, self.height() / 2
+        painter.drawPolyline(
+            [QPointF(right - 4, middle - 2), QPointF(right, middle + 2), QPointF(right + 4, middle - 2)]
+        )
+        painter.end()
+
+
+def fill_pause_menu(menu: QMenu, words: Now, chosen: Callable[[float | None], None]) -> None:
+    """The lengths of a pause, anew. When one is chosen, its end is counted from then, not from when the menu was made."""
+    menu.clear()
+    for place, choice in enumerate(words.pauses(time.time())):
+        action = menu.addAction(choice.text)
+        action.triggered.connect(lambda _=False, place=place: chosen(words.pauses(time.time())[place].until))
 
 
 def emptied(layout: QLayout) -> None:

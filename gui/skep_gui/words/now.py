@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
@@ -19,6 +20,8 @@ from skep_gui.words.speaker import Speaker, filled
 
 THOUSANDS: Final = 10_000
 """From so many samples on, an epoch is counted in thousands."""
+SPAN: Final = 600.0
+"""Seconds that History keeps."""
 MORNING: Final = 8
 """The hour at which "until tomorrow" ends, on this computer's clock."""
 
@@ -297,3 +300,30 @@ def tomorrow(now: float, zone: tzinfo | None = None) -> float:
     day = (here + timedelta(days=1)).date()
     naive = datetime(day.year, day.month, day.day, MORNING)  # noqa: DTZ001 - the clock of the day after a change of the hour
     return (naive.astimezone() if zone is None else naive.replace(tzinfo=zone)).timestamp()
+
+
+@dataclass(frozen=True)
+class Point:
+    """`at` is wall clock seconds; `share` 0..1."""
+
+    at: float
+    samples_per_second: float
+    share: float
+
+
+class History:
+    """Ten minutes of samples a second and share, as reported. Fed with every snapshot; a report is taken once. Old points fall out by time."""
+
+    def __init__(self) -> None:
+        self.points: deque[Point] = deque(maxlen=2000)
+        self._last: SwarmProgress | None = None
+
+    def see(self, snapshot: Snapshot, now: float) -> None:
+        progress = snapshot.progress
+        if progress is not None and progress is not self._last:
+            share = measured(snapshot)
+            share = snapshot.allowance.share if share is None else share
+            self.points.append(Point(now, progress.samples_per_second, share))
+        self._last = progress
+        while self.points and self.points[0].at < now - SPAN:
+            self.points.popleft()

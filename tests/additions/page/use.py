@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 import snapshots as shots
 from skep_gui.app.wiring import pages
-from skep_gui.pages.page_kind import Requests
+from skep_gui.pages.registry import Requests
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 

@@ -22,10 +22,8 @@ import snapshots as shots
 from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.widgets import theme
-from skep_gui.widgets.cell_strip import CellButton
-from skep_gui.widgets.dome_meter import DomeMeter
-from skep_gui.widgets.history import History
-from skep_gui.widgets.live_plot import LivePlot
+from skep_gui.widgets.charts import CellButton, DomeMeter, LivePlot
+from skep_gui.words.now import History
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 from window_sight import settle, show_all, spoken

@@ -11,8 +11,8 @@ from manifests import raw
 from skep.recipes.registry import parse_manifest
 from skep_gui.app.tray import Tray
 from skep_gui.app.wiring import pages
-from skep_gui.widgets.history import History
 from skep_gui.widgets.parts import tip
+from skep_gui.words.now import History
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 from window_sight import cut, show_all

@@ -11,7 +11,7 @@ from skep_gui.app import wiring
 from skep_gui.app.app import App
 from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
-from skep_gui.widgets.figure_row import FigureCard
+from skep_gui.widgets.rows import FigureCard
 from skep_gui.words.now import Now
 from skep_gui.words.projects import PRACTICE
 from terminals import devote, skep

@@ -13,7 +13,7 @@ import tray_desktops
 from skep.core.text import Problem, verbatim
 from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
-from skep_gui.widgets.history import History
+from skep_gui.words.now import History
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 from skep_gui_process import running, status
@@ -59,7 +59,7 @@ def test_every_page_can_be_used_whole(window, snapshot, size, qtbot):
         qtbot.waitUntil(lambda: not cut(window.pages.currentWidget(), window), timeout=5000)
         assert (window.width(), window.height()) == size
         assert bottom(window.strip, window) <= window.height() or not window.strip.isVisible()
-    window.projects.refuse(english.told(LONG))
+    window.projects.say(english.told(LONG), problem=True)
     window.go_to(window.projects)
     qtbot.waitUntil(lambda: not cut(window.projects, window), timeout=5000)
 

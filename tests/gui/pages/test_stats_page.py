@@ -17,14 +17,15 @@ from skep.core.record.usage import Quarter, Spent, Unit, quarter_of
 from skep.core.text import NOTHING, Text
 from skep_gui.app.controller import Desk
 from skep_gui.pages.stats_page import StatsPage
-from skep_gui.widgets.cell_strip import axis_number
-from skep_gui.words.day import Day
-from skep_gui.words.stats import Asked, Measure, Record, Stats
+from skep_gui.widgets.charts import axis_number
+from skep_gui.words.speaker import english
+from skep_gui.words.stats import Asked, Measure, Record
+from skep_gui.words.translation import Translation
 
 
 @pytest.fixture
 def page(dressed, qtbot):
-    made = StatsPage(Stats(), Day())
+    made = StatsPage(Translation(english))
     qtbot.addWidget(made)
     made.resize(800, 1300)
     made.show()
@@ -74,9 +75,9 @@ def terminal(home, *words):
 
 def test_the_page_and_the_terminal_agree(home, dressed, qtbot):
     fill(home)
-    told, words = terminal(home, "stats", "--by", "day"), Stats()
+    told = terminal(home, "stats", "--by", "day")
     record = Desk(str(home.root)).record(Asked(Unit.DAY))
-    page = StatsPage(words, Day())
+    page = StatsPage(Translation(english))
     qtbot.addWidget(page)
     page.resize(900, 1200)
     page.show()

@@ -24,27 +24,40 @@ LOOKS = [
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def luminance(colour: str) -> float:
+    """WCAG 2 relative luminance of "#RRGGBB", 0..1."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2 contrast ratio, 1..21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK])
 @pytest.mark.parametrize("ground", ["ground", "card"])
 @pytest.mark.parametrize("text", TEXTS)
 def test_every_text_stands_out_from_what_is_behind_it(colours, ground, text):
-    assert theme.contrast(getattr(colours, text), getattr(colours, ground)) >= 4.5
+    assert contrast(getattr(colours, text), getattr(colours, ground)) >= 4.5
 
 
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK])
 def test_text_on_the_primary_button_and_on_the_rail_can_be_read(colours):
-    assert theme.contrast(colours.on_fill, colours.fill) >= 4.5
-    assert theme.contrast(colours.ink, colours.line) >= 4.5
+    assert contrast(colours.on_fill, colours.fill) >= 4.5
+    assert contrast(colours.ink, colours.line) >= 4.5
 
 
 @pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK])
 def test_the_mark_can_be_seen_on_its_panel(colours):
-    assert theme.contrast(colours.panel, colours.ground) >= 4.5
+    assert contrast(colours.panel, colours.ground) >= 4.5
 
 
 def test_contrast_is_the_webs():
-    assert theme.contrast("#000000", "#FFFFFF") == pytest.approx(21)
-    assert theme.contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+    assert contrast("#777777", "#FFFFFF") == pytest.approx(4.48, abs=0.01)
 
 
 def shape(look, size=16):

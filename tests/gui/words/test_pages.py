@@ -14,13 +14,13 @@ from skep.core.text import Problem, verbatim
 from skep_gui.app.tray import Tray
 from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
-from skep_gui.pages.project_card import ProjectCard
+from skep_gui.pages.projects_page import ProjectCard
 from skep_gui.pages.setting_row import Number
 from skep_gui.widgets import icons
-from skep_gui.widgets.history import SPAN, History
 from skep_gui.widgets.parts import unbroken
 from skep_gui.words import mark
 from skep_gui.words.mark import Look, State
+from skep_gui.words.now import SPAN, History
 from skep_gui.words.speaker import english
 from skep_gui.words.stats import Record
 from skep_gui.words.translation import Translation
@@ -236,9 +236,8 @@ def test_a_typed_link_is_added(window, qtbot):
 def test_what_was_refused_is_said_in_words(window):
     show(window, shots.IDLE)
     window.go_to(window.projects)
-    window.projects.refuse(
-        english.told(Problem(verbatim("The signature does not fit."), verbatim("Ask the publisher.")))
-    )
+    problem = Problem(verbatim("The signature does not fit."), verbatim("Ask the publisher."))
+    window.projects.say(english.told(problem), problem=True)
     assert "The signature does not fit. Ask the publisher." in texts(window.projects)
 
 

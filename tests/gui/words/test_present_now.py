@@ -11,9 +11,8 @@ from skep.core.policy.conditions import Conditions
 from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.text import NOTHING
 from skep.language import units
-from skep_gui.widgets.history import History
 from skep_gui.words.mark import Look, State, look, quarters
-from skep_gui.words.now import Mark, Now, risen, shortened, title, tomorrow
+from skep_gui.words.now import History, Mark, Now, risen, shortened, title, tomorrow
 
 NOW = Now()
 

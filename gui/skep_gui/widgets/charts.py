@@ -1,18 +1,176 @@
-"""Bars side by side that can be pointed at, clicked, and walked through by the arrow keys; each has a name for readers.
-
-Each bar is a button of its own, so that a screen reader finds it; only one of them is a stop of the tab key.
-"""
+"""What is drawn by hand: the skep as a meter, ten minutes as two lines, bars that can be pointed at. Hidden it costs nothing."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from skep_gui.widgets import theme
-from skep_gui.words.stats import Cell, Chart
+from skep_gui.words.now import SPAN, Point
+from skep_gui.words.stats import Cell, Chart, nice_top
+
+_BANDS: Final = ((22.0, 44.0), (10.0, 68.0), (3.0, 82.0), (0.0, 88.0))
+"""Left edge and width of each band on a grid of 88 x 76, from the top."""
+_HEIGHT, _STEP, _DOOR = 16.0, 20.0, 22.0
+
+
+class DomeMeter(QWidget):
+    """Shares are 0..1; `measured` None where nothing was measured yet: then the bands are empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked, self._measured = 0.0, 0.0
+        self._said = ""
+        self.setFixedSize(QSize(128, 112))
+
+    def show_shares(self, asked: float, measured: float | None, said: str) -> None:
+        """`said` is what a screen reader says of it."""
+        if (asked, measured or 0.0, said) == (self._asked, self._measured, self._said):
+            return
+        self._asked, self._measured, self._said = asked, measured or 0.0, said
+        self.setAccessibleName(said)
+        self.setToolTip(said)
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        scale = min(self.width() / 96, self.height() / 84)
+        painter.scale(scale, scale)
+        painter.translate(4, 4)
+        for index in range(len(_BANDS)):
+            self._paint_band(painter, index)
+        painter.end()
+
+    def _paint_band(self, painter: QPainter, index: int) -> None:
+        colours = self.palette()
+        left, width = _BANDS[index]
+        box = QRectF(left, index * _STEP, width, _HEIGHT)
+        shape = QPainterPath()
+        shape.addRoundedRect(box, _HEIGHT / 2, _HEIGHT / 2)
+        shape -= _door()
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colours.color(QPalette.ColorRole.Mid))
+        painter.drawPath(shape)
+        # a band is a quarter of the share, and fills from its left
+        part = min(1.0, max(0.0, self._measured * 4 - (3 - index)))
+        filled = QPainterPath()
+        filled.addRect(QRectF(left, box.top(), width * part, _HEIGHT))
+        painter.setBrush(colours.color(QPalette.ColorRole.Highlight))
+        painter.drawPath(shape & filled)
+        asked = self._asked * 4 - (3 - index)
+        if 0 < asked <= 1 and self._asked < 1:
+            where = left + width * asked
+            painter.setPen(QPen(colours.color(QPalette.ColorRole.Text), 2.0))
+            painter.drawLine(int(where), int(box.top() - 2), int(where), int(box.bottom() + 2))
+
+
+def _door() -> QPainterPath:
+    door = QPainterPath()
+    top, left = 2 * _STEP + 5, (88 - _DOOR) / 2
+    door.addRoundedRect(QRectF(left, top, _DOOR, 60), _DOOR / 2, _DOOR / 2)
+    return door
+
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
+_GAP: Final = 15.0
+"""Seconds without a report after which a line is broken, not drawn across."""
+_SHARES: Final = 4
+"""Parts of the height between which a faint line runs."""
+
+
+class LivePlot(QWidget):
+    """Two lines over one time: samples a second on the left axis, share in percent on the right one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._points: Sequence[Point] = ()
+        self._now = 0.0
+        self.setFixedHeight(220)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Samples a second and share, over ten minutes"))
+
+    def show_points(self, points: Sequence[Point], now: float) -> None:
+        """`now` is wall clock seconds. Qt draws only what can be seen."""
+        self._points, self._now = points, now
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours = theme.current()
+        area = QRectF(_LEFT, _TOP, self.width() - _LEFT - _RIGHT, self.height() - _TOP - _BOTTOM)
+        self._legend(painter, colours)
+        if len(self._points) < 2:  # noqa: PLR2004 - a line has two ends
+            painter.setPen(QColor(colours.soft))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.tr("The first minutes of training draw this."))
+        else:
+            top = nice_top(max(point.samples_per_second for point in self._points))
+            self._axes(painter, area, top, colours)
+            self._line(painter, area, lambda point: point.share, QColor(colours.paused))
+            self._line(painter, area, lambda point: point.samples_per_second / top, QColor(colours.fill))
+        painter.end()
+
+    def _legend(self, painter: QPainter, colours: theme.Colours) -> None:
+        line, flag = QRectF(0, 0, self.width(), 20), Qt.AlignmentFlag
+        left, right = self.tr("samples a second"), self.tr("share")
+        painter.setPen(QColor(colours.soft))
+        painter.drawText(line.adjusted(14, 0, 0, 0), flag.AlignLeft | flag.AlignVCenter, left)
+        painter.drawText(line.adjusted(0, 0, -14, 0), flag.AlignRight | flag.AlignVCenter, right)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for x, colour in ((4.0, colours.fill), (self.width() - 4.0, colours.paused)):
+            painter.setBrush(QColor(colour))
+            painter.drawEllipse(QPointF(x, 10.0), 4.0, 4.0)
+
+    def _axes(self, painter: QPainter, area: QRectF, top: float, colours: theme.Colours) -> None:
+        flag = Qt.AlignmentFlag
+        for step in range(_SHARES + 1):
+            part = step / _SHARES
+            y = area.bottom() - part * area.height()
+            painter.setPen(QPen(QColor(colours.line), 1))
+            painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
+            painter.setPen(QColor(colours.soft))
+            painter.drawText(QRectF(0, y - 9, _LEFT - 8, 18), flag.AlignRight | flag.AlignVCenter, _short(top * part))
+            share = QRectF(area.right() + 8, y - 9, _RIGHT - 8, 18)
+            painter.drawText(share, flag.AlignLeft | flag.AlignVCenter, f"{part * 100:.0f}\u2009%")
+        below = QRectF(area.left(), area.bottom() + 6, area.width(), 18)
+        painter.drawText(below, flag.AlignLeft, self.tr("10 minutes ago"))
+        painter.drawText(below, flag.AlignRight, self.tr("now"))
+
+    def _line(self, painter: QPainter, area: QRectF, height: Callable[[Point], float], colour: QColor) -> None:
+        painter.setPen(QPen(colour, 2))
+        piece, before = QPolygonF(), -math.inf
+        for point in self._points:
+            if point.at - before > _GAP and not piece.isEmpty():
+                painter.drawPolyline(piece)
+                piece = QPolygonF()
+            x = area.right() + (point.at - self._now) / SPAN * area.width()
+            y = area.bottom() - min(1.0, max(0.0, height(point))) * area.height()
+            piece.append(QPointF(max(area.left(), x), y))
+            before = point.at
+        painter.drawPolyline(piece)
+
+
+def _short(value: float) -> str:
+    return f"{value:g}".replace(".", QLocale().decimalPoint())
+
 
 BELOW: Final = 22
 AXIS: Final = 52

@@ -1,0 +1,109 @@
+"""What several pages show alike: large figures side by side, the rules that hold, the way from a rule to its setting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from PySide6.QtCore import QCoreApplication, SignalInstance
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
+
+from skep_gui.widgets.parts import Card, button, emptied, label, named, row, unbroken
+from skep_gui.words.now import Figure, RuleRow
+from skep_gui.words.speaker import filled
+
+NARROW: Final = 660
+"""Pixels; below this two figures stand in a row."""
+COUNT: Final = 4
+
+
+class FigureRow(QWidget):
+    """Four large numbers side by side, or two by two where the window is narrow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(16)
+        self._cards = [FigureCard() for _ in range(COUNT)]
+        self._columns = 0
+        # else four in a row would hold the page at their width, and it could never become narrow
+        self.setMinimumWidth(NARROW // 2)
+        self._arrange(COUNT)
+
+    def show_figures(self, figures: Sequence[Figure]) -> None:
+        for card, figure in zip(self._cards, figures, strict=True):
+            card.show_figure(figure)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(2 if event.size().width() < NARROW else COUNT)
+
+    def _arrange(self, columns: int) -> None:
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for place, card in enumerate(self._cards):
+            self._grid.addWidget(card, place // columns, place % columns)
+        for column in range(COUNT):
+            self._grid.setColumnStretch(column, 1 if column < columns else 0)
+
+
+class FigureCard(Card):
+    """A large number with what it is above and smaller lines below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.value = label("", "soft", wrap=False), label("", "figure", wrap=False)
+        self.below = label("", "soft")
+        self.body.setSpacing(2)
+        self.add(self.name, self.value, self.below, None)
+
+    def show_figure(self, figure: Figure) -> None:
+        self.name.setText(figure.label)
+        # a name is no number: what does not fit a quarter of the page is written smaller, so that it is not cut
+        fits = len(figure.value) <= 9  # noqa: PLR2004 - characters
+        named(self.value, "figure" if fits else "heading")
+        self.value.setWordWrap(not fits)
+        self.value.setText(figure.value)
+        # each part on its own line: a card is too narrow for two, and a row of cards keeps its height
+        self.below.setText(unbroken(figure.below.replace(" · ", "\n")))
+        self.setToolTip(figure.explained)
+
+
+class RuleLines(QVBoxLayout):
+    """Rules with their shares, the one that decides first, each with the way to its setting."""
+
+    def __init__(self, setting_wanted: SignalInstance, *, imagined: bool = False) -> None:
+        """`imagined` rules may need several lines, and tell their names when they are pointed at."""
+        super().__init__()
+        self._wanted, self._imagined = setting_wanted, imagined
+        self.setSpacing(4)
+
+    def show_rules(self, rules: Sequence[RuleRow]) -> None:
+        emptied(self)
+        for place, rule in enumerate(rules):
+            share = label(rule.share, wrap=False)
+            share.setFixedWidth(56)
+            sentence = label(rule.sentence, "soft" if place else "", wrap=self._imagined)
+            line = row(share, sentence)
+            if self._imagined:
+                sentence.setToolTip(rule.name)
+                line.setStretch(1, 1)
+            else:
+                line.addStretch(1)
+            if rule.key:
+                line.addWidget(self._link(rule))
+            self.addLayout(line)
+
+    def _link(self, rule: RuleRow) -> QPushButton:
+        return setting_link(rule.sentence, lambda: self._wanted.emit(rule.key))
+
+
+def setting_link(rule: str, clicked: Callable[[], None]) -> QPushButton:
+    """The way to the setting of a rule, which a screen reader calls by its name or sentence."""
+    translate = QCoreApplication.translate
+    made = button(translate("SettingLink", "Setting"), "flat", clicked)
+    made.setAccessibleName(filled(translate("SettingLink", "Setting of the rule: %1"), rule))
+    return made
