@@ -14,7 +14,7 @@ from typing import Final
 
 from skep.adapters.gpu.device_sensor import DeviceSensor, choose
 from skep.adapters.gpu.devices import LocalDevices
-from skep.adapters.gpu.power_limit import ONLY_NVIDIA, Limiter, NvidiaLimiter, PowerCapKeeper
+from skep.adapters.gpu.power_limit import ONLY_NVIDIA, NvidiaLimiter, PowerCapKeeper
 from skep.adapters.macos.activity import MacActivity
 from skep.adapters.process.own_processes import OwnProcesses, is_our_process, practice_process
 from skep.adapters.sensors.battery import BatterySensor
@@ -125,7 +125,7 @@ def power_cap(device: Device) -> PowerCap | None:
             return PowerCap(refused=ONLY_NVIDIA)
 
 
-def limited_card(devices: Devices, wanted: str) -> tuple[str, Limiter] | None:
+def limited_card(devices: Devices, wanted: str) -> tuple[str, NvidiaLimiter] | None:
     """The card that trains, as the setting compute.device says, by a name that stays while it is in its slot.
 
     None where its power cannot be limited by skep.

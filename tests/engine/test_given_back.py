@@ -25,7 +25,7 @@ from fakes import (
 )
 from skep import senses
 from skep.adapters.clock import SystemClock
-from skep.adapters.gpu.nvidia_readings import NvidiaCard
+from skep.adapters.gpu.nvidia import NvidiaCard
 from skep.adapters.linux import session
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.core.device import Device, DeviceKind

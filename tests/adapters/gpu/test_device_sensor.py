@@ -3,15 +3,13 @@
 import os
 from pathlib import Path
 
-import psutil
 import pynvml
 import pytest
 
 from english import in_english
-from skep.adapters.gpu import cpu
-from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, _Processor, choose
+from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose
 from skep.adapters.gpu.devices import LocalDevices
-from skep.adapters.gpu.nvidia_readings import STALE_SECONDS, NvidiaCard
+from skep.adapters.gpu.nvidia import STALE_SECONDS, NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.core.device import Device, DeviceKind
 from skep.core.policy.conditions import Condition, Source
@@ -285,19 +283,21 @@ def test_the_card_is_let_go_of_when_the_sensor_is_closed(card, sensor):
         (None, Source.MISSING, "This computer has no sensor for the processor's temperature, or keeps it to itself."),
     ],
 )
-def test_on_the_processor_its_own_heat_counts(sensor, monkeypatch, degrees, source, note):
-    readings = {"coretemp": [psutil._ntuples.shwtemp("", degrees, None, None)]} if degrees else {}
-    monkeypatch.setattr(psutil, "sensors_temperatures", lambda: readings, raising=False)
-    seen = sensor(Listed(CPU)).read()
+def test_on_the_processor_its_own_heat_counts(degrees, source, note):
+    seen = ProcessorReader(lambda: degrees).read()
     assert (seen[Condition.TEMPERATURE].value, seen[Condition.TEMPERATURE].source) == (degrees, source)
     assert in_english(seen[Condition.TEMPERATURE].note) == note
     assert in_english(seen[Condition.GPU_USE].note) == "Training runs on the processor here."
 
 
-def test_the_processors_heat_is_not_read_more_often_than_it_changes(monkeypatch, clock):
+def test_without_a_card_the_processor_is_read(sensor):
+    seen = sensor(Listed(CPU)).read()
+    assert in_english(seen[Condition.GPU_USE].note) == "Training runs on the processor here."
+
+
+def test_the_processors_heat_is_not_read_more_often_than_it_changes(clock):
     readings = iter([50.0, 60.0])
-    monkeypatch.setattr(cpu, "temperature", lambda: next(readings))
-    processor = _Processor(clock)
+    processor = ProcessorReader(lambda: next(readings), clock)
 
     def degrees():
         return processor.read()[Condition.TEMPERATURE].value

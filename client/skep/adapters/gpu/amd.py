@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 from skep.adapters.gpu import pci
 from skep.adapters.process.own_processes import OwnProcesses
@@ -84,22 +84,13 @@ def _names() -> dict[str, str]:
     with suppress(Exception):
         amdsmi.amdsmi_init()
         try:
-            names.update(_ask_names(amdsmi))
+            for card in amdsmi.amdsmi_get_processor_handles():
+                address = str(amdsmi.amdsmi_get_gpu_device_bdf(card)).lower()
+                names[address] = str(amdsmi.amdsmi_get_gpu_asic_info(card)["market_name"])
         finally:
             amdsmi.amdsmi_shut_down()
     return names
 
-
-def _ask_names(amdsmi: Any) -> dict[str, str]:
-    return {
-        str(amdsmi.amdsmi_get_gpu_device_bdf(handle)).lower(): str(
-            amdsmi.amdsmi_get_gpu_asic_info(handle)["market_name"]
-        )
-        for handle in amdsmi.amdsmi_get_processor_handles()
-    }
-
-
-_GONE: Final = Text("amd.graphics_card_has_stopped_answering")
 
 T = TypeVar("T")
 
@@ -114,8 +105,7 @@ class AmdCard:
     def read(self) -> Seen:
         place = self._find()
         if place is None:
-            conditions = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
-            return {condition: silent(_GONE) for condition in conditions}
+            return dict.fromkeys(pci.READINGS, silent(Text("amd.graphics_card_has_stopped_answering")))
         card = read(self._root, self._index, place)
         return {
             Condition.GPU_USE: self._use(card),
@@ -123,9 +113,6 @@ class AmdCard:
             Condition.TEMPERATURE: _reading(card.temperature, Text("amd.temperature")),
             Condition.POWER: _reading(card.power, Text("amd.power")),
         }
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
     def _find(self) -> pci.Card | None:
         """Looked for on the bus once, which takes long; None while it is not there."""

@@ -1,7 +1,4 @@
-"""The processor, which every computer has and training can always use.
-
-It must not guess: a temperature nobody measures is None.
-"""
+"""The processor, which every computer has and training can always use."""
 
 from __future__ import annotations
 
@@ -45,7 +42,12 @@ def devices(root: Path) -> list[Device]:
 
 def temperature() -> float | None:
     """The processor's, in degrees Celsius; None where nobody measures it."""
-    return hottest(_temperatures())
+    # psutil leaves the function out on systems without sensors it can read, such as macOS
+    read = getattr(psutil, "sensors_temperatures", dict)
+    try:
+        return hottest(read())
+    except OSError:
+        return None
 
 
 def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
@@ -59,19 +61,7 @@ def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
     return max(degrees, default=None)
 
 
-def _temperatures() -> Mapping[str, Sequence[Reading]]:
-    # psutil leaves the function out on systems without sensors it can read, such as macOS
-    read = getattr(psutil, "sensors_temperatures", None)
-    try:
-        return read() if read else {}
-    except OSError:
-        return {}
-
-
 def _name(root: Path) -> str:
     """Intel and AMD tell their name to Linux; other processors are named by their architecture."""
-    for line in (pci.text(root / "proc/cpuinfo") or "").splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name" and value.strip():
-            return value.strip()
-    return (apple.chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"
+    told = pci.field(root / "proc/cpuinfo", "model name")
+    return told or (apple.chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"

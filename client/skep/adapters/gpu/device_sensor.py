@@ -1,19 +1,17 @@
-"""The device that trains, or would: use by others, free memory, heat and power, from whoever knows them for that device.
-
-It must not train nor pick for the worker; it takes the device the settings name, else the one the worker would take.
-"""
+"""The device that trains, or would: use by others, free memory, heat and power, from what knows them for that device."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from skep import ports
-from skep.adapters.gpu import cpu
+from skep.adapters.gpu import cpu, pci
 from skep.adapters.gpu.amd import AmdCard
-from skep.adapters.gpu.nvidia_readings import NvidiaCard
+from skep.adapters.gpu.nvidia import NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.adapters.sensors.source import Polled
 from skep.core.device import Device, DeviceKind
@@ -26,30 +24,19 @@ HEAT_SECONDS: Final = 1.5
 """The processor's sensors take long to read, and heat changes slowly."""
 
 
-class Card(Protocol):
-    """One device; `read` and `close` are called by one thread, and neither raises."""
-
-    def read(self) -> Seen: ...
-
-    def close(self) -> None: ...
-
-
 class DeviceSensor(Polled):
     """Implements ports.Sensor. `wanted` gives the setting compute.device, and may be asked at every reading."""
 
-    conditions: Sequence[Condition] = (
-        Condition.GPU_USE,
-        Condition.GPU_MEMORY,
-        Condition.TEMPERATURE,
-        Condition.POWER,
-    )
+    conditions: Sequence[Condition] = pci.READINGS
 
     def __init__(
         self, wanted: Callable[[], str], devices: ports.Devices, ours: OwnProcesses, root: Path = Path("/")
     ) -> None:
         super().__init__()
         self._wanted, self._devices, self._ours, self._root = wanted, devices, ours, root
-        self._chosen: tuple[str, Device, Card] | None = None
+        self._chosen: tuple[str, Device, Callable[[], Seen]] | None = None
+        """What was wanted, the device, and what reads it; no reader raises."""
+        self._held = ExitStack()
 
     @property
     def name(self) -> str:
@@ -66,8 +53,8 @@ class DeviceSensor(Polled):
         if self._chosen is None or self._chosen[0] != wanted:
             self._let_go()
             device = choose(self._devices.list(), wanted)
-            self._chosen = (wanted, device, self._open(device))
-        seen = self._chosen[2].read()
+            self._chosen = (wanted, device, self._reader(device))
+        seen = self._chosen[2]()
         if self.closed.is_set():
             self._let_go()
         return seen
@@ -78,20 +65,23 @@ class DeviceSensor(Polled):
             self._let_go()
 
     def _let_go(self) -> None:
-        if self._chosen is not None:
-            self._chosen[2].close()
-            self._chosen = None
+        self._held.close()
+        self._chosen = None
 
-    def _open(self, device: Device) -> Card:
+    def _reader(self, device: Device) -> Callable[[], Seen]:
         match device.kind:
             case DeviceKind.NVIDIA:
-                return NvidiaCard(device.index, self._ours)
+                card = NvidiaCard(device.index, self._ours)
+                self._held.callback(card.close)
+                return card.read
             case DeviceKind.AMD:
-                return AmdCard(device.index, self._ours, self._root)
+                return AmdCard(device.index, self._ours, self._root).read
             case DeviceKind.APPLE:
-                return _Apple()
+                return lambda: dict.fromkeys(
+                    pci.READINGS, missing(Text("device_sensor.macos_tells_administrator_only"))
+                )
             case DeviceKind.CPU:
-                return _Processor()
+                return ProcessorReader().read
 
 
 def choose(devices: Sequence[Device], wanted: str) -> Device:
@@ -114,40 +104,31 @@ def choose(devices: Sequence[Device], wanted: str) -> Device:
     return next((device for device in fitting if device.unusable is None), processor)
 
 
-class _Processor:
+class ProcessorReader:
     """Training on the processor: no card is touched, and its own heat is what counts."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        temperature: Callable[[], float | None] = cpu.temperature,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._temperature, self._clock = temperature, clock
         self._heat: tuple[float, Reading[float]] | None = None
 
     def read(self) -> Seen:
-        if self._heat is None or self._clock() - self._heat[0] >= HEAT_SECONDS:
-            self._heat = (self._clock(), _heat(cpu.temperature()))
-        here = Text("device_sensor.training_runs_processor_here")
+        now = self._clock()
+        if self._heat is None or now - self._heat[0] >= HEAT_SECONDS:
+            degrees = self._temperature()
+            self._heat = (
+                now,
+                missing(Text("device_sensor.computer_has_no_sensor_processor"))
+                if degrees is None
+                else answered(degrees, Text("battery.operating_system")),
+            )
+        here = missing(Text("device_sensor.training_runs_processor_here"))
         return {
-            Condition.GPU_USE: missing(here),
-            Condition.GPU_MEMORY: missing(here),
+            Condition.GPU_USE: here,
+            Condition.GPU_MEMORY: here,
             Condition.TEMPERATURE: self._heat[1],
             Condition.POWER: missing(Text("device_sensor.processor_does_not_tell_power")),
         }
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-
-def _heat(degrees: float | None) -> Reading[float]:
-    if degrees is None:
-        return missing(Text("device_sensor.computer_has_no_sensor_processor"))
-    return answered(degrees, Text("battery.operating_system"))
-
-
-class _Apple:
-    """Apple's graphics tell the administrator only."""
-
-    def read(self) -> Seen:
-        note = Text("device_sensor.macos_tells_administrator_only")
-        return {condition: missing(note) for condition in DeviceSensor.conditions}
-
-    def close(self) -> None:
-        """Nothing is held open."""

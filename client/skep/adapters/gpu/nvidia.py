@@ -1,20 +1,24 @@
-"""NVIDIA cards, as the driver's own library (NVML) reports them, and the reason for each card it cannot report.
+"""NVIDIA cards, as the driver's own library (NVML) reports them: what they are, what they do now, and why one is unusable.
 
-It must not import torch: whether torch can use a card is the worker's question.
+Whether torch can use a card is the worker's question. Other programs' use is only ever summed up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import pynvml
 
 from skep.adapters.gpu import pci
+from skep.adapters.process.own_processes import OwnProcesses
 from skep.core.device import Device, DeviceKind
+from skep.core.policy.conditions import Condition, Reading, Seen, Source, answered, missing, silent
 from skep.core.text import Text
 
 _AMPERE = 8
@@ -76,12 +80,8 @@ def _unusable(root: Path, index: int, card: pci.Card | None, error: pynvml.NVMLE
 def _name(root: Path, card: pci.Card | None) -> str:
     if card is None:
         return "NVIDIA graphics card"
-    told = pci.text(root / "proc/driver/nvidia/gpus" / card.address / "information") or ""
-    for line in told.splitlines():
-        key, _, value = line.partition(":")
-        if key == "Model" and value.strip():
-            return value.strip()
-    return f"NVIDIA graphics card at {card.address}"
+    told = pci.field(root / "proc/driver/nvidia/gpus" / card.address / "information", "Model")
+    return told or f"NVIDIA graphics card at {card.address}"
 
 
 def words(error: Any) -> Text:
@@ -93,35 +93,30 @@ def _reason(driver: str | None, error: pynvml.NVMLError | None) -> Text:
     if driver in _BY_DRIVER:
         return _BY_DRIVER[driver]
     if error is None:
-        return _unlisted(driver)
+        return Text("amd.no_driver_loaded" if driver is None else "nvidia.nvidia_driver_does_not_offer")
     if error.value == _LIBRARY_MISSING:
-        return _without_library(driver)
+        return Text(
+            "nvidia.no_nvidia_driver_installed" if driver is None else "nvidia.nvidia_driver_loaded_but_library"
+        )
     return words(error)
 
 
-def _unlisted(driver: str | None) -> Text:
-    if driver is None:
-        return Text("amd.no_driver_loaded")
-    return Text("nvidia.nvidia_driver_does_not_offer")
-
-
-def _without_library(driver: str | None) -> Text:
-    if driver is None:
-        return Text("nvidia.no_nvidia_driver_installed")
-    return Text("nvidia.nvidia_driver_loaded_but_library")
+@contextmanager
+def library() -> Iterator[None]:
+    """The driver's library, open meanwhile. Raises NVMLError."""
+    pynvml.nvmlInit()
+    try:
+        yield
+    finally:
+        _shut_down()
 
 
 def _ask_nvml() -> _Found:
     try:
-        pynvml.nvmlInit()
+        with library():
+            return _read_all()
     except pynvml.NVMLError as error:
         return _Found(failure=error)
-    try:
-        return _read_all()
-    except pynvml.NVMLError as error:
-        return _Found(failure=error)
-    finally:
-        shut_down()
 
 
 def _read_all() -> _Found:
@@ -151,14 +146,14 @@ def _read(index: int, handle: Any, driver: str | None) -> Device:
         memory_total=None if memory is None else int(memory.total),
         memory_free=None if memory is None else int(memory.free),
         driver=driver,
-        temperature=_try(lambda: degrees(handle)),
+        temperature=_try(lambda: _degrees(handle)),
         power=None if milliwatts is None else milliwatts / 1000,
         utilisation=None if use is None else use.gpu / 100,
         bf16=None if capability is None else capability[0] >= _AMPERE,
     )
 
 
-def degrees(handle: Any) -> float:
+def _degrees(handle: Any) -> float:
     """The card's temperature in degrees Celsius. Raises NVMLError."""
     sensor = pynvml.NVML_TEMPERATURE_GPU
     try:
@@ -167,7 +162,7 @@ def degrees(handle: Any) -> float:
         return float(pynvml.nvmlDeviceGetTemperature(handle, sensor))
 
 
-def shut_down() -> None:
+def _shut_down() -> None:
     """Let go of the driver's library; what it has to say about that is of no use."""
     _try(pynvml.nvmlShutdown)
 
@@ -186,3 +181,115 @@ def _try(call: Callable[[], Any]) -> Any:
         return call()
     except pynvml.NVMLError:
         return None
+
+
+# --- what a card does now
+
+STALE_SECONDS: Final = 2.0
+"""How long the driver's last word about a process counts, when no newer one comes."""
+_NEVER: Final = {
+    pynvml.NVML_ERROR_NOT_SUPPORTED,
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+    pynvml.NVML_ERROR_NO_PERMISSION,
+}
+"""Errors of a card that works and will never tell this."""
+_NOTHING_NEW: Final = {pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_SUCCESS}
+T = TypeVar("T")
+
+
+class NvidiaCard:
+    """What the card that NVML numbers `index` does now; opened at the first reading, and after a failure again."""
+
+    def __init__(self, index: int, ours: OwnProcesses, clock: Callable[[], float] = time.monotonic) -> None:
+        self._index, self._ours, self._clock = index, ours, clock
+        self._handle: Any = None
+        self._samples: dict[int, tuple[int, float]] = {}
+        """By process: the driver's time stamp of its latest sample, and when we first saw that."""
+
+    def read(self) -> Seen:
+        """Never raises: a card that is lost is silent."""
+        try:
+            self._open()
+        except pynvml.NVMLError as error:
+            return dict.fromkeys(pci.READINGS, silent(words(error)))
+        seen = {
+            Condition.GPU_USE: self._use(),
+            Condition.GPU_MEMORY: self._reading(
+                Text("amd.free_memory"), lambda: int(pynvml.nvmlDeviceGetMemoryInfo(self._handle).free)
+            ),
+            Condition.TEMPERATURE: self._reading(Text("amd.temperature"), lambda: _degrees(self._handle)),
+            Condition.POWER: self._reading(
+                Text("amd.power"), lambda: pynvml.nvmlDeviceGetPowerUsage(self._handle) / 1000
+            ),
+        }
+        if any(reading.source is Source.SILENT for reading in seen.values()):
+            self.close()  # so that the next reading begins with the driver as it is then
+        return seen
+
+    def close(self) -> None:
+        """Let go of the driver's library. By the thread that reads."""
+        if self._handle is not None:
+            self._handle = None
+            _shut_down()
+
+    def _open(self) -> None:
+        if self._handle is None:
+            pynvml.nvmlInit()
+            try:
+                self._handle = pynvml.nvmlDeviceGetHandleByIndex(self._index)
+            except pynvml.NVMLError:
+                _shut_down()
+                raise
+
+    def _reading(self, what: Text, ask: Callable[[], T]) -> Reading[T]:
+        try:
+            return answered(ask(), Text("nvidia.nvidia_driver"))
+        except pynvml.NVMLError as error:
+            if error.value in _NEVER:
+                return missing(Text("amd.graphics_card_does_not_tell", what=what))
+            return silent(words(error))
+
+    # --- use by others
+
+    def _use(self) -> Reading[float]:
+        try:
+            return answered(self._use_of_others(), Text("nvidia.nvidia_driver_process"))
+        except pynvml.NVMLError as error:
+            if error.value in _NEVER:
+                return self._use_of_all()
+            return silent(words(error))
+
+    def _use_of_others(self) -> float:
+        now, ours = self._clock(), self._ours.look()
+        samples = {}
+        total = 0
+        for sample in self._ask_samples():
+            stamp, since = self._samples.get(sample.pid, (0, now))
+            samples[sample.pid] = (sample.timeStamp, since if stamp == sample.timeStamp else now)
+            if sample.pid and sample.pid not in ours and now - samples[sample.pid][1] <= STALE_SECONDS:
+                total += min(100, sample.smUtil)
+        self._samples = samples
+        return min(1.0, total / 100)
+
+    def _ask_samples(self) -> list[Any]:
+        """The latest of each process; the driver goes on telling those of processes that do nothing any more."""
+        latest: dict[int, Any] = {}
+        try:
+            for sample in pynvml.nvmlDeviceGetProcessUtilization(self._handle, 0):
+                if sample.pid not in latest or sample.timeStamp > latest[sample.pid].timeStamp:
+                    latest[sample.pid] = sample
+        except pynvml.NVMLError as error:
+            if error.value not in _NOTHING_NEW:
+                raise
+        return list(latest.values())
+
+    def _use_of_all(self) -> Reading[float]:
+        """Of the whole card, which is that of others while nothing of ours is on it."""
+        running = self._reading(
+            Text("nvidia.what_runs"), lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
+        )
+        if running.value is None or any(process.pid in self._ours.look() for process in running.value):
+            return missing(Text("amd.driver_tells_card_use_only"))
+        return self._reading(
+            Text("amd.use"), lambda: min(1.0, pynvml.nvmlDeviceGetUtilizationRates(self._handle).gpu / 100)
+        )

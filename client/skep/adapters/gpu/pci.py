@@ -1,12 +1,18 @@
 """The graphics cards on the PCI bus, as sysfs lists them: which are plugged in, and which driver holds each.
 
-It must not know any vendor's library, and must not decide whether a card is usable.
+Whether a card is usable is decided by its vendor's module.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+from skep.core.policy.conditions import Condition
+
+READINGS: Final = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
+"""What a graphics card may tell."""
 
 NVIDIA = "0x10de"
 AMD = "0x1002"
@@ -58,6 +64,15 @@ def number(path: Path) -> int | None:
         return int(text(path) or "")
     except ValueError:
         return None
+
+
+def field(path: Path, key: str) -> str | None:
+    """The first value of `key` in a file of lines such as "key : value"; None where there is none."""
+    for line in (text(path) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key and value.strip():
+            return value.strip()
+    return None
 
 
 def _is_card(folder: Path, vendor: str) -> bool:

@@ -6,11 +6,11 @@ import json
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pynvml
 
@@ -27,14 +27,6 @@ _NOT_PERMITTED: Final = Text("power_limit.system_lets_only_administrator_limit")
 _NOT_SUPPORTED: Final = Text("power_limit.card_power_cannot_limited")
 
 
-class Limiter(Protocol):
-    """One card whose power may be limited."""
-
-    def look(self) -> PowerCap: ...
-
-    def limit(self, watts: float) -> PowerCap: ...
-
-
 class NvidiaLimiter:
     """The card that NVML numbers `index`. Each call opens the driver's library and lets go of it again."""
 
@@ -46,41 +38,28 @@ class NvidiaLimiter:
 
         The driver is asked by setting the limit to what it is: it has no other way to tell whether it would obey.
         """
-        try:
-            with _card(self._index) as card:
-                now = pynvml.nvmlDeviceGetPowerManagementLimit(card)
-                return _set(card, now)
-        except pynvml.NVMLError as error:
-            return PowerCap(refused=_words(error))
+        return self._set(None)
 
     def limit(self, watts: float) -> PowerCap:
         """Set the limit, as near to `watts` as the card's bounds allow; what came of it. Never raises."""
+        return self._set(watts)
+
+    def _set(self, watts: float | None) -> PowerCap:
         try:
-            with _card(self._index) as card:
+            with nvidia.library():
+                card = pynvml.nvmlDeviceGetHandleByIndex(self._index)
+                now = pynvml.nvmlDeviceGetPowerManagementLimit(card)
                 low, high = pynvml.nvmlDeviceGetPowerManagementLimitConstraints(card)
-                return _set(card, min(high, max(low, round(watts * 1000))))
+                refused = NOTHING
+                try:
+                    wanted = now if watts is None else min(high, max(low, round(watts * 1000)))
+                    pynvml.nvmlDeviceSetPowerManagementLimit(card, wanted)
+                except pynvml.NVMLError as error:
+                    refused = _words(error)
+                now = pynvml.nvmlDeviceGetPowerManagementLimit(card)
+                return PowerCap(watts=now / 1000, lowest=low / 1000, highest=high / 1000, refused=refused)
         except pynvml.NVMLError as error:
             return PowerCap(refused=_words(error))
-
-
-@contextmanager
-def _card(index: int) -> Iterator[Any]:
-    pynvml.nvmlInit()
-    try:
-        yield pynvml.nvmlDeviceGetHandleByIndex(index)
-    finally:
-        nvidia.shut_down()
-
-
-def _set(card: Any, milliwatts: int) -> PowerCap:
-    low, high = (each / 1000 for each in pynvml.nvmlDeviceGetPowerManagementLimitConstraints(card))
-    refused = NOTHING
-    try:
-        pynvml.nvmlDeviceSetPowerManagementLimit(card, milliwatts)
-    except pynvml.NVMLError as error:
-        refused = _words(error)
-    now = pynvml.nvmlDeviceGetPowerManagementLimit(card) / 1000
-    return PowerCap(watts=now, lowest=low, highest=high, refused=refused)
 
 
 def _words(error: Any) -> Text:
@@ -98,7 +77,7 @@ CLOSE_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
-Find = Callable[[], tuple[str, Limiter] | None]
+Find = Callable[[], tuple[str, NvidiaLimiter] | None]
 """The card that trains now, by a name that stays, or None where it is none whose power can be limited."""
 
 
@@ -118,7 +97,7 @@ class PowerCapKeeper:
         self._find, self._note, self._post = find, note, post
         self._wanted = 0.0
         self._orders: queue.SimpleQueue[float | None] = queue.SimpleQueue()
-        self._held: tuple[_Held, Limiter] | None = None
+        self._held: tuple[_Held, NvidiaLimiter] | None = None
         self._thread = threading.Thread(target=self._run, name="power-cap", daemon=True)
 
     def start(self) -> None:
@@ -142,7 +121,7 @@ class PowerCapKeeper:
     def _run(self) -> None:
         self._guarded(self._mend)
         while (wanted := self._orders.get()) is not None:
-            self._guarded(lambda watts=wanted: self._obey(watts))  # type: ignore[misc]  # mypy cannot infer the default
+            self._guarded(partial(self._obey, wanted))
         self._guarded(self._put_back)
 
     def _guarded(self, act: Callable[[], None]) -> None:
@@ -204,7 +183,7 @@ def _bounded(watts: float, cap: PowerCap) -> float:
     return min(cap.highest or watts, max(cap.lowest or watts, watts))
 
 
-def _restore(held: _Held, limiter: Limiter) -> None:
+def _restore(held: _Held, limiter: NvidiaLimiter) -> None:
     now = limiter.look().watts
     if now is not None and abs(now - held.ours) <= SAME_WATTS:
         limiter.limit(held.before)

@@ -17,9 +17,9 @@ NO_BATTERY: Final = Text("battery.computer_has_no_battery")
 def on_battery() -> Reading[bool]:
     """Of several batteries psutil takes the first, and the mains where there are any."""
     # psutil leaves the function out on systems without batteries it can read
-    read = getattr(psutil, "sensors_battery", None)
+    read = getattr(psutil, "sensors_battery", lambda: None)
     try:
-        battery = read() if read else None
+        battery = read()
     except OSError as error:
         return silent(Text("battery.battery_cannot_read", strerror=str(error.strerror)))
     if battery is None:
