@@ -55,8 +55,7 @@ class Observer:
         self._recorder, self._engine = recorder, engine
         self._told: queue.SimpleQueue[Snapshot] = queue.SimpleQueue()
 
-    def see(self, message: m.Message, snapshot: object) -> None:
-        assert isinstance(snapshot, Snapshot)
+    def see(self, message: m.Message, snapshot: Snapshot) -> None:
         self._recorder.see(time.time(), type(message).__name__, snapshot)
         self._told.put(snapshot)
 
@@ -164,19 +163,19 @@ def _record(root: Path, screen: Screen, recorder: Recorder) -> Path:
     home.create()
     bootstrap.settings(home).save({SHARE: DEFAULTS["compute.share_away"]})
     with _swarm(root) as manifest, bootstrap.hold(home):
-        project = bootstrap.add_project(home, str(manifest), consent=False)
-        example = bootstrap.add_project(home, str(_example(root, project)), consent=False)
+        project = bootstrap.catalogue(home).add(str(manifest))
+        example = bootstrap.catalogue(home).add(str(_example(root, project)))
         recorder.begin(_computer(home, [project, example]))
         time.sleep(max(0.0, NOBODY - (time.monotonic() - empty)))
-        with bootstrap.build(home) as parts:
-            told = Observer(recorder, parts.engine)
-            parts.engine.observe(told.see)
-            parts.engine.start()
+        with bootstrap.build(home) as engine:
+            told = Observer(recorder, engine)
+            engine.observe(told.see)
+            engine.start()
             try:
-                _act(parts.engine, told, screen, project)
+                _act(engine, told, screen, project)
             finally:
-                parts.engine.post(m.Quit())
-                parts.engine.join()
+                engine.post(m.Quit())
+                engine.join()
     return home.ledger_file
 
 

@@ -24,14 +24,14 @@ SETTLED_SECONDS = 5.0
 def main() -> None:
     home = Home(Path(sys.argv[1]))
     home.create()
-    with bootstrap.build(home) as parts:
-        parts.engine.start()
+    with bootstrap.build(home) as engine:
+        engine.start()
         time.sleep(SETTLED_SECONDS)
         tell()
         for _ in sys.stdin:
             tell()
-        parts.engine.post(m.Quit())
-        parts.engine.join(10)
+        engine.post(m.Quit())
+        engine.join(10)
 
 
 def tell() -> None:

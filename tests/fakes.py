@@ -330,7 +330,7 @@ class FakeCatalogue:
     offered: dict[str, Project] = field(default_factory=dict)
     known: list[Project] = field(default_factory=list)
 
-    def add(self, source: str) -> Project:
+    def add(self, source: str, *, consent: bool = False) -> Project:
         if source not in self.offered:
             raise BadInput(verbatim(f"There is no manifest at {source}."))
         project = replace(self.offered[source], source=source)

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,24 +20,21 @@ from skep.adapters.net import control_socket
 from skep.adapters.net.control_socket import ControlServer
 from skep.adapters.storage.paths import Home, default_home, make_run_folder
 from skep.core.device import Device, PowerCap
-from skep.core.errors import NotRunning
+from skep.core.errors import BadInput, NotRunning
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
 from skep.core.project.types import VerifiedProject
 from skep.core.session import control, step
-from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.timeline import KEPT
 from skep.core.settings.setting import Value
-from skep.core.text import Problem
-from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Post, Sensor, SettingsStore
+from skep.core.text import Problem, Text
+from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Sensor, SettingsStore
 
 if TYPE_CHECKING:
-    from skep.adapters.net.catalogue import FileCatalogue
     from skep.adapters.process.autostart import Autostart
-    from skep.adapters.process.worker import WorkerProcess
     from skep.adapters.storage.invitations import KeptInvitations
     from skep.adapters.storage.publisher_keys import PublisherKeys
     from skep.adapters.storage.secrets import HomeSecrets
@@ -48,16 +44,10 @@ GB: Final = 1_000_000_000
 _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What a front end holds while it is in a swarm."""
-
-    engine: Engine
-    clock: Clock
-
-
 def home(chosen: str | None, environ: Mapping[str, str]) -> Home:
     """The folder that was chosen, or the usual one, not made yet. Raises BadInput."""
+    if chosen is not None and (not chosen or "\0" in chosen):
+        raise BadInput(Text("application.home_needs_name_folder"))
     made = Home(default_home(environ) if chosen is None else Path(chosen).expanduser().absolute())
     made.check()
     return made
@@ -117,26 +107,11 @@ def identity(home: Home) -> Identity:
 
 
 def catalogue(home: Home) -> Catalogue:
-    return _catalogue(home)
-
-
-def _catalogue(home: Home) -> FileCatalogue:
     from skep.adapters.net.catalogue import FileCatalogue, fetch_over_web
 
     home.create()
-    return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=_proxy(settings(home).load())))
-
-
-def _proxy(values: Mapping[str, Value]) -> str:
-    return str(values["network.proxy"])
-
-
-def add_project(home: Home, source: str, *, consent: bool) -> VerifiedProject:
-    """Verify and keep the manifest at a path or URL. `consent` lets a new revision use more than before.
-
-    Raises ManifestError, StorageError.
-    """
-    return _catalogue(home).add(source, consent=consent)
+    proxy = str(settings(home).load()["network.proxy"])
+    return FileCatalogue(home.projects_folder, fetch=partial(fetch_over_web, proxy=proxy))
 
 
 def secrets(home: Home) -> HomeSecrets:
@@ -208,7 +183,7 @@ def build(
     *,
     show: Callable[[str], None] | None = None,
     notify: Callable[[Problem], None] | None = None,
-) -> Iterator[Parts]:
+) -> Iterator[Engine]:
     """An engine that is not started yet, and other terminals' way to it. Hold the home first.
 
     With `join` it is told beforehand whether that can listen; without, the engine may stay idle, and what it joins later
@@ -217,69 +192,53 @@ def build(
     """
     from skep import senses
     from skep.adapters.net.shards_http import HttpShards
-    from skep.adapters.net.tcp_port import check_free
+    from skep.adapters.process.worker import WorkerProcess
     from skep.adapters.storage.ledger_sqlite import SqliteLedger
+    from skep.adapters.storage.logs import open_log
     from skep.adapters.storage.pause_file import PauseFile
     from skep.engine.engine import Engine
 
     values = settings(home).load()
     if join is not None:
-        check_free(listen_host(addresses(join.project, join.seeds)), int(values["network.port"]))
-    shards = HttpShards(
-        home.cache_folder,
-        limit_bytes=_bytes(values["disk.cache_gb"]),
-        keep_free_bytes=_bytes(values["disk.keep_free_gb"]),
-        proxy=lambda: _proxy(engine.snapshot.settings),
-    )
-
-    def make_worker(post: Post) -> WorkerProcess:
-        from skep.adapters.process.worker import WorkerProcess
-        from skep.adapters.storage.logs import open_log
-
-        return WorkerProcess(
-            post,
+        _free_host(join.project, join.seeds, int(values["network.port"]))
+    engine = Engine(
+        clock=SystemClock(),
+        make_worker=partial(
+            WorkerProcess,
             registry_file=_registry(home),
             make_run_folder=make_run_folder,
             stderr_log=open_log(home.logs_folder, "worker"),
-        )
-
-    engine = Engine(
-        clock=SystemClock(),
-        make_worker=make_worker,
+        ),
         open_ledger=lambda: SqliteLedger(home.ledger_file),
-        shards=shards,
+        shards=HttpShards(
+            home.cache_folder,
+            limit_bytes=int(float(values["disk.cache_gb"]) * GB),
+            keep_free_bytes=int(float(values["disk.keep_free_gb"]) * GB),
+            proxy=lambda: str(engine.snapshot.settings["network.proxy"]),
+        ),
         settings=settings(home),
         pauses=PauseFile(home.pause_file),
         identity=identity(home),
-        listen_host=_listen_host_of,
+        listen_host=lambda start: _free_host(start.project, start.options.seeds, start.options.port),
         invitations=kept_invitations(home),
         sensors=senses.for_engine(home, lambda: engine),
         graphical=senses.is_graphical(),
         notify=notify,
     )
     with senses.power_capped(home, engine), serve(home, engine, show):
-        yield Parts(engine, SystemClock())
+        yield engine
 
 
 def _registry(home: Home) -> Path:
     return home.root / "worker.json"
 
 
-def _bytes(gigabytes: Value) -> int:
-    return int(float(gigabytes) * GB)
-
-
-def addresses(project: VerifiedProject, seeds: Sequence[str]) -> Sequence[str]:
-    """Every address the swarm may be reached at."""
-    return (*project.manifest.peers, *seeds)
-
-
-def _listen_host_of(wanted: e.StartWorker) -> str:
-    """Raises BadInput when the port that the settings name is taken."""
+def _free_host(project: VerifiedProject, seeds: Sequence[str], port: int) -> str:
+    """Where to listen for a swarm. Raises BadInput when the port that the settings name is taken."""
     from skep.adapters.net.tcp_port import check_free
 
-    host = listen_host(addresses(wanted.project, wanted.options.seeds))
-    check_free(host, wanted.options.port)
+    host = listen_host((*project.manifest.peers, *seeds))
+    check_free(host, port)
     return host
 
 

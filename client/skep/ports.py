@@ -5,7 +5,7 @@ It must hold no behaviour. Every port has one contract test that runs on the rea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -18,6 +18,7 @@ from skep.core.project.types import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages
+from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
 
 Post = Callable[[messages.Message], None]
@@ -140,8 +141,11 @@ class SettingsStore(Protocol):
 class Catalogue(Protocol):
     """The projects known in this home."""
 
-    def add(self, source: str) -> VerifiedProject:
-        """Verify the manifest at a path, URL or join link and keep it. Raises ManifestError, BadInput."""
+    def add(self, source: str, *, consent: bool = False) -> VerifiedProject:
+        """Verify the manifest at a path, URL or join link and keep it. `consent` lets a new revision use more than before.
+
+        Raises ManifestError, BadInput, StorageError.
+        """
 
     def find(self, name: str) -> VerifiedProject:
         """By id or title. Raises BadInput with the known names."""
@@ -230,10 +234,5 @@ class Pauses(Protocol):
     def load(self) -> tuple[bool, float | None]: ...
 
 
-class Observer(Protocol):
-    """Told of every message after it was applied, in the engine's thread. Must return quickly."""
-
-    def __call__(self, message: messages.Message, snapshot: object) -> None: ...
-
-
-Observers = Iterable[Observer]
+Observer = Callable[[messages.Message, Snapshot], None]
+"""Told of every message after it was applied, in the engine's thread. Must return quickly."""

@@ -18,7 +18,6 @@ from fakes import (
     make_project,
 )
 from skep.adapters.clock import SystemClock
-from skep.bootstrap import Parts
 from skep.cli.interrupt import Interrupts
 from skep.cli.show.renderers import EVERY, JsonFace, PanelFace, PlainFace, face
 from skep.cli.show.terminal import Terminal
@@ -58,7 +57,7 @@ class Stay:
             identity=FakeIdentity(),
         )
         terminal = Terminal(json=json_lines, out=self.out, error=self.error)
-        self.run = Run(Parts(self.engine, SystemClock()), face(terminal), ending or Ending())
+        self.run = Run(self.engine, face(terminal), ending or Ending())
 
     def worker(self, post, on_start):
         self.workers.append(FakeWorker(post, on_start=on_start))

@@ -86,8 +86,7 @@ class House:
         self.ledger_threads.add(threading.current_thread().name)
         return self.ledger
 
-    def observe(self, message: m.Message, snapshot: object) -> None:
-        assert isinstance(snapshot, Snapshot)
+    def observe(self, message: m.Message, snapshot: Snapshot) -> None:
         self.told.append((message, snapshot))
         self.observing(message, snapshot)
 
@@ -467,7 +466,7 @@ def test_the_loop_survives_a_part_with_a_bug(house: House, monkeypatch: pytest.M
 
 
 def test_the_loop_survives_an_observer_with_a_bug(house: House):
-    def broken(message: m.Message, snapshot: object) -> None:
+    def broken(message: m.Message, snapshot: Snapshot) -> None:
         raise ZeroDivisionError
 
     house.engine.observe(broken)

@@ -34,7 +34,7 @@ def answering():
 
 
 def test_it_is_shown_and_holds_every_part(environ, home, tmp_path, capsys):
-    bootstrap.add_project(home, str(signed(tmp_path)), consent=False)
+    bootstrap.catalogue(home).add(str(signed(tmp_path)))
     home.logs_folder.mkdir()
     (home.logs_folder / "worker.log").write_text("x\n" * 300 + "the last word\n")
     assert main(["diagnostics"], environ) == 0

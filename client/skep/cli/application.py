@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 import skep
+from skep import bootstrap
 from skep.adapters.storage.logs import open_log
-from skep.adapters.storage.paths import Home, default_home
+from skep.adapters.storage.paths import Home
 from skep.cli.interrupt import INTERRUPTED
 from skep.cli.parser import Context, Parser, Verbs, options
 from skep.cli.show.speech import speak, tr
@@ -67,7 +68,6 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         speak(_language(arguments, environ, json=terminal.json))
         parsed = parser(arguments).parse_args(arguments)
         home = _home(parsed, environ)
-        home.check()
         return parsed.act(Context(terminal, home, environ), parsed) or 0
     except SkepError as error:
         terminal.problem(error.problem)
@@ -107,12 +107,7 @@ def _chosen_language(settings: Path) -> str:
 
 
 def _home(parsed: argparse.Namespace, environ: Mapping[str, str]) -> Home:
-    chosen = getattr(parsed, "home", None)
-    if chosen is None:
-        return Home(default_home(environ))
-    if not chosen or "\0" in chosen:
-        raise BadInput(Text("application.home_needs_name_folder"))
-    return Home(Path(chosen).expanduser().absolute())
+    return bootstrap.home(getattr(parsed, "home", None), environ)
 
 
 def _reader_gone() -> int:

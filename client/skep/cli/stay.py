@@ -6,7 +6,7 @@ import queue
 from dataclasses import dataclass
 from typing import Any, Final
 
-from skep.bootstrap import Parts
+from skep import bootstrap
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.show.renderers import Events, Face
 from skep.core.record.contributions import ContributionState
@@ -14,6 +14,7 @@ from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
+from skep.engine.engine import Engine
 from skep.language import units
 
 PATIENCE: Final = 120.0
@@ -113,18 +114,18 @@ BEAT: Final = 0.1
 class Run:
     """Joins, shows, and leaves when its ending has come, the person asks, or the engine gives up."""
 
-    def __init__(self, parts: Parts, face: Face, ending: Ending) -> None:
-        self._engine, self._clock, self._face = parts.engine, parts.clock, face
+    def __init__(self, engine: Engine, face: Face, ending: Ending) -> None:
+        self._engine, self._clock, self._face = engine, bootstrap.clock(), face
         self._events = Events()
         self._seen: queue.SimpleQueue[tuple[m.Message, Snapshot]] = queue.SimpleQueue()
         self._began = self._left_on_request = False
         self._failure: Problem | None = None
-        self.course = Course(ending, parts.clock.monotonic())
-        self.snapshot: Snapshot = parts.engine.snapshot
+        self.course = Course(ending, self._clock.monotonic())
+        self.snapshot: Snapshot = engine.snapshot
 
     def go(self, join: m.Join, interrupts: Interrupts) -> int:
         """Returns the exit code when the engine has ended; `interrupts` are entered already."""
-        self._engine.observe(self._observe)
+        self._engine.observe(lambda *seen: self._seen.put(seen))
         self._engine.start()
         try:
             self._engine.post(join)
@@ -134,10 +135,6 @@ class Run:
             self._engine.join()
         self._take_all()
         return self._finish(interrupted=interrupts.asked)
-
-    def _observe(self, message: m.Message, snapshot: object) -> None:
-        assert isinstance(snapshot, Snapshot)
-        self._seen.put((message, snapshot))
 
     def _watch(self, interrupts: Interrupts) -> None:
         while not interrupts.asked:

@@ -37,9 +37,8 @@ class Bridge(QObject):
         self._woken.connect(self._deliver, queued)
         self._told.connect(self.notified, queued)
 
-    def observe(self, message: m.Message, snapshot: object) -> None:
+    def observe(self, message: m.Message, snapshot: Snapshot) -> None:
         """As ports.Observer."""
-        assert isinstance(snapshot, Snapshot)
         news = isinstance(message, m.ContributionPending | m.ContributionConfirmed | m.ContributionLost)
         with self._lock:
             changed = news or snapshot != self._latest  # not by identity: every tick of the engine moves its meter

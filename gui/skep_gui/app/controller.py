@@ -74,10 +74,10 @@ class Desk:
         """Hold the home and start the engine. Raises AlreadyRunning, and whatever keeps an engine from starting."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(bootstrap.hold(self._home))
-            parts = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
-            parts.engine.observe(observe)
-            parts.engine.start()
-            self._engine = parts.engine
+            engine = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
+            engine.observe(observe)
+            engine.start()
+            self._engine = engine
             self._stack = stack.pop_all()
         self.updates.tidy()
 
@@ -131,7 +131,7 @@ class Desk:
         return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, estimate)
 
     def add(self, source: str) -> VerifiedProject:
-        return bootstrap.add_project(self._home, source, consent=False)
+        return bootstrap.catalogue(self._home).add(source)
 
     def prepare(self, project_id: str) -> VerifiedProject:
         """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
@@ -200,7 +200,7 @@ class Desk:
         if manifest is None:
             self.end_practice()
             raise SkepError(Text("app.practice_swarm_was_not_started"), Text("app.was_cancelled"))
-        return bootstrap.add_project(self._home, str(manifest), consent=True)
+        return bootstrap.catalogue(self._home).add(str(manifest), consent=True)
 
     def cancel_practice(self) -> None:
         """Give up waiting for its start. Returns at once."""

@@ -114,7 +114,7 @@ def test_a_server_on_this_computer_is_asked_directly(proxy, server, cache):
 def test_manifests_are_fetched_through_it_too(proxy, home):
     SettingsFile(home.settings_file).save({"network.proxy": proxy.address})
     with pytest.raises(ManifestError) as caught:
-        bootstrap.add_project(home, "https://manifests.example.org/tiny.json", consent=False)
+        bootstrap.catalogue(home).add("https://manifests.example.org/tiny.json")
     assert "proxy" in in_english(caught.value.title)
     assert proxy.asked[0].split()[:2] == ["CONNECT", "manifests.example.org:443"]
 

@@ -37,7 +37,7 @@ def before():
 def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
     if before:
         index = "http://127.0.0.1:9/index.json"  # nobody listens there
-        bootstrap.add_project(home, str(signed(tmp_path, name="kept.json", data__index=index)), consent=False)
+        bootstrap.catalogue(home).add(str(signed(tmp_path, name="kept.json", data__index=index)))
         (home.root / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{before}\n")
     made = App(dressed, Options(home=str(home.root)), make_tray(), lambda: wiring)
     monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)

@@ -56,7 +56,7 @@ def no_keyring(monkeypatch):
 def project(home, tmp_path):
     """A project by invitation that is known here; its manifest."""
     path = signed(tmp_path, membership="invited")
-    return bootstrap.add_project(home, str(path), consent=False).manifest
+    return bootstrap.catalogue(home).add(str(path)).manifest
 
 
 @pytest.fixture(autouse=True)

@@ -103,9 +103,8 @@ class PowerCapKeeper:
     def start(self) -> None:
         self._thread.start()
 
-    def observe(self, message: m.Message, snapshot: object) -> None:  # noqa: ARG002 - as the port names it
+    def observe(self, message: m.Message, snapshot: Snapshot) -> None:  # noqa: ARG002 - as the port names it
         """Implements ports.Observer."""
-        assert isinstance(snapshot, Snapshot)
         computes = snapshot.worker is not None and snapshot.allowance.share > 0
         wanted = float(snapshot.settings.get(SETTING, 0)) if computes else 0.0
         if wanted != self._wanted:

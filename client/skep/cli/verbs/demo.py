@@ -71,9 +71,9 @@ def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, start
         project = known(own, str(manifest))
         remarks(own, project)
         join = Join(project)
-        with bootstrap.build(own.home, join) as parts:
+        with bootstrap.build(own.home, join) as engine:
             ending = Ending(goal=GOAL, total_seconds=LIMIT - (time.monotonic() - started))
-            run = Run(parts, face(own.terminal), ending)
+            run = Run(engine, face(own.terminal), ending)
             code = run.go(join, interrupts)
     return INTERRUPTED if interrupts.asked else _report(own, run, code)
 

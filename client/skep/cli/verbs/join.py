@@ -42,8 +42,8 @@ def _join(context: Context, arguments: argparse.Namespace) -> int:
         joining.check_invitation(context.home, project)
         remarks(context, project)
         join, ending = Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
-        with bootstrap.build(context.home, join) as parts, Interrupts() as interrupts:
-            return Run(parts, face(context.terminal), ending).go(join, interrupts)
+        with bootstrap.build(context.home, join) as engine, Interrupts() as interrupts:
+            return Run(engine, face(context.terminal), ending).go(join, interrupts)
 
 
 def known(context: Context, name: str) -> VerifiedProject:

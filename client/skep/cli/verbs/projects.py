@@ -101,7 +101,7 @@ def _described(project: Project) -> dict[str, Any]:
 
 
 def _add(context: Context, arguments: argparse.Namespace) -> None:
-    project = bootstrap.add_project(context.home, arguments.source, consent=arguments.consent)
+    project = bootstrap.catalogue(context.home).add(arguments.source, consent=arguments.consent)
     lines = [
         tr("Added {title}, published by {fingerprint}.", title=project.title, fingerprint=project.fingerprint),
         tr("Join it with: skep join {name}", name=project.id),

@@ -247,9 +247,9 @@ def practice(bench: Bench) -> Finding:
 def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
     face = Face()
     with bootstrap.hold(bench.home):
-        join = Join(bootstrap.add_project(bench.home, str(manifest), consent=True))
-        with bootstrap.build(bench.home, join) as parts:
-            run = Run(parts, face, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
+        join = Join(bootstrap.catalogue(bench.home).add(str(manifest), consent=True))
+        with bootstrap.build(bench.home, join) as engine:
+            run = Run(engine, face, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
             run.go(join, interrupts)
     if run.course.confirmed < 1:
         problem = face.failure or Problem(
