@@ -16,7 +16,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
 LOCALE: Final = Path(__file__).resolve().parent.parent / "client" / "skep" / "language" / "locale"
-LANGUAGES: Final = ("en", "de")
+LANGUAGES: Final = sorted(folder.name for folder in LOCALE.iterdir())
 
 
 def sources(language: str) -> list[Path]:

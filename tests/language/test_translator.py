@@ -3,8 +3,8 @@ import gettext
 import pytest
 
 from skep.core.text import NOTHING, Problem, Text, verbatim
-from skep.language.numbers import Numbers
 from skep.language.translator import Translator, catalogue, system_language, translator
+from skep.language.units import Numbers
 
 
 class Words(gettext.NullTranslations):

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from skep.language import units
-from skep.language.numbers import WRITTEN_PLAINLY, written_in
+from skep.language.units import WRITTEN_PLAINLY, written_in
 
 DASH = "\N{EN DASH}"
 THIN = "\N{THIN SPACE}"

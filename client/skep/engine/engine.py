@@ -29,7 +29,6 @@ from skep.core.errors import SkepError
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project.data import Project
-from skep.core.project.types import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -175,27 +174,21 @@ class Engine:
 
     def _close_the_timeline(self) -> None:
         now = self._clock.wall()
-        last = [*self._ledger.changes(now, now + 1.0)][:1]
-        if end := timeline.closing(last[0] if last else None, self._ledger.alive(), now):
+        last = next(iter(self._ledger.changes(now, now + 1.0)), None)
+        if end := timeline.closing(last, self._ledger.alive(), now):
             self._ledger.record_change(end)
 
     def _turn(self) -> None:
-        message = self._next()
-        if message is not None:
-            self._handle(message)
-        # by the clock too, so that a stream of messages without a pause does not hold up the time
-        if message is None or self._clock.monotonic() - self._ticked >= self._tick_seconds:
-            self._tick()
-
-    @property
-    def _tick_seconds(self) -> float:
-        return CALM_TICK_SECONDS if self._snapshot.phase in _CALM else TICK_SECONDS
-
-    def _next(self) -> m.Message | None:
+        wait = CALM_TICK_SECONDS if self._snapshot.phase in _CALM else TICK_SECONDS
         try:
-            return self._inbox.get(timeout=self._tick_seconds)
+            message = self._inbox.get(timeout=wait)
         except queue.Empty:
-            return None
+            self._tick()
+            return
+        self._handle(message)
+        # by the clock too, so that a stream of messages without a pause does not hold up the time
+        if self._clock.monotonic() - self._ticked >= wait:
+            self._tick()
 
     def _tick(self) -> None:
         self._ticked = self._clock.monotonic()
@@ -255,7 +248,8 @@ class Engine:
     def _carry_out(self, effect: e.Effect) -> None:  # noqa: C901 - one arm per effect, each a single call
         match effect:
             case e.FetchIndex(project=project):
-                self._present(project)
+                # without the invitation, where the project wants one, nothing is attempted
+                self._invitation = self._invitations.present(project) if self._invitations else ""
                 self._shards.fetch_index(project, lambda message: self.post(_of(project, message)))
             case e.StartWorker():
                 self._worker.start(self._completed(effect))
@@ -333,19 +327,14 @@ class Engine:
             position=self._ledger.position(wanted.project.id),
         )
 
-    def _present(self, project: VerifiedProject) -> None:
-        """Get out the invitation, where the project wants one: without it nothing is attempted. Raises SkepError."""
-        self._invitation = self._invitations.present(project) if self._invitations else ""
-
     def _lose(self, effect: e.LosePending) -> None:
         pending = {each.id: each for each in self._snapshot.account.pending}
         try:
             pending |= {each.id: each for each in self._ledger.pending(effect.project_id)}
         finally:
-            settled = (each.contribution for each in self._unwritten.values())
-            for each in settled:
-                if each.state is not ContributionState.PENDING:
-                    pending.pop(each.id, None)
+            for unwritten in self._unwritten.values():
+                if unwritten.contribution.state is not ContributionState.PENDING:
+                    pending.pop(unwritten.contribution.id, None)
             for each in pending.values():
                 self.post(_lost(each, effect.reason))
 

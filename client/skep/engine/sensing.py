@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -57,13 +58,9 @@ class Sensing:
         """End every thread; one whose source hangs even now is left to end with the process."""
         for watch in self._watches:
             watch.close()
-        deadline = threading.Event()
-        timer = threading.Timer(CLOSING, deadline.set)
-        timer.daemon = True
-        timer.start()
+        deadline = time.monotonic() + CLOSING
         for watch in self._watches:
             watch.join(deadline)
-        timer.cancel()
 
 
 class _Watch:
@@ -105,10 +102,11 @@ class _Watch:
         self._closing.set()
         self._closer.start()  # a source that hangs may hang here too
 
-    def join(self, late: threading.Event) -> None:
+    def join(self, deadline: float) -> None:
+        """Wait for both threads, until `deadline` in monotonic seconds."""
         for thread in (self._closer, self._thread):
-            while thread.is_alive() and not late.is_set():
-                thread.join(0.02)
+            if thread.is_alive():
+                thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
             log.warning("%s does not end", self._sensor.name)
 

@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from skep.core.text import Problem, Text
-from skep.language.numbers import WRITTEN_PLAINLY, Numbers
+from skep.language import units
+from skep.language.units import WRITTEN_PLAINLY, Numbers
 
 LOCALE: Final = Path(__file__).parent / "locale"
 DOMAIN: Final = "skep"
 ENGLISH: Final = "en"
-LANGUAGES: Final = {ENGLISH: "English", "de": "Deutsch"}
-"""Each language by its own name."""
+LANGUAGES: Final = frozenset(folder.name for folder in LOCALE.iterdir())
 COUNT: Final = "count"
 """The argument that selects the plural."""
 
@@ -32,12 +32,6 @@ _JOINTS: Final = {"sentences": " ", "clauses": "; ", "words": " "}
 
 Show = Callable[[Any], str]
 """A raw value to its text."""
-
-
-class Translate(Protocol):
-    """What a page or a verb calls for each string of its own: English with named places, and their values."""
-
-    def __call__(self, english: str, /, **args: Any) -> str: ...
 
 
 class _Places(string.Formatter):
@@ -63,10 +57,6 @@ class Translator:
     def tr(self, english: str, /, **args: Any) -> str:
         """A front end's own string, with its places filled."""
         return self._filled(self._entry(english, args), args)
-
-    def tr_in(self, context: str, english: str, /, **args: Any) -> str:
-        """As `tr`, where the same English needs other words in another place."""
-        return self._filled(self.catalogue.pgettext(context, english), args)
 
     def problem(self, problem: Problem) -> tuple[str, str]:
         """Its title and its hint in words."""
@@ -110,7 +100,7 @@ def catalogue(language: str) -> gettext.NullTranslations:
 def translator(language: str, numbers: Numbers = WRITTEN_PLAINLY, setting: Callable[[str], str] = str) -> Translator:
     """Of one language. `setting` shows a setting's key as people know it: a terminal shows the key itself."""
     shows: dict[str, Show] = {
-        "number": numbers.number,
+        "number": units.number,
         "percent": lambda share: f"{share * 100:.0f} %",
         "time": lambda time: numbers.time(datetime.fromisoformat(f"2000-01-01 {time}")),
         "date": lambda date: numbers.date(datetime.fromisoformat(date)),

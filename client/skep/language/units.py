@@ -1,8 +1,16 @@
-"""Numbers, sizes and times as a person reads them. Pure: text in, text out, no printing."""
+"""Numbers, sizes, lengths of time and moments as a person reads them, without Qt.
+
+Digits stand in groups of three behind a thin space and units are the SI's in every language, as ISO 80000 and DIN 5008
+have them: those are functions here. What differs by language is in `Numbers`: the decimal sign, and how a date and a time
+are written.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 THIN: Final = "\N{THIN SPACE}"
@@ -62,3 +70,67 @@ def fine_percent(share: float | None) -> str:
     if share is None:
         return MISSING
     return f"{share * 100:.0f}{THIN}%" if share >= 0.1 or share == 0 else f"{share * 100:.2g}{THIN}%"  # noqa: PLR2004
+
+
+def roughly(count: int) -> int:
+    """To two digits: more would promise what an estimate cannot."""
+    step: int = 10 ** max(0, len(str(count)) - 2)
+    return round(count / step) * step
+
+
+Write = Callable[[datetime], str]
+"""A moment in its own zone to the text of it."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """As one language writes them. `time` and `date` come from whoever knows: here, or the system."""
+
+    decimal: str = "."
+    time: Write = lambda moment: f"{moment:%H:%M}"
+    date: Write = lambda moment: f"{moment:%Y-%m-%d}"
+
+    def figure(self, value: float | None, digits: int = 1) -> str:
+        """A measured value with fixed digits; a dash when there is none."""
+        return self.local(figure(value, digits))
+
+    def short(self, value: float) -> str:
+        """With no more digits than it needs: 2.5, 10."""
+        return self.local(f"{value:g}")
+
+    def percent(self, share: float | None) -> str:
+        return percent(share)
+
+    def size(self, count: int) -> str:
+        """Bytes in decimal units."""
+        return self.local(size(count))
+
+    def rough_size(self, count: int) -> str:
+        """Estimated bytes, to two digits: 175800000 -> "180 MB"."""
+        return self.local(size(roughly(count)).replace(f".0{THIN}", THIN))
+
+    def span(self, seconds: float) -> str:
+        """A length of time in its two largest units."""
+        return span(seconds)
+
+    def local(self, text: str) -> str:
+        """A number that was written with a point, with the decimal sign of here."""
+        return text.replace(".", self.decimal)
+
+    def clock_time(self, wall: float, now: float, zone: tzinfo | None = None) -> str:
+        """A moment (seconds since the epoch) as its time, with the date when it is a day or more away."""
+        if not math.isfinite(wall):
+            return MISSING
+        moment = datetime.fromtimestamp(wall, tz=UTC).astimezone(zone)
+        time = self.time(moment)
+        return time if abs(wall - now) < _DAY else f"{self.date(moment)} {time}"
+
+
+WRITTEN_PLAINLY: Final = Numbers()
+"""As in English, in every country: 2.5, 15:30, 2027-12-31."""
+_WRITTEN: Final = {"de": Numbers(",", date=lambda moment: f"{moment:%d.%m.%Y}")}
+
+
+def written_in(language: str) -> Numbers:
+    """As a language writes them where no system says it: 2,5 and 31.12.2027 in German."""
+    return _WRITTEN.get(language, WRITTEN_PLAINLY)

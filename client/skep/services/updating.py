@@ -8,13 +8,14 @@ tells. It must not decide by itself to install anything.
 from __future__ import annotations
 
 import contextlib
-import json
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
 
 import skep
 from skep import bootstrap
@@ -49,7 +50,7 @@ class Found:
 class Memory:
     """What is kept between starts. `declined` is the version that somebody went back from: it is not offered again."""
 
-    checked: datetime | None = None
+    checked: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     declined: str = ""
 
 
@@ -87,8 +88,14 @@ class Updates:
 
     def look_when_due(self) -> Found | None:
         """What `look` finds, once a day, and only what nobody went back from. Raises UpdateError, StorageError."""
-        found = self.look() if self._is_due() else None
-        return found if found is not None and self._offers(found) else None
+        memory = self._memory()
+        if self._source is None or not releases.is_due(memory.checked, datetime.now(UTC)):
+            return None
+        found = self.look()
+        declined = (
+            found is not None and memory.declined and not releases.is_newer(found.release.version, memory.declined)
+        )
+        return None if declined else found
 
     def look(self) -> Found | None:
         """Ask for the newest skep; None when this is it, or when it was stopped. Raises UpdateError, StorageError."""
@@ -153,14 +160,6 @@ class Updates:
 
     # --- how
 
-    def _is_due(self) -> bool:
-        return self._source is not None and releases.is_due(self._memory().checked, datetime.now(UTC))
-
-    def _offers(self, found: Found) -> bool:
-        """Whether to tell about it unasked."""
-        declined = self._memory().declined
-        return not declined or releases.is_newer(found.release.version, declined)
-
     def _folder(self) -> PortableFolder:
         """Raises UpdateError."""
         if self._portable is None:
@@ -188,17 +187,14 @@ class Updates:
     def _memory(self) -> Memory:
         """Nothing is lost when it cannot be read: it is looked once more."""
         try:
-            body: Any = json.loads(self._memory_file.read_bytes())
-            return Memory(datetime.fromisoformat(body["checked"]).astimezone(UTC), str(body["declined"]))
-        except (OSError, ValueError, KeyError, TypeError):
+            return msgspec.json.decode(self._memory_file.read_bytes(), type=Memory)
+        except (OSError, msgspec.MsgspecError):
             return Memory()
 
     def _remember(self, memory: Memory) -> None:
-        checked = (memory.checked or datetime.fromtimestamp(0, UTC)).isoformat()
-        body = json.dumps({"checked": checked, "declined": memory.declined})
         try:
             self._home.updates_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_write(self._memory_file, body.encode())
+            atomic_write(self._memory_file, msgspec.json.encode(memory))
         except OSError as error:
             raise StorageError(
                 Text("update.cannot_written", memory_file=str(self._memory_file), reason=str(error.strerror or error))

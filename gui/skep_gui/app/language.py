@@ -12,8 +12,8 @@ from typing import Final
 
 from PySide6.QtCore import QCoreApplication, QDate, QLibraryInfo, QLocale, QTime, QTranslator
 
-from skep.language.numbers import Numbers
 from skep.language.translator import ENGLISH, LANGUAGES
+from skep.language.units import Numbers
 from skep_gui.words.speaker import Tongue, core_translator, english
 
 FOLDER: Final = Path(__file__).parent.parent / "translations"

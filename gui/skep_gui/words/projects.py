@@ -14,7 +14,7 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
 from skep.language import units
-from skep.language.numbers import roughly
+from skep.language.units import roughly
 from skep_gui.words.speaker import Speaker, Tongue, filled
 
 PRACTICE: Final = "practice"

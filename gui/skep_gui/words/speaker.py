@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from skep.core.settings.settings import SETTINGS
 from skep.core.text import Problem, Text
-from skep.language.numbers import Numbers
 from skep.language.translator import ENGLISH, Translator, translator
+from skep.language.units import Numbers
 
 Translate = Callable[[str, str], str]
 """Context and English text to the text in the language that is set."""

@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtWidgets import QPushButton
 
 from skep.core.session.phases import Phase
-from skep.language.numbers import Numbers
+from skep.language import units
 from skep_gui.app import wiring
 from skep_gui.app.app import App
 from skep_gui.app.launch import Options
@@ -90,5 +90,5 @@ def test_a_click_joins_the_practice_swarm_and_stats_says_what_was_confirmed_thou
     assert code == 0
     assert told["all"]["confirmed"]["samples"] > before
     assert told["all"]["pending"]["contributions"] == 0
-    wanted = Numbers().number(told["all"]["confirmed"]["samples"])
+    wanted = units.number(told["all"]["confirmed"]["samples"])
     qtbot.waitUntil(lambda: confirmed_on_page(app) == wanted, timeout=SOON)

@@ -14,7 +14,7 @@ from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session.phases import Phase
 from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Problem, verbatim
-from skep.language.numbers import Numbers
+from skep.language.units import Numbers
 from skep.recipes.registry import parse_manifest
 from skep_gui.words.projects import PRACTICE, Known, Projects, Tone
 from skep_gui.words.settings import Devices, SettingsForm

@@ -13,7 +13,7 @@ from skep.core.record.usage import COUNTS, Spent, Unit
 from skep.core.settings.settings import SETTINGS
 from skep.core.text import NOTHING, Problem, Remedy, Text, verbatim
 from skep.language import units
-from skep.language.numbers import Numbers
+from skep.language.units import Numbers
 from skep.services.summary import Summary
 from skep_gui.words.day import STUB, Day, setting_of, tone
 from skep_gui.words.notices import Problems

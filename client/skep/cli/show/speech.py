@@ -7,12 +7,12 @@ What the core says is a `Text` and goes through `say`. A verb's own strings stan
 from __future__ import annotations
 
 import gettext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from skep.core.text import Text, from_data
-from skep.language.numbers import Numbers, written_in
 from skep.language.translator import ENGLISH, Translator, catalogue, translator
+from skep.language.units import Numbers, written_in
 
 
 class _AsTyped(gettext.NullTranslations):
@@ -27,44 +27,34 @@ class _AsTyped(gettext.NullTranslations):
         return self._typed.gettext(message) if message.startswith("keyword.") else super().gettext(message)
 
 
-@dataclass(frozen=True)
+def _translator(language: str) -> Translator:
+    return replace(translator(language, written_in(language)), catalogue=_AsTyped(language))
+
+
 class _Speech:
-    words: Translator
-    numbers: Numbers
+    """What is spoken now: English until `speak` says otherwise."""
 
-
-def _speech(language: str) -> _Speech:
-    numbers = written_in(language)
-    return _Speech(replace(translator(language, numbers), catalogue=_AsTyped(language)), numbers)
-
-
-_speaking: list[_Speech] = []
+    numbers, words = written_in(ENGLISH), _translator(ENGLISH)
 
 
 def speak(language: str) -> None:
     """From now on, in this language."""
-    _speaking[:] = [_speech(language)]
-
-
-def _current() -> _Speech:
-    if not _speaking:
-        speak(ENGLISH)
-    return _speaking[0]
+    _Speech.numbers, _Speech.words = written_in(language), _translator(language)
 
 
 def say(message: Text) -> str:
     """A message of the core in words."""
-    return _current().words.say(message)
+    return _Speech.words.say(message)
 
 
 def tr(english: str, /, **args: Any) -> str:
     """A string of the terminal's own; `count` selects the plural. `english` must be a literal."""
-    return _current().words.tr(english, **args)
+    return _Speech.words.tr(english, **args)
 
 
 def numbers() -> Numbers:
     """Numbers, sizes and dates as they are written in the language that is spoken."""
-    return _current().numbers
+    return _Speech.numbers
 
 
 def worded(value: Any) -> Any:
