@@ -59,8 +59,8 @@ Priority: optional
 Homepage: {homepage}
 Description: lend this computer's idle GPU to open training projects
  People train one model together, each on their own computer. skep is the
- program on yours: it joins a project by name, trains while you do not need
- the device, stops when you do, and records what your computer contributed.
+ program on yours: it joins a project, trains while you do not need the
+ device, stops when you do, and records what your computer contributed.
  .
  The package brings its own Python, Qt and PyTorch.
 """
@@ -78,7 +78,7 @@ License: Apache-2.0
 """
 CHANGELOG: Final = """skep ({version}) unstable; urgency=medium
 
-  * Built from its own sources; what is new stands in its CHANGELOG.md.
+  * Built from the upstream sources; CHANGELOG.md there lists what is new.
 
  -- {maintainer}  {date:%a, %d %b %Y %H:%M:%S} +0000
 """

@@ -50,8 +50,8 @@ Say ($chosen.Count -eq 1) 'a Debian or Ubuntu in WSL' 'wsl --install --distribut
 if ($chosen.Count -ne 1) { exit 1 }
 Say ($chosen[0].Version -eq '2') "$Distribution runs under WSL 2" "wsl --set-version $Distribution 2"
 
-Inside @('sh', '-c', 'dpkg --compare-versions "$(dpkg-query -W -f ''${Version}'' libc6)" ge 2.34') | Out-Null
-Say ($LASTEXITCODE -eq 0) 'glibc 2.34 or newer in it' 'Use Debian 12, Ubuntu 22.04 or newer.'
+Inside @('sh', '-c', 'dpkg --compare-versions "$(dpkg-query -W -f ''${Version}'' libc6)" ge 2.36') | Out-Null
+Say ($LASTEXITCODE -eq 0) 'glibc 2.36 or newer in it' 'Use Debian 12, Ubuntu 24.04 or newer.'
 Inside @('test', '-d', '/mnt/wslg') | Out-Null
 Say ($LASTEXITCODE -eq 0) 'WSLg, which shows the window' 'wsl --update   (without it the terminal''s skep works)'
 Inside @('test', '-e', '/usr/lib/wsl/lib/libcuda.so.1') | Out-Null
