@@ -28,6 +28,8 @@ FOLDER: Final = Path(__file__).resolve().parent / "recording"
 RUN, LEDGER = "run.jsonl", "ledger.sql"
 REPORT: Final = "WorkerProgress"
 """The message of which each one is a point of the page's plots."""
+DEPTH: Final = 3
+"""How many names deep changed fields are told apart; deeper objects are written whole."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,10 @@ class Run:
 class Recorder:
     """Writes the lines of one run; call it from the engine's thread."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, shown: Mapping[str, str]) -> None:
+        """`shown` maps folders of this computer to what the recording names in their place, the inner ones first."""
         self._out = file.open("w", encoding="utf-8")
+        self._shown = shown
         self._before: dict[str, Any] = {}
 
     def begin(self, computer: Computer) -> None:
@@ -84,14 +88,17 @@ class Recorder:
         self._out.close()
 
     def _write(self, body: Mapping[str, Any]) -> None:
-        self._out.write(json.dumps(body, ensure_ascii=False, separators=(",", ":")) + "\n")
+        line = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        for folder, name in self._shown.items():
+            line = line.replace(folder, name)
+        self._out.write(line + "\n")
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
     """The path and the new value of all that differs; an object of other fields is one value."""
     for name, value in after.items():
         old = before.get(name)
-        if isinstance(value, dict) and isinstance(old, dict) and value.keys() == old.keys() and path.count("/") < 3:  # noqa: PLR2004
+        if isinstance(value, dict) and isinstance(old, dict) and value.keys() == old.keys() and path.count("/") < DEPTH:
             yield from _changed(old, value, f"{path}{name}/")
         elif name not in before or value != old:
             yield f"{path}{name}", value

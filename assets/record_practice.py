@@ -24,20 +24,20 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from practice_run import FOLDER, LEDGER, RUN, Computer, Recorder, dump_ledger  # noqa: E402
+from practice_run import FOLDER, LEDGER, RUN, Computer, Recorder, dump_ledger
 
-from desktops import Screen  # noqa: E402 - found by the path above
-from skep import bootstrap  # noqa: E402
-from skep.adapters.storage import signing  # noqa: E402
-from skep.adapters.storage.paths import Home  # noqa: E402
-from skep.adapters.storage.shard_cache import free_bytes  # noqa: E402
-from skep.core.project.types import VerifiedProject  # noqa: E402
-from skep.core.session import messages as m  # noqa: E402
-from skep.core.session.phases import Phase  # noqa: E402
-from skep.core.session.snapshot import Snapshot  # noqa: E402
-from skep.core.settings.settings import DEFAULTS  # noqa: E402
-from skep.engine.engine import Engine  # noqa: E402
-from skep.host.practice.process import PracticeProcess  # noqa: E402
+from desktops import Screen
+from skep import bootstrap
+from skep.adapters.storage import signing
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.shard_cache import free_bytes
+from skep.core.project.types import VerifiedProject
+from skep.core.session import messages as m
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot
+from skep.core.settings.settings import DEFAULTS
+from skep.engine.engine import Engine
+from skep.host.practice.process import PracticeProcess
 
 SHARE = "compute.share_using"
 """At first as while away: on a busy computer other programs would hold the share down the whole time."""
@@ -46,6 +46,7 @@ NOBODY = 185.0
 WHILE, LONG = 120.0, 300.0
 """Seconds of each part of the run, and after which one has failed."""
 PAUSE = 900.0
+PERSON = "/home/you"
 
 
 class Observer:
@@ -187,7 +188,8 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="skep-recording-"))
     screen = Screen()
     os.environ |= screen.environ
-    recorder = Recorder(folder / RUN)
+    # the run is made in a temporary folder, and shown as in the usual one
+    recorder = Recorder(folder / RUN, {str(root / "home"): f"{PERSON}/.local/share/skep", str(root): PERSON})
     try:
         dump_ledger(_record(root, screen, recorder), folder / LEDGER)
     finally:

@@ -20,26 +20,26 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["TZ"] = "UTC"  # the run's own
 time.tzset()
 
-from practice_run import Moment, Run, load, restore_ledger  # noqa: E402
-from PySide6.QtCore import QCoreApplication  # noqa: E402 - after the platform and the zone were chosen
-from PySide6.QtGui import QCursor  # noqa: E402
-from PySide6.QtWidgets import QApplication, QWidget  # noqa: E402
+from practice_run import Moment, Run, load, restore_ledger
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QApplication, QWidget
 
-from skep.adapters.storage.ledger_sqlite import SqliteLedger  # noqa: E402
-from skep.core.project.fit import check, estimate  # noqa: E402
-from skep.core.session.phases import Phase, Stage  # noqa: E402
-from skep_gui.app.controller import read_record  # noqa: E402
-from skep_gui.app.interpreter import prepare  # noqa: E402
-from skep_gui.app.language import Language  # noqa: E402
-from skep_gui.app.main_window import MainWindow  # noqa: E402
-from skep_gui.app.wiring import pages  # noqa: E402
-from skep_gui.pages.first_run import FirstRun  # noqa: E402
-from skep_gui.widgets import theme  # noqa: E402
-from skep_gui.words.now import History  # noqa: E402
-from skep_gui.words.projects import Known, titled  # noqa: E402
-from skep_gui.words.speaker import Tongue, english  # noqa: E402
-from skep_gui.words.stats import Asked, Record  # noqa: E402
-from skep_gui.words.translation import Translation  # noqa: E402
+from skep.adapters.storage.ledger_sqlite import SqliteLedger
+from skep.core.project.fit import check, estimate
+from skep.core.session.phases import Phase, Stage
+from skep_gui.app.controller import read_record
+from skep_gui.app.interpreter import prepare
+from skep_gui.app.language import Language
+from skep_gui.app.main_window import MainWindow
+from skep_gui.app.wiring import pages
+from skep_gui.pages.first_run import FirstRun
+from skep_gui.widgets import theme
+from skep_gui.words.now import History
+from skep_gui.words.projects import Known, titled
+from skep_gui.words.speaker import Tongue, english
+from skep_gui.words.stats import Asked, Record
+from skep_gui.words.translation import Translation
 
 SIZE = (960, 640)
 

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from datetime import UTC, datetime
 from gettext import NullTranslations
 from itertools import pairwise
@@ -15,6 +16,7 @@ from PySide6.QtCore import QCoreApplication, QTranslator
 
 from german import TS
 from skep.core.record.usage import Unit
+from skep.core.session.snapshot import Snapshot
 from skep.language.translator import LOCALE, catalogue, translator
 from skep_gui.words.speaker import Tongue, core_translator, english
 from skep_gui.words.stats import Asked, Measure
@@ -44,6 +46,20 @@ def test_the_recording_says_when_and_on_what_it_was_made(run):
     assert computer.made == f"{first:%Y-%m-%d}" == f"{last:%Y-%m-%d}"
     assert (ROOT / computer.command.split()[-1]).exists()
     assert len({each.snapshot.device for each in run.moments} - {""}) == len(computer.devices) == 1
+
+
+def test_the_recording_names_no_folder_of_the_computer_that_made_it(run):
+    assert "/tmp" not in "".join(each.read_text() for each in practice_run.FOLDER.iterdir())
+    assert all(each.source.startswith("/home/you/") for each in run.computer.projects)
+
+
+def test_the_recorder_writes_other_names_for_folders(tmp_path):
+    recorder = practice_run.Recorder(
+        tmp_path / "run.jsonl", {"/tmp/here/home": "/home/you/skep", "/tmp/here": "/home/you"}
+    )
+    recorder.see(1.0, "Tick", replace(Snapshot(), device="/tmp/here/home/a /tmp/here/b"))
+    recorder.close()
+    assert "/home/you/skep/a /home/you/b" in (tmp_path / "run.jsonl").read_text()
 
 
 def test_the_recording_is_small():
