@@ -70,7 +70,7 @@ def main() -> None:
             optimizer.zero_grad()
         if time.monotonic() - told > REPORT_SECONDS:
             told = time.monotonic()
-            print(json.dumps({"event": "progress", "samples": trained, "seconds": told}), flush=True)  # noqa: T201
+            print(json.dumps({"event": "progress", "samples": trained, "seconds": told}), flush=True)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def tell() -> None:
-    print(json.dumps({each.name: each.native_id for each in threading.enumerate()}), flush=True)  # noqa: T201
+    print(json.dumps({each.name: each.native_id for each in threading.enumerate()}), flush=True)
 
 
 if __name__ == "__main__":

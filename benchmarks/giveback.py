@@ -106,8 +106,9 @@ class Volunteer:
 
     def micro_batch(self) -> float:
         """Seconds that the longest of many takes, seen from outside at half the share."""
-        self.terminal.tell("share", "50")
-        self.terminal.wait_for("progress", lambda event: bool(event["share_asked"] == 0.5))  # noqa: PLR2004
+        half = 0.5
+        self.terminal.tell("share", str(round(half * 100)))
+        self.terminal.wait_for("progress", lambda event: bool(event["share_asked"] == half))
         ran = Ran(self.terminal.worker().pid)
         ran.follow(PIECES_SECONDS)
         self.terminal.tell("share", "100")

@@ -38,11 +38,11 @@ from Xlib.xobject.drawable import Window
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
-from machine import machine  # noqa: E402
+from machine import machine
 
-from skep import bootstrap  # noqa: E402
-from skep.core.errors import SkepError  # noqa: E402
-from tray_desktops import Desktop, desktop  # noqa: E402 - found by the path above
+from skep import bootstrap
+from skep.core.errors import SkepError
+from tray_desktops import Desktop, desktop
 
 PROGRAM = Path(sys.executable).with_name("skep-gui")
 STARTS = 9

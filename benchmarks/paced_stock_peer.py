@@ -58,7 +58,7 @@ def build(options: dict[str, Any]) -> tuple[hivemind.Optimizer, torch.nn.Paramet
 
 
 def say(**event: Any) -> None:
-    print(json.dumps(event), flush=True)  # noqa: T201 - this is its output
+    print(json.dumps(event), flush=True)
 
 
 def main() -> None:

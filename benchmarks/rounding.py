@@ -27,7 +27,7 @@ def main() -> None:
     model(input_ids=chosen, labels=chosen).loss.backward()
     threshold = options["sync"]["size_adaptive_threshold"]
     errors = {name: relative_error(model, name, threshold) for name in (*PLAIN, "size-adaptive")}
-    print(json.dumps(errors))  # noqa: T201
+    print(json.dumps(errors))
 
 
 def relative_error(model: torch.nn.Module, name: str, threshold: int) -> float:

@@ -76,7 +76,7 @@ def build_optimizer(options: dict[str, Any], model: torch.nn.Module) -> hivemind
 
 
 def say(**event: Any) -> None:
-    print(json.dumps(event), flush=True)  # noqa: T201 - this is its output
+    print(json.dumps(event), flush=True)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The packaging scripts as modules, and what they have built."""
+"""The scripts in packaging and benchmarks as modules, and what packaging has built."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "packaging"))
+sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "benchmarks")]
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import deb
+import newcomer
 import psutil
 import pytest
 import stage
@@ -17,7 +18,6 @@ from terminals import devote
 from tray_desktops import desktop
 
 ROOT = Path(__file__).resolve().parents[2]
-MIRROR = os.environ.get("SKEP_DEBIAN_MIRROR", "http://deb.debian.org/debian")
 BARE = ROOT / "build" / "package" / "debian-12"
 MADE = ROOT / "dist" / f"skep_{stage.VERSION}_amd64.deb"
 WITHOUT_ASKING = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
@@ -42,7 +42,7 @@ def bare():
     if not (BARE / "etc" / "debian_version").exists():
         shutil.rmtree(BARE, ignore_errors=True)
         BARE.parent.mkdir(parents=True, exist_ok=True)
-        run("debootstrap", "--variant=minbase", "bookworm", BARE, MIRROR)
+        run("debootstrap", "--variant=minbase", "bookworm", BARE, newcomer.mirror())
         _network(BARE)
     fresh = BARE.with_name("debian-12-used")
     shutil.rmtree(fresh, ignore_errors=True)

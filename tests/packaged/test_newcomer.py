@@ -1,13 +1,7 @@
-"""The table of `make newcomer-test`, without running a row: what a run's words come to, and where Debian comes from."""
-
-import sys
-from pathlib import Path
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+"""The table of `make newcomer-test`, without running a row: the result of a run's output, and where Debian comes from."""
 
 import newcomer
+import pytest
 
 DEMO, SUITES = newcomer.ROWS[0], newcomer.ROWS[3]
 SUMMARIES = "1196 passed in 42.03s\n741 passed, 42 skipped in 30.96s\n{worker} in 181.57s (0:03:01)\n"

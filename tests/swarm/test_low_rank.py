@@ -78,7 +78,7 @@ def test_error_feedback_delivers_in_the_long_run_what_single_rounds_leave_out(ma
         assert torch.allclose(found[0], found[1], atol=1e-3)  # both peers step alike
         total += found[0]
         errors.append(error(total / number, mean))
-    print(errors)  # noqa: T201
+    print(errors)  # noqa: T201 - as above
     assert errors[0] > 0.5
     assert errors[-1] < errors[0] * 0.8
     assert errors == sorted(errors, reverse=True)

@@ -1,5 +1,6 @@
 """What each strategy of a manifest does, seen from outside: counts, bytes and errors, never what a constructor was given."""
 
+import threading
 import time
 from collections import Counter
 
@@ -60,8 +61,6 @@ class Gate:
     """Holds an optimizer's step until it is opened."""
 
     def __init__(self, peer):
-        import threading  # noqa: PLC0415
-
         self.reached, self.open = threading.Event(), threading.Event()
         clip = peer.optimizer.opt._clip  # what a step on a good round begins with
 

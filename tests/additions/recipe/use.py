@@ -17,10 +17,10 @@ assert "torch" not in sys.modules
 assert parameters_of(manifest) == 64 * 64
 assert check(manifest, (), memory=10**11, disk_free=10**11).verdict == "fits"
 
-import torch  # noqa: E402 - what reads manifests must not need it
+import torch
 
-from skep.worker.training.device import pick  # noqa: E402 - as above
-from skep.worker.training.trainer import Trainer  # noqa: E402 - as above
+from skep.worker.training.device import pick
+from skep.worker.training.trainer import Trainer
 
 trainer = Trainer(manifest, [pick("cpu", manifest.precision)])
 batch = trainer._recipe.example(4)

@@ -17,20 +17,20 @@ try:
 except ManifestError:
     sys.exit(3)
 
-import torch  # noqa: E402 - what reads manifests must not need it
+import torch
 
-from skep.core.session.messages import ContributionConfirmed, ContributionLost  # noqa: E402
-from skep.recipes.tensors.batches import text_batch  # noqa: E402
-from skep.worker.swarm.rounds import Rounds  # noqa: E402
-from skep.worker.swarm.strategy import strategy_of  # noqa: E402
-from skep.worker.swarm.traffic import ByteCounters  # noqa: E402
-from skep.worker.training.device import CPU, Threads, pick  # noqa: E402
-from skep.worker.training.loop import TrainingLoop  # noqa: E402
-from skep.worker.training.micro_batches import DryRun, MicroBatches  # noqa: E402
-from skep.worker.training.model_offload import ModelOffload  # noqa: E402
-from skep.worker.training.pace import Pace, RequestedLimits, Throughput  # noqa: E402
-from skep.worker.training.resource_limits import ResourceLimits  # noqa: E402
-from skep.worker.training.trainer import Trainer  # noqa: E402
+from skep.core.session.messages import ContributionConfirmed, ContributionLost
+from skep.recipes.tensors.batches import text_batch
+from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.strategy import strategy_of
+from skep.worker.swarm.traffic import ByteCounters
+from skep.worker.training.device import CPU, Threads, pick
+from skep.worker.training.loop import TrainingLoop
+from skep.worker.training.micro_batches import DryRun, MicroBatches
+from skep.worker.training.model_offload import ModelOffload
+from skep.worker.training.pace import Pace, RequestedLimits, Throughput
+from skep.worker.training.resource_limits import ResourceLimits
+from skep.worker.training.trainer import Trainer
 
 
 class Link:

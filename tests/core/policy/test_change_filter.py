@@ -33,7 +33,7 @@ def test_what_was_never_told_is_news():
         (missing(verbatim("no battery")), answered(False), True),
     ],
 )
-def test_a_truth_is_news_when_it_changes(before: Reading[Any], after: Reading[Any], told: bool):  # noqa: FBT001
+def test_a_truth_is_news_when_it_changes(before: Reading[Any], after: Reading[Any], told: bool):
     assert is_told(Condition.BATTERY, before, after) == told
 
 
@@ -63,7 +63,7 @@ def test_input_is_news_at_once_and_then_once_a_second():
         (Condition.TEMPERATURE, 70.0, -3.0, True),
     ],
 )
-def test_a_number_is_news_by_steps_and_at_its_limit(condition: Condition, before: float, after: float, told: bool):  # noqa: FBT001
+def test_a_number_is_news_by_steps_and_at_its_limit(condition: Condition, before: float, after: float, told: bool):
     assert is_told(condition, answered(before), answered(after)) == told
 
 

@@ -52,8 +52,8 @@ def test_never_grants_a_share_outside_its_bounds(setting: Any, share: float):
     ("heavy", "on_processor", "share"), [(True, True, 0.0), (True, False, 0.2), (False, True, 0.2)]
 )
 def test_what_cannot_stop_at_once_pauses_while_somebody_uses_the_processor(
-    heavy: bool,  # noqa: FBT001
-    on_processor: bool,  # noqa: FBT001
+    heavy: bool,
+    on_processor: bool,
     share: float,
 ):
     facts = Facts(seen(input=1.0), on_processor=on_processor, heavy=heavy)
@@ -81,7 +81,7 @@ CASES = [
     (seen(gpu_use=0.16), {}, 0.0, "busy_gpu", "Another program is using the GPU."),
     (seen(input=0.0), {}, 0.2, "input", "20 % while you use this computer."),
     (seen(input=0.0), {"compute.share_using": 0.0}, 0.0, "input", "Paused while you use this computer."),
-    (seen(), {"when.schedule": "off daily 9-22"}, 0.0, "schedule", "Outside your hours, back at 22:00."),
+    (seen(), {"when.schedule": "off daily 9-22"}, 0.0, "schedule", "Outside your hours until 22:00."),
     (seen(), {"when.schedule": "off daily"}, 0.0, "schedule", "Outside your hours."),
     (seen(), {"when.schedule": "gentle daily 9-22"}, 0.2, "schedule", "Your gentle hours: 20 % until 22:00."),
     (seen(), {"when.schedule": "gentle daily", "compute.share_using": 0.0}, 0.0, "schedule", "Your gentle hours: paused."),
@@ -181,11 +181,11 @@ def test_short_gpu_memory_shrinks_first_and_then_releases():
 
 
 @pytest.mark.parametrize(("on_processor", "device"), [(False, "GPU"), (True, "processor")])
-def test_heat_allows_what_its_loop_found(on_processor: bool, device: str):  # noqa: FBT001
+def test_heat_allows_what_its_loop_found(on_processor: bool, device: str):
     facts = Facts(seen(temperature=81.0), heat=0.4, on_processor=on_processor)
     held = decision.holding(facts)
     assert (held[0].rule, held[0].allowance.share) == ("heat", 0.4)
-    assert in_english(held[0].allowance.reason) == f"Keeping the {device} under 80 °C."
+    assert in_english(held[0].allowance.reason) == f"Keeping the {device} below 80 °C."
 
 
 # --- sources
@@ -223,10 +223,10 @@ def test_a_screen_whose_last_use_cannot_be_told_counts_as_in_use():
     assert (unknown.share, unknown.rule, unknown.present) == (0.2, "input", True)
     assert in_english(unknown.reason) == "This desktop does not say when it was last used. 20 % to be safe."
     nothing = decide(Conditions(graphical=True), compute__share_using=0.0)
-    assert in_english(nothing.reason) == "This computer does not say when it was last used. Paused to be safe."
+    assert in_english(nothing.reason) == "This computer does not report when it was last used. Paused to be safe."
     assert decide(Conditions(graphical=False)).share == 1.0
     assert in_english(decide(Conditions().with_seen({Condition.INPUT: silent(NOTHING)})).reason) == (
-        "A source of readings does not answer. 20 % until it answers again."
+        "A sensor does not answer. 20 % until it answers again."
     )
 
 

@@ -29,7 +29,7 @@ class Computer:
         self.facts = Facts(Conditions(graphical=True).with_seen(GONE), dict(settings), NOW)
         self.granted = g.grant(g.Grades(), self.facts, at_once=True)
 
-    def see(self, at_once: bool = False, **readings: Any) -> Computer:  # noqa: FBT001, FBT002
+    def see(self, at_once: bool = False, **readings: Any) -> Computer:
         seen = {
             Condition(name): value if hasattr(value, "source") else answered(value) for name, value in readings.items()
         }
@@ -91,7 +91,7 @@ def test_up_is_a_ramp_that_says_where_it_goes(computer: Computer):
     assert shares[10:] == [1.0, 1.0]
     going = computer.see(battery=True).see(battery=False).after(6).granted
     assert going.allowance.rule == "ramp"
-    assert in_english(going.allowance.reason) == "Going up gently to 100 %."
+    assert in_english(going.allowance.reason) == "The share rises to 100 %."
     assert going.allowance.until is not None
     assert [each.rule for each in going.holding] == ["ramp", "away"]
 
@@ -130,7 +130,7 @@ def test_calm_times_are_settings():
 
 
 @pytest.mark.parametrize(("condition", "seconds", "on_processor"), [("gpu_use", 2, False), ("processor_use", 5, True)])
-def test_being_busy_must_last(computer: Computer, condition: str, seconds: float, on_processor: bool):  # noqa: FBT001
+def test_being_busy_must_last(computer: Computer, condition: str, seconds: float, on_processor: bool):
     computer.facts = replace(computer.facts, on_processor=on_processor)
     computer.see(**{condition: 0.9}).after(seconds - 0.25)
     assert computer.share == 1.0

@@ -14,7 +14,7 @@ from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.step import Snapshot, step
-from skep.core.text import verbatim
+from skep.core.text import Problem, verbatim
 
 NOW = 1_000_000.0
 PROJECT, INDEX = make_project(), make_index()
@@ -42,7 +42,7 @@ class Course:
             told += self.see(m.Tick(), after=1.0).effects
         return told
 
-    def metered(self, holds: bool = True) -> Course:  # noqa: FBT001, FBT002
+    def metered(self, holds: bool = True) -> Course:
         return self.see(m.ConditionsSeen({Condition.METERED: answered(holds)}))
 
     @property
@@ -124,8 +124,6 @@ def test_a_joining_worker_stops_and_a_failure_of_it_is_none(training: Course):
 
 
 def make_problem() -> Any:
-    from skep.core.text import Problem  # noqa: PLC0415
-
     return Problem(verbatim("The swarm does not answer."))
 
 
@@ -182,7 +180,7 @@ def test_a_short_break_is_no_sleep(training: Course):
 
 
 @pytest.mark.parametrize(("pending", "effects"), [(True, []), (False, [e.StopWorker()])])
-def test_leaving_while_the_worker_departs(training: Course, pending: bool, effects: list[e.Effect]):  # noqa: FBT001
+def test_leaving_while_the_worker_departs(training: Course, pending: bool, effects: list[e.Effect]):
     if pending:
         training.see(growing())
     training.metered().see(m.Leave())
