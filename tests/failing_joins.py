@@ -139,7 +139,7 @@ class Joins:
 
     def full_disk(self):
         settings = {"disk.keep_free_gb": 10_000.0}
-        self._refused("full_disk", "is to stay free", within=WORKER, settings=settings)
+        self._refused("full_disk", "must stay free", within=WORKER, settings=settings)
 
     def small_cache(self):
         with spoilt_index(HUGE, whole(HUGE)) as data:

@@ -25,7 +25,7 @@ def test_a_mistake_of_our_own_is_a_sentence_and_a_log_entry(home, environ, monke
     assert main(["devices"], environ) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("skep met a mistake of its own (RuntimeError)")
+    assert printed.err.startswith("An internal error (RuntimeError)")
     assert "Traceback" not in printed.err
     log = (home.logs_folder / "terminal.log").read_text()
     assert "a wire came loose" in log

@@ -92,7 +92,7 @@ def test_a_key_lies_in_the_keyring_and_only_its_public_part_on_the_disk(publishe
     assert publisher.told("key", "show") == publisher.key
     assert publisher.key["key"] in publisher.run("key", "show")[1].out
     assert "in the keyring" in publisher.run("key", "list")[1].out
-    assert publisher.refused("key", "delete").startswith("Without the key publisher nobody")
+    assert publisher.refused("key", "delete").startswith("Without the key publisher, nothing")
     publisher.told("key", "delete", "--yes")
     assert publisher.told("key", "list") == {"keys": []}
 
@@ -100,7 +100,7 @@ def test_a_key_lies_in_the_keyring_and_only_its_public_part_on_the_disk(publishe
 def test_a_project_is_signed_with_the_key_that_its_manifest_names(publisher, tmp_path):
     other = publisher.told("key", "new", "--name", "other")
     assert publisher.told("project", "verify", publisher.manifest)["fingerprint"] == publisher.key["fingerprint"]
-    assert "another publisher key than other" in publisher.refused(
+    assert "another publisher's key than other" in publisher.refused(
         "project", "sign", publisher.manifest, "--key", "other"
     )
     text = (tmp_path / "manifest.json").read_text().replace(publisher.key["key"], other["key"])
@@ -124,7 +124,7 @@ def test_the_life_of_an_invitation(publisher, computer):
     assert "invited computers only" in volunteer.run("project", "show", "tiny-code-lm")[1].out
     before = volunteer.knows()
     title = volunteer.refused("join", "tiny-code-lm")
-    assert title == "Tiny code model is for invited computers, and this one has no invitation to it."
+    assert title == "Tiny code model is for invited computers only, and this one has no invitation to it."
     assert volunteer.knows() - before <= {"lock", "logs", "logs/skep.log"}  # no identity, no download, no worker
 
     peer = volunteer.told("identity")["peer_id"]
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_an_invitation_is_one_sentence_and_nothing_is_kept(pu
         "it is not JSON": "{",
         "for another computer": invite(publisher, elsewhere).read_text(),
         "not known here": Project(id="another").invite(peer),
-        "signed by another key": Project().invite(peer),
+        "signed with another key": Project().invite(peer),
     }
     for words, content in cases.items():
         (tmp_path / "given").write_text(content)
@@ -163,7 +163,7 @@ def test_what_is_wrong_with_an_invitation_is_one_sentence_and_nothing_is_kept(pu
     assert volunteer.told("project", "invitations") == {"invitations": []}
 
 
-@pytest.mark.parametrize(("days", "words"), [(-5, "expired on"), (5, "begins on")])
+@pytest.mark.parametrize(("days", "words"), [(-5, "expired on"), (5, "not valid before")])
 def test_an_invitation_out_of_its_time_is_refused_at_the_door_and_when_joining(
     publisher, computer, tmp_path, monkeypatch, days, words
 ):
@@ -191,9 +191,9 @@ def test_what_a_publisher_gets_wrong_is_one_sentence(publisher, computer):
     peer = computer("volunteer").told("identity")["peer_id"]
     ask = ("project", "invite", publisher.manifest, "--peer")
     assert "not a peer id" in publisher.refused(*ask, "me", "--days", "3")
-    assert "from 1 to 3650 days" in publisher.refused(*ask, peer, "--days", "4000")
+    assert "for 1 to 3650 days" in publisher.refused(*ask, peer, "--days", "4000")
     assert "cannot be written" in publisher.refused(*ask, peer, "--days", "3", "--out", "/proc/no/file", code=1)
     stranger = computer("stranger")
     assert "no key called publisher" in stranger.refused(*ask, peer, "--days", "3")
     stranger.told("key", "new", "--name", "mine")
-    assert "not the project's publisher's" in stranger.refused(*ask, peer, "--days", "3", "--key", "mine")
+    assert "not the key of the project's publisher" in stranger.refused(*ask, peer, "--days", "3", "--key", "mine")

@@ -35,7 +35,12 @@ def skep(home, capsys):
     [
         ("status", 1, "läuft kein skep. Starte eines mit skep join.", "No skep is running"),
         ("settings", 0, "Einstellung Wert Wirkung", "Setting Value What it does"),
-        ("settings", 0, "Was rechnet. Ohne Wahl wird das beste genommen, das geht.", "What computes."),
+        (
+            "settings",
+            0,
+            "Das Gerät, das rechnet. Ohne Wahl nutzt skep das beste, das funktioniert.",
+            "The device that computes.",
+        ),
         ("explain --if battery", 0, "Wenn battery: Im Akkubetrieb. Regel Höchstens Warum", "If battery: On battery."),
         ("stats", 0, "Noch nichts beigetragen.", "Nothing contributed yet."),
         ("dance", 2, "„dance“ ist kein Befehl von skep. Mehr sagt skep --help.", "“dance” is not a skep verb."),

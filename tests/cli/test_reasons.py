@@ -147,7 +147,7 @@ def test_without_a_running_skep_the_sensors_are_read_once(skep, monkeypatch):
 def test_what_cannot_be_imagined_is_refused_running_or_not(skep, running, what):
     code, out, err = skep("explain", "--if", what)
     assert (code, out) == (2, "")
-    assert err.startswith("“rain” is nothing to imagine.")
+    assert err.startswith("“rain” is not a known situation.")
 
 
 def test_the_timeline_of_a_day_tells_each_change_with_its_reason(skep, home):
@@ -170,7 +170,7 @@ def test_the_timeline_of_a_day_tells_each_change_with_its_reason(skep, home):
 def test_a_day_that_is_none_is_refused(skep, day):
     code, _, err = skep("timeline", "--day", day)
     assert code == 2
-    assert err.splitlines()[0] == f"“{day}” is no day."
+    assert err.splitlines()[0] == f"“{day}” is not a day."
 
 
 def test_entries_are_cut_to_the_span():

@@ -16,7 +16,7 @@ from skep.cli.verbs import computer
 from skep.core.policy.conditions import Condition, answered, missing, silent
 from skep.core.text import NOTHING, verbatim
 
-NOT_PERMITTED = "The system lets only the administrator limit the card's power."
+NOT_PERMITTED = "Only an administrator may limit the power of the card on this system."
 
 
 class Fake:

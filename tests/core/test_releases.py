@@ -46,17 +46,17 @@ def test_what_a_later_version_adds_is_passed_over():
         ({"version": 1}, "its version is not three numbers"),
         ({"archive": "../skep-1.2.3-linux-x86_64.tar.xz"}, "it names no archive"),
         ({"archive": None}, "it names no archive"),
-        ({"unpacked_bytes": 0}, "it does not say how much room is needed"),
-        ({"unpacked_bytes": True}, "it does not say how much room is needed"),
-        ({"unpacked_bytes": "960 MB"}, "it does not say how much room is needed"),
-        ({"unpacked_bytes": 10**12}, "it does not say how much room is needed"),
+        ({"unpacked_bytes": 0}, "it does not state how much space is needed"),
+        ({"unpacked_bytes": True}, "it does not state how much space is needed"),
+        ({"unpacked_bytes": "960 MB"}, "it does not state how much space is needed"),
+        ({"unpacked_bytes": 10**12}, "it does not state how much space is needed"),
         ({"notes": ["a"]}, "its notes are not a text"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(changes, words):
     with raises(UpdateError, match=words) as refused:
         read(**changes)
-    assert "looks again tomorrow" in in_english(refused.value.hint)
+    assert "checks again tomorrow" in in_english(refused.value.hint)
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b'{"version": NaN}', b" " * 20_000])

@@ -77,7 +77,7 @@ YESTERDAY = (datetime.now(UTC) - timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ
 SPOILT = {
     "missing": (lambda manifest: manifest.unlink(), "no manifest"),
     "unsigned": (unsigned, "not signed"),
-    "tampered": (tampered, "signature does not fit"),
+    "tampered": (tampered, "does not match its signature"),
     "signed by another": (signed_by_another, "another key"),
     "expired": (rewritten(expires=YESTERDAY), "expired"),
     "oversized": (oversized, "larger than 64 KiB"),
@@ -210,7 +210,7 @@ def test_a_home_that_cannot_be_a_folder_is_bad_input(homes, tmp_path):
     in_the_way = (Homes(person, program), Homes(person / "below", program / "below"))
     for verb in (("join", "x"), ("status",), ("settings",), ("practice",)):
         for home in in_the_way:
-            assert "a file in its way" in in_english(home.told(*verb, code=2).title)
+            assert "a file with that name" in in_english(home.told(*verb, code=2).title)
     too_long = tmp_path / ("long" * 99)
     assert "too long" in in_english(Homes(too_long, too_long).told("status", code=2).title)
 

@@ -140,7 +140,7 @@ def test_a_sensor_that_raises_is_silent_and_comes_back(room: Room):
     room.watch(sensor).wait(lambda: room.told)
     silence = room.last(Condition.BATTERY)
     assert silence.source is Source.SILENT
-    assert in_english(silence.note) == "This computer does not say whether this computer is on battery."
+    assert in_english(silence.note) == "This computer does not report whether this computer is on battery."
     sensor.failing = None
     room.wait(lambda: room.last(Condition.BATTERY) == BATTERY[Condition.BATTERY])
 
@@ -201,7 +201,7 @@ def test_a_sensor_that_hangs_at_the_end_is_not_waited_for():
 def test_posting_may_wait_without_holding_up_the_check(room: Room):
     gate = threading.Event()
     sensor = FakeSensor(BATTERY)
-    sensing = Sensing([sensor], lambda _message: gate.wait(SOON), SystemClock(), 0.01)  # type: ignore[arg-type, return-value]
+    sensing = Sensing([sensor], lambda _message: gate.wait(SOON), SystemClock(), 0.01)  # type: ignore[arg-type, return-value] # a post that waits, and returns what wait does
     sensing.start()
     deadline = time.monotonic() + SOON
     while not sensor.reads and time.monotonic() < deadline:

@@ -71,7 +71,7 @@ def test_what_is_no_checkpoint_is_said(folder, tmp_path):
     with raises(StorageError, match="is damaged"):
         read(path)
     save_file({"x": torch.zeros(1)}, tmp_path / "other.safetensors")
-    with raises(StorageError, match="is not a checkpoint of skep"):
+    with raises(StorageError, match="is not a skep checkpoint"):
         read(tmp_path / "other.safetensors")
     with raises(StorageError, match="There is no checkpoint"):
         read(tmp_path / "nowhere.safetensors")

@@ -103,7 +103,7 @@ def test_data_that_is_not_the_manifests_is_refused(folder, tmp_path, free, data)
     ours = signed(tmp_path, peers=at(folder, free), data__sha256=sha256)
     assert "cannot be read" in in_english(refusal(folder, ours, address=HostAddress(free), data=tmp_path).title)
     next(shards.glob(f"{index.shards[0].sha256}*")).unlink()
-    assert "is missing or of another size" in in_english(refusal(folder, ours, **address).title)
+    assert "is missing or does not have the size" in in_english(refusal(folder, ours, **address).title)
 
 
 def test_a_web_port_in_use_is_refused(folder, tmp_path, free, taken, data):
@@ -247,7 +247,7 @@ def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tm
     assert "needs no invitation" in in_english(refusal(folder, open_to_all, invitation=tmp_path / "none").title)
     path = signed(tmp_path, peers=at(folder, 31337), membership="invited")
     missing = refusal(folder, path)
-    assert "its seed is one of them" in in_english(missing.title)
+    assert "its seed peer needs an invitation too" in in_english(missing.title)
     assert folder.identity.peer_id in in_english(missing.hint)
     manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
     for peer, said in ((PEER_ID, "for another computer"), (folder.identity.peer_id, "")):

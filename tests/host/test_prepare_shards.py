@@ -111,8 +111,8 @@ def refused(said):
 
 def test_slips_are_told_to_both_kinds_of_reader(texts, tmp_path):
     said = run(texts, "--out", texts)
-    assert refused(said) == f"{texts} exists already."
-    assert said.stderr.startswith(f"{texts} exists already.")
+    assert refused(said) == f"{texts} already exists."
+    assert said.stderr.startswith(f"{texts} already exists.")
     assert refused(run(texts, "--out", tmp_path / "x", "--sequence-length", "7")).startswith(
         "--sequence-length must be"
     )
@@ -204,9 +204,9 @@ def test_text_that_is_not_utf8_is_named(texts, tmp_path):
     [
         (lambda folder: folder / "gone", {}, "There is no file or folder"),
         (lambda folder: (folder / "empty").mkdir() or folder / "empty", {}, "There are no files in"),
-        (lambda folder: (folder / "a").write_text("abc") and folder / "a", {}, "The files hold too little text"),
+        (lambda folder: (folder / "a").write_text("abc") and folder / "a", {}, "The files contain too little text"),
         (lambda folder: folder / "texts", {"tokenizer": "gone.json"}, "There is no tokenizer gone.json."),
-        (lambda folder: folder / "texts", {"tokenizer": __file__}, "is no tokenizer: The tokenizer cannot be read"),
+        (lambda folder: folder / "texts", {"tokenizer": __file__}, "is not a tokenizer: The tokenizer cannot be read"),
         (lambda folder: folder / "texts", {"cut": Cut(10**7, 0)}, "A shard may hold 1 to 262144 samples"),
     ],
 )
@@ -220,7 +220,7 @@ def test_what_cannot_become_shards_is_one_sentence(texts, tmp_path, make, option
 def test_text_that_repeats_itself_is_refused(tmp_path):
     path = tmp_path / "same.txt"
     path.write_text("abcdefgh" * 1000)
-    with raises(Exception, match=r"The data makes no dataset: .* is listed twice"):
+    with raises(Exception, match=r"This data cannot be turned into a dataset: .* is listed twice"):
         prepared(path, tmp_path / "out")
 
 
@@ -254,7 +254,7 @@ def test_a_file_that_is_no_image_is_named(pictures, tmp_path, name, content, sai
 
 
 def test_images_without_folders_for_classes_are_refused(pictures, tmp_path):
-    with raises(BadInput, match="has not a folder for each of two or more classes"):
+    with raises(BadInput, match="does not contain a folder for each of two or more classes"):
         prepare_images(pictures / "bee", tmp_path / "out", 8, 3, PLAIN)
     with raises(BadInput, match="There is no folder"):
         prepare_images(tmp_path / "gone", tmp_path / "out", 8, 3, PLAIN)

@@ -20,8 +20,8 @@ class Words(gettext.NullTranslations):
 
 
 def test_a_message_is_looked_up_by_its_id_and_its_places_are_filled():
-    words = Translator(Words({"heat": "Keeping the {device} under {cap:.0f} °C."}))
-    assert words.say(Text("heat", device="GPU", cap=80.0)) == "Keeping the GPU under 80 °C."
+    words = Translator(Words({"heat": "Keeping the {device} below {cap:.0f} °C."}))
+    assert words.say(Text("heat", device="GPU", cap=80.0)) == "Keeping the GPU below 80 °C."
 
 
 def test_a_place_is_shown_by_its_kind():

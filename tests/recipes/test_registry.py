@@ -170,7 +170,7 @@ def test_the_mask_token_comes_from_the_tokenizer(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("[MASK]", "a", "b", "c", "d"), "The project's tokenizer has 5 tokens where the model has 4."),
+        (("[MASK]", "a", "b", "c", "d"), "The project's tokenizer has 5 tokens, and the model has 4."),
         (("a", "b"), "The project's tokenizer has no token [MASK] or <mask>, which masked-lm needs."),
     ],
 )
@@ -238,7 +238,7 @@ NORM = "model.norm.weight"
         (weights(published())[:-1], "they are not a safetensors file"),
         (weights(published(), **{NORM: None}), f"{NORM} is missing"),
         (weights(published(), extra=torch.ones(1)), "extra is not a tensor of this model"),
-        (weights(published(), **{NORM: torch.ones(8)}), f"{NORM} is 8 where the model has 16"),
+        (weights(published(), **{NORM: torch.ones(8)}), f"{NORM} has the shape 8, and the model needs 16"),
         (weights(published(), **{NORM: torch.ones(16).double()}), f"{NORM} is F64, not one of F32, F16, BF16"),
         (weights(published(), **{NORM: torch.full((16,), torch.nan)}), f"{NORM} has values that are not finite"),
         (weights(published("gpt2")), "model.embed_tokens.weight is missing"),

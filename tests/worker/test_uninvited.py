@@ -33,7 +33,7 @@ def test_a_worker_leaves_for_good_when_its_invitation_expires(tmp_path):
     told = link.get(timeout=SOON)
     assert (
         in_english(told.problem.title)
-        == "This computer's invitation to Tiny code model expired, so the swarm no longer answers it."
+        == "This computer's invitation to Tiny code model has expired, so the swarm does not answer it."
     )
     assert not told.retry
 

@@ -146,8 +146,8 @@ def test_an_error_nobody_foresaw_is_put_in_words_and_its_traceback_in_the_log(wo
     made.wait_gone()
     assert spoken(failed) == WorkerFailed(
         Problem(
-            verbatim("The training process met an error that skep does not know."),
-            verbatim("Its log has the details; skep starts it again."),
+            verbatim("An unknown error occurred in the training process."),
+            verbatim("Details are in its log. skep starts it again."),
         ),
         retry=True,
     )

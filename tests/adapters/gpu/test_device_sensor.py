@@ -83,7 +83,7 @@ def test_what_a_card_never_tells_is_missing_and_the_rest_is_there(card, nvidia, 
     seen = nvidia.read()
     assert (seen[Condition.POWER].source, in_english(seen[Condition.POWER].note)) == (
         Source.MISSING,
-        "The graphics card does not tell its power.",
+        "The graphics card does not report its power.",
     )
     assert seen[Condition.TEMPERATURE].value == 61.0
 
@@ -129,7 +129,7 @@ def test_a_card_that_tells_its_use_only_as_a_whole_is_believed_while_we_are_not_
     seen = use(nvidia)
     assert (seen.source, in_english(seen.note)) == (
         Source.MISSING,
-        "The driver tells this card's use only as a whole, with skep's own in it.",
+        "The driver reports only the total use of this card, with skep's own use in it.",
     )
 
 
@@ -280,7 +280,7 @@ def test_the_card_is_let_go_of_when_the_sensor_is_closed(card, sensor):
     ("degrees", "source", "note"),
     [
         (71.0, Source.ANSWERS, "the operating system"),
-        (None, Source.MISSING, "This computer has no sensor for the processor's temperature, or keeps it to itself."),
+        (None, Source.MISSING, "This computer has no sensor for the processor's temperature, or does not report it."),
     ],
 )
 def test_on_the_processor_its_own_heat_counts(degrees, source, note):
@@ -352,7 +352,7 @@ def test_an_amd_cards_use_is_not_told_apart_from_ours(radeon, tmp_path):
 
 def test_an_amd_card_without_sensors_says_so(radeon, amd):
     (amd / "hwmon/hwmon3/temp1_input").unlink()
-    assert in_english(radeon.read()[Condition.TEMPERATURE].note) == "The graphics card does not tell its temperature."
+    assert in_english(radeon.read()[Condition.TEMPERATURE].note) == "The graphics card does not report its temperature."
 
 
 def test_an_amd_card_that_was_pulled_out_is_silent_until_it_is_back(radeon, amd, tmp_path):

@@ -123,7 +123,7 @@ def test_a_project_in_bf16_is_refused_before_the_join_on_an_older_card(home, lib
         )  # fmt: skip
         return in_english(json.loads(done.stdout)) if done.stdout else ""
 
-    assert refusal("7", "bf16") == "Tiny code model computes in bf16, which Stand-in RTX 1 cannot."
+    assert refusal("7", "bf16") == "Tiny code model computes in bf16, which Stand-in RTX 1 does not support."
     assert refusal("7", "fp16") == refusal("8", "bf16") == ""
 
 
@@ -154,12 +154,12 @@ def test_a_library_that_ends_badly_does_not_cost_the_list(listed):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (9, "The NVIDIA driver is installed but not loaded. Restarting the computer often mends this."),
+        (9, "The NVIDIA driver is installed but not loaded. Restarting the computer often helps."),
         (
             18,
             "The NVIDIA driver was updated while it was running, so driver and library no longer match. Restart the computer.",
         ),
-        (4, "You have no permission to use it: the files /dev/nvidia* are closed to you."),
+        (4, "You have no permission to use it: the files /dev/nvidia* cannot be opened."),
         (999, "NVIDIA's driver library reports: Unknown Error."),
     ],
 )
@@ -202,9 +202,9 @@ def test_a_card_that_was_lost_is_told_beside_the_one_that_works(plug, listed):
     ("driver", "words"),
     [
         (None, "No driver is loaded for it."),
-        ("nvidia", "The NVIDIA driver does not offer it; the card may be too old for this driver."),
-        ("nouveau", "It runs on the nouveau driver, which cannot train. Install the NVIDIA driver."),
-        ("vfio-pci", "It is set aside for a virtual machine."),
+        ("nvidia", "The NVIDIA driver does not support it; the card may be too old for this driver."),
+        ("nouveau", "It uses the nouveau driver, which cannot train. Install the NVIDIA driver."),
+        ("vfio-pci", "It is reserved for a virtual machine."),
     ],
 )
 def test_a_card_beside_a_working_one_has_its_own_reason(plug, listed, driver, words):
@@ -243,7 +243,7 @@ def no_library(tmp_path):
             "nvidia",
             "The NVIDIA driver is loaded, but its library libnvidia-ml.so.1 is missing. Install the driver's libraries.",
         ),
-        ("nouveau", "It runs on the nouveau driver, which cannot train. Install the NVIDIA driver."),
+        ("nouveau", "It uses the nouveau driver, which cannot train. Install the NVIDIA driver."),
     ],
 )
 def test_a_missing_library_is_told_by_what_holds_the_card(listed, plug, no_library, driver, words):
@@ -334,9 +334,9 @@ def test_newer_amd_cards_tell_their_power_under_another_name(root, plug, kfd):
     ("driver", "words"),
     [
         (None, "No driver is loaded for it."),
-        ("radeon", "It runs on the old radeon driver, which cannot train."),
-        ("vfio-pci", "It is set aside for a virtual machine."),
-        ("amdgpu", "Its driver offers no computing: /dev/kfd is missing. Install AMD's ROCm driver."),
+        ("radeon", "It uses the old radeon driver, which cannot train."),
+        ("vfio-pci", "It is reserved for a virtual machine."),
+        ("amdgpu", "Its driver does not support computing: /dev/kfd is missing. Install AMD's ROCm driver."),
     ],
 )
 def test_an_amd_card_that_cannot_compute_says_why(root, plug, driver, words):

@@ -35,7 +35,7 @@ from skep.engine.engine import Engine
 SOON = 20.0
 OWN = 320.0
 """The stand-in card's limit when nobody has set any."""
-NOT_PERMITTED = "The system lets only the administrator limit the card's power."
+NOT_PERMITTED = "Only an administrator may limit the power of the card on this system."
 GPU, CPU = Device(DeviceKind.NVIDIA, 0, "Stand-in RTX 1"), Device(DeviceKind.CPU, 0, "CPU")
 
 

@@ -282,7 +282,7 @@ def test_a_networkmanager_that_ended_is_silent_and_not_missing(network):
 def test_without_networkmanager_nobody_knows(bus, opened):
     seen = metered(opened(NetworkManagerSensor(bus.address)))
     assert seen.source is Source.MISSING
-    assert "no NetworkManager" in in_english(seen.note)
+    assert "NetworkManager is not running" in in_english(seen.note)
 
 
 def test_without_a_bus_nobody_knows_and_the_wait_is_a_plain_one(tmp_path):

@@ -71,7 +71,7 @@ def test_the_same_manifest_may_be_added_again(catalogue, publisher):
 
 def test_another_manifest_with_the_same_revision_is_refused(catalogue, publisher):
     catalogue.add(str(signed(publisher)))
-    with raises(ManifestError, match="revision 3, and revision 3 is known already"):
+    with raises(ManifestError, match="revision 3, and revision 3 is already known"):
         catalogue.add(str(signed(publisher, title="New")))
 
 
@@ -101,7 +101,7 @@ def test_the_publishers_key_is_pinned(catalogue, publisher, tmp_path):
 def test_a_later_revision_takes_the_place_of_the_earlier_and_an_earlier_does_not(catalogue, publisher):
     catalogue.add(str(signed(publisher)))
     assert in_english(catalogue.add(str(signed(publisher, revision=4, title="New"))).title) == "New"
-    with raises(ManifestError, match="revision 3, and revision 4 is known already"):
+    with raises(ManifestError, match="revision 3, and revision 4 is already known"):
         catalogue.add(str(signed(publisher)))
     assert catalogue.find("tiny-code-lm").revision == 4
 
@@ -126,7 +126,9 @@ def test_a_damaged_project_is_named_and_hides_no_other(catalogue, publisher, tmp
     catalogue.add(str(signed(publisher, id="second-one")))
     kept(tmp_path).write_text("{}")
     assert [project.id for project in catalogue.projects()] == ["second-one"]
-    sentence = 'What is kept of the project "tiny-code-lm" is damaged: project.json is not valid: it is not complete.'
+    sentence = (
+        'The stored files of the project "tiny-code-lm" are damaged: project.json is not valid: it is not complete.'
+    )
     with pytest.raises(ManifestError) as refused:
         catalogue.find("tiny-code-lm")
     assert in_english(refused.value.title) == sentence
@@ -138,14 +140,14 @@ def test_a_damaged_project_does_not_lose_its_pinned_key(catalogue, publisher, tm
     kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-20])
     impostor = tmp_path / "impostor"
     impostor.mkdir()
-    with raises(ManifestError, match="is damaged"):
+    with raises(ManifestError, match="are damaged"):
         catalogue.add(str(signed(impostor, revision=9)))
 
 
 def test_what_is_kept_under_another_projects_name_is_damaged(catalogue, publisher, tmp_path):
     catalogue.add(str(signed(publisher)))
     kept(tmp_path).parent.rename(tmp_path / "projects" / "bank-model")
-    with raises(ManifestError, match="it is another project's"):
+    with raises(ManifestError, match="it belongs to another project"):
         catalogue.find("bank-model")
 
 
@@ -158,7 +160,7 @@ def test_whatever_happens_to_a_kept_file_is_noticed(kept_once, place, byte, cut)
     for found in catalogue.projects():
         assert found.text == added.text
     for problem in catalogue.damaged():
-        assert in_english(problem.title).startswith('What is kept of the project "tiny-code-lm" is damaged: ')
+        assert in_english(problem.title).startswith('The stored files of the project "tiny-code-lm" are damaged: ')
     assert len(catalogue.projects()) + len(catalogue.damaged()) == 1
 
 
@@ -219,16 +221,16 @@ def test_the_signature_lies_beside_the_path_and_not_behind_a_query(tmp_path, pub
     [
         ({"manifest": [missing]}, "The data server {host} does not have the manifest (HTTP 404)."),
         ({"signature": [missing]}, "The data server {host} does not have the manifest's signature (HTTP 404)."),
-        ({"manifest": [endless]}, "What lies at {web}/tiny.json is larger than 64 KiB, so it is not the manifest."),
+        ({"manifest": [endless]}, "The file at {web}/tiny.json is larger than 64 KiB, so it is not the manifest."),
         (
             {"signature": [endless]},
-            "What lies at {web}/tiny.json.sig is larger than 4 KiB, so it is not the manifest's signature.",
+            "The file at {web}/tiny.json.sig is larger than 4 KiB, so it is not the manifest's signature.",
         ),
         (
             {"signature": [whole(b"<html>")]},
             "The manifest's signature file is not valid: it is not JSON (line 1).",
         ),
-        ({"manifest": [status(503)]}, "The data server {host} has a problem of its own (HTTP 503)."),
+        ({"manifest": [status(503)]}, "The data server {host} reports an error of its own (HTTP 503)."),
     ],
 )
 def test_what_the_web_does_wrong_is_said_in_a_sentence(catalogue, publisher, web, scripts, sentence):
@@ -257,7 +259,7 @@ def test_a_web_address_that_is_not_https_is_refused(catalogue, address):
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path, publisher):
     (tmp_path / "projects").write_text("a file")
-    with raises(StorageError, match="cannot be kept"):
+    with raises(StorageError, match="cannot be stored"):
         FileCatalogue(tmp_path / "projects").add(str(signed(publisher)))
 
 
@@ -271,7 +273,7 @@ def test_a_join_link_leads_to_its_manifest(catalogue, publisher, web):
 
 def test_a_manifest_by_another_than_the_links_publisher_is_not_kept(catalogue, publisher, web):
     address = serve(web, signed(publisher))
-    with raises(ManifestError, match="not by whom the link names"):
+    with raises(ManifestError, match="not the publisher that the link names"):
         catalogue.add(links.link_to(address, bytes(32)))
     assert list(catalogue.projects()) == []
 

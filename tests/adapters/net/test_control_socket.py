@@ -127,7 +127,7 @@ def test_a_mistake_of_ours_is_logged_and_answered_calmly(file, serve, caplog):
     serve(fail)
     answer = ask(file, {})
     assert answer["ok"] is False
-    assert in_english(answer["title"]) == "The running skep could not answer this."
+    assert in_english(answer["title"]) == "The running skep could not answer this request."
     assert "secret" not in json.dumps(answer)
     (entry,) = (record for record in caplog.records if record.levelno == logging.ERROR)
     assert entry.exc_info[0] is KeyError
@@ -135,7 +135,7 @@ def test_a_mistake_of_ours_is_logged_and_answered_calmly(file, serve, caplog):
 
 def test_a_request_over_the_limit_is_refused_before_it_is_sent(file, serve):
     serve()
-    with raises(BadInput, match="over 64 KiB"):
+    with raises(BadInput, match="larger than 64 KiB"):
         ask(file, {"x": "y" * REQUEST_LIMIT})
 
 
@@ -423,6 +423,6 @@ def test_a_home_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path):
         made.append(make_run_folder())
         return made[0]
 
-    with raises(StorageError, match="Other terminals cannot be let in: No such file"):
+    with raises(StorageError, match="Other terminals cannot connect: No such file"):
         ControlServer(tmp_path / "none" / "control.json", dict, make_run_folder=make).start()
     assert not made[0].exists()

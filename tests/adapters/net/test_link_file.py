@@ -27,7 +27,7 @@ def test_other_sources_stay_what_they_are(tmp_path):
 def test_a_file_without_a_link_is_refused_in_a_sentence(tmp_path, content):
     file = tmp_path / "bad.skep"
     file.write_bytes(content)
-    with raises(BadInput, match="holds no join link"):
+    with raises(BadInput, match="contains no join link"):
         resolved(str(file))
 
 

@@ -51,7 +51,7 @@ def test_a_file_with_another_hash_is_thrown_away_and_said(plain, server, cache, 
     _, file = request.getfixturevalue(kind)
     wrong = b"x" * (file.bytes or 50)
     server.scripts[file.address.rpartition("/")[2]] = [whole(wrong)]
-    assert_failed(fetch(plain, file), f"The project's {file.name} does not match its hash and was thrown away.")
+    assert_failed(fetch(plain, file), f"The project's {file.name} does not match its hash and was deleted.")
     assert not cache.exists() or not list(cache.iterdir())
 
 

@@ -156,7 +156,7 @@ def test_a_server_that_cannot_go_on_is_asked_from_the_beginning(make_shards, ser
 def test_a_truncating_server_is_tried_a_few_times_and_what_came_is_kept(make_shards, server, cache):
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [ranged(raw, send_at_most=1000)]
-    assert_failed(fetch(make_shards(), shard), "127.0.0.1", "broke off")
+    assert_failed(fetch(make_shards(), shard), "127.0.0.1", "was interrupted")
     assert len(server.asked) == QUICK.retry.total + 1
     assert (cache / (shard_name(shard.sha256) + ".part")).read_bytes() == raw[:3000]
 
@@ -164,7 +164,7 @@ def test_a_truncating_server_is_tried_a_few_times_and_what_came_is_kept(make_sha
 def test_wrong_bytes_are_thrown_away_and_said(make_shards, server, cache):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [whole(bytes(SIZE))]
-    assert_failed(fetch(make_shards(), shard), shard.sha256[:12], "does not match its hash and was thrown away")
+    assert_failed(fetch(make_shards(), shard), shard.sha256[:12], "does not match its hash and was deleted")
     assert len(server.asked) == 1
     assert not list(cache.iterdir())
 
@@ -173,14 +173,14 @@ def test_wrong_bytes_are_thrown_away_and_said(make_shards, server, cache):
 def test_another_size_than_promised_is_refused_before_reading(make_shards, server, cache, size):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [whole(bytes(size))]
-    assert_failed(fetch(make_shards(), shard), f"has not the {SIZE} bytes")
+    assert_failed(fetch(make_shards(), shard), f"does not have the expected {SIZE} bytes")
     assert not list(cache.iterdir())
 
 
 def test_an_endless_body_is_cut_off_at_the_announced_size(make_shards, server, cache):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [endless]
-    assert_failed(fetch(make_shards(), shard), f"has not the {SIZE} bytes")
+    assert_failed(fetch(make_shards(), shard), f"does not have the expected {SIZE} bytes")
     assert not list(cache.iterdir())
 
 
@@ -201,7 +201,7 @@ def test_a_server_error_is_tried_again(make_shards, server, cache):
 def test_a_server_error_that_stays_is_said(make_shards, server):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [status(503)]
-    assert_failed(fetch(make_shards(), shard), "has a problem of its own", "503")
+    assert_failed(fetch(make_shards(), shard), "reports an error of its own", "503")
     assert len(server.asked) == QUICK.retry.total + 1
 
 
@@ -245,5 +245,5 @@ def test_an_unforeseen_error_still_gives_an_answer_and_the_thread_lives_on(make_
 
     shards = make_shards(free_space=broken)
     for _ in range(3):
-        assert_failed(fetch(shards, shard), "could not be fetched")
+        assert_failed(fetch(shards, shard), "could not be downloaded")
     assert "KeyError" in caplog.text

@@ -241,8 +241,8 @@ def test_a_file_that_is_no_database_is_said_and_left_alone(ledger, path):
     path.write_text("something else entirely\n" * 100)
     with pytest.raises(StorageError) as caught:
         ledger.totals()
-    assert in_english(caught.value.title) == f"The ledger {path} is damaged: it is no SQLite file."
-    assert "moved away" in in_english(caught.value.hint)
+    assert in_english(caught.value.title) == f"The ledger {path} is damaged: it is not an SQLite file."
+    assert "If you move it away" in in_english(caught.value.hint)
     assert path.read_text() == "something else entirely\n" * 100
 
 
@@ -312,7 +312,7 @@ def test_a_ledger_held_by_another_program_is_said(path):
         ledger.record("p", contribution("a"))
         with raw(path) as other:
             other.execute("BEGIN IMMEDIATE")
-            with raises(StorageError, match="is held by another program"):
+            with raises(StorageError, match="is locked by another program"):
                 ledger.record("p", contribution("b"))
 
 

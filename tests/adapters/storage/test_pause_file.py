@@ -32,7 +32,7 @@ def test_a_damaged_file_is_a_pause_without_an_end(home, pauses, content):
 
 def test_what_cannot_be_written_is_said(home, pauses):
     home.root.rename(home.root.with_name("elsewhere"))
-    with raises(StorageError, match=r"The pause cannot be remembered in .*/pause\.json: No such file"):
+    with raises(StorageError, match=r"The pause cannot be stored in .*/pause\.json: No such file"):
         pauses.save(paused=True, until=None)
 
 

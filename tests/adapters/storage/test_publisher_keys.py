@@ -37,7 +37,7 @@ def test_a_key_can_be_kept_in_a_file(keys):
 def test_a_key_is_never_overwritten_even_when_its_public_part_is_lost(keys, tmp_path):
     keys.new("mine", in_file=False)
     for _ in range(2):
-        with raises(BadInput, match="There is a key called mine already"):
+        with raises(BadInput, match="There is already a key called mine"):
             keys.new("mine", in_file=False)
         (tmp_path / "keys" / "mine.pub").unlink(missing_ok=True)
 
@@ -83,7 +83,7 @@ def test_a_private_part_that_is_gone_or_another_keys_is_said(keys, ring, secret)
     made = keys.new("mine", in_file=False)
     (name,) = ring.kept
     ring.kept = {} if secret is None else {name: secret if isinstance(secret, str) else secret.decode()}
-    with raises(SecretsError, match="is not in the keyring any more"):
+    with raises(SecretsError, match="is no longer in the keyring"):
         keys.private(made)
 
 

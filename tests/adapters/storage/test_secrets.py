@@ -122,7 +122,7 @@ class Forgetful:
     [
         (Locked, "The keyring is locked."),
         (keyring.backends.fail.Keyring, "There is no keyring on this computer that skep can use."),
-        (Broken, "The keyring refuses: no luck with key in home."),
+        (Broken, "The keyring refused the request: no luck with key in home."),
     ],
 )
 def test_a_keyring_that_fails_is_a_sentence_with_a_way_out(backend, sentence):
@@ -133,7 +133,7 @@ def test_a_keyring_that_fails_is_a_sentence_with_a_way_out(backend, sentence):
 
 
 def test_a_keyring_that_keeps_nothing_is_found_out():
-    with raises(SecretsError, match="does not give it back") as raised:
+    with raises(SecretsError, match="does not return it") as raised:
         KeyringSecrets("home", find=Forgetful).put("key", SECRET)
     assert SECRET not in in_english(raised.value.title) + in_english(raised.value.hint)
 
@@ -141,7 +141,7 @@ def test_a_keyring_that_keeps_nothing_is_found_out():
 def test_the_null_keyring_is_not_taken_for_one(monkeypatch):
     look_again(monkeypatch)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
-    with raises(SecretsError, match="keeps no secrets"):
+    with raises(SecretsError, match="does not store secrets"):
         KeyringSecrets("home").put("key", SECRET)
 
 

@@ -128,7 +128,7 @@ def test_a_damaged_file_is_said_with_a_hint_and_left_alone(path, settings, conte
         with pytest.raises(SettingsError) as caught:
             action()
         assert in_english(caught.value.title) == f"The settings file {path} {sentence}"
-        assert "move the file away" in in_english(caught.value.hint)
+        assert "move it away" in in_english(caught.value.hint)
     assert path.read_bytes() == content
 
 

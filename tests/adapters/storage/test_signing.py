@@ -30,7 +30,7 @@ def test_the_private_key_is_readable_by_its_owner_alone_and_never_replaced(tmp_p
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     said = path.with_name("mine.key.pub").read_text()
     assert said == f"{signing.key_text(public)}\nfingerprint {fingerprint(public)}\n"
-    with raises(BadInput, match="There is a key at"):
+    with raises(BadInput, match="There is already a key at"):
         signing.make_key(path)
     assert signing.ensure_key(path) == public
     assert path.with_name("mine.key.pub").read_text() == said
@@ -51,7 +51,7 @@ def test_no_byte_of_a_manifest_can_change(signed_once, place, byte):
     if changed == raw:
         signing.check(changed, signature_file)
     else:
-        with raises(ManifestError, match="signature does not fit"):
+        with raises(ManifestError, match="does not match its signature"):
             signing.check(changed, signature_file)
 
 
@@ -64,13 +64,13 @@ def test_any_bytes_as_a_signature_file_are_refused_in_a_sentence(signed_once, da
 
 def test_a_changed_manifest_is_refused(manifest):
     manifest.write_bytes(manifest.read_bytes().replace(b"Tiny code", b"Evil code"))
-    with raises(ManifestError, match="signature does not fit"):
+    with raises(ManifestError, match="does not match its signature"):
         signing.load_verified(manifest)
 
 
 def test_the_signature_is_verified_before_anything_is_parsed(manifest):
     manifest.write_bytes(b"not even JSON")
-    with raises(ManifestError, match="signature does not fit"):
+    with raises(ManifestError, match="does not match its signature"):
         signing.load_verified(manifest)
 
 
@@ -79,7 +79,7 @@ def test_a_signature_of_something_else_never_passes(tmp_path, manifest):
     unprefixed = base64.b64encode(private.sign(manifest.read_bytes())).decode()
     body = json.loads(signing.signature_path(manifest).read_text()) | {"signature": unprefixed}
     signing.signature_path(manifest).write_text(json.dumps(body))
-    with raises(ManifestError, match="signature does not fit"):
+    with raises(ManifestError, match="does not match its signature"):
         signing.load_verified(manifest)
 
 
@@ -89,7 +89,7 @@ def test_a_signature_by_another_key_than_the_publishers_is_refused(tmp_path, man
     sign = signing.load_private(other).sign(signing.PREFIX + manifest.read_bytes())
     body = {"format": 1, "key": signing.key_text(public), "signature": base64.b64encode(sign).decode()}
     signing.signature_path(manifest).write_text(json.dumps(body))
-    with raises(ManifestError, match="signed by another key than its publisher's"):
+    with raises(ManifestError, match="signed with another key than its publisher's"):
         signing.load_verified(manifest)
 
 
@@ -116,7 +116,7 @@ def test_a_damaged_signature_file_is_refused(manifest, body, phrase):
 
 def test_an_oversized_manifest_is_not_read_whole(manifest):
     manifest.write_bytes(b" " * (64 * 1024 + 1))
-    with raises(ManifestError, match="larger than 64 KiB, which no manifest is"):
+    with raises(ManifestError, match="larger than 64 KiB, so it is not a manifest"):
         signing.load_verified(manifest)
 
 
@@ -130,7 +130,7 @@ def test_signing_checks_the_manifest_and_its_key(tmp_path):
     signing.make_key(key)
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps(example()))
-    with raises(ManifestError, match="names another publisher key") as refused:
+    with raises(ManifestError, match="names another publisher's key") as refused:
         signing.sign_manifest(path, key)
     assert "ed25519:" in in_english(refused.value.hint)
     path.write_text(json.dumps(example(revision=0)))

@@ -92,10 +92,10 @@ def test_what_is_no_invitation_is_refused_in_one_sentence(content, phrase):
     ("changes", "words"),
     [
         ({"project": "other-project"}, 'for another project, "other-project"'),
-        ({"publisher": b"k" * 32}, "signed by another key"),
-        ({"peer": OTHER}, f"for another computer: for {OTHER}, and this one is {PEER}"),
+        ({"publisher": b"k" * 32}, "signed with another key"),
+        ({"peer": OTHER}, f"for another computer: it names {OTHER}, and this computer is {PEER}"),
         ({"expires": NOW}, "expired on 2026-05-01"),
-        ({"issued": NOW + LEEWAY + timedelta(seconds=1)}, "begins on 2026-05-01 only"),
+        ({"issued": NOW + LEEWAY + timedelta(seconds=1)}, "not valid before 2026-05-01"),
     ],
 )
 def test_what_does_not_let_this_computer_in_is_refused_in_one_sentence(changes, words):
@@ -110,7 +110,7 @@ def test_a_clock_that_lags_a_little_is_forgiven():
 
 @pytest.mark.parametrize("days", [0, 3651])
 def test_days_have_bounds(days):
-    assert "from 1 to 3650 days" in refusal(draft, MANIFEST, PEER, "trainer", NOW, days)
+    assert "for 1 to 3650 days" in refusal(draft, MANIFEST, PEER, "trainer", NOW, days)
 
 
 def test_what_is_no_peer_id_is_named():
@@ -118,7 +118,7 @@ def test_what_is_no_peer_id_is_named():
 
 
 def test_an_open_project_invites_nobody():
-    assert "open to everybody" in refusal(draft, parse_manifest(raw()), PEER, "trainer", NOW, 1)
+    assert "open to all computers" in refusal(draft, parse_manifest(raw()), PEER, "trainer", NOW, 1)
 
 
 def test_the_end_is_read_without_a_look_at_the_signature():

@@ -72,8 +72,8 @@ REFUSED = [
     ({"activation_checkpointing": True}, at("activation_checkpointing", 'must be "auto", "on" or "off"')),
     # publisher
     ({"publisher": "me"}, at("publisher", "must be an object")),
-    ({"publisher__key": "ed25519:AAAA"}, at("publisher.key", 'must be "ed25519:" and a key of 32 bytes in base64')),
-    ({"publisher__key": "rsa:AAAA"}, at("publisher.key", 'must be "ed25519:" and a key of 32 bytes in base64')),
+    ({"publisher__key": "ed25519:AAAA"}, at("publisher.key", 'must be "ed25519:" and 32 bytes in base64')),
+    ({"publisher__key": "rsa:AAAA"}, at("publisher.key", 'must be "ed25519:" and 32 bytes in base64')),
     ({"publisher__email": "a@b"}, at("publisher.email", "is not a known field")),
     # peers
     ({"peers": []}, at("peers", "must be a list of 1 to 64 values")),
@@ -127,7 +127,7 @@ REFUSED = [
     ({"recipe": images(vocabulary=256)}, at("recipe.model.vocabulary", "is not a known field")),
     ({"recipe": images(patch_size=3)}, at("recipe.model.image_size", "must be a multiple of patch_size")),
     ({"recipe": images(heads=3)}, at("recipe.model.width", "must be a multiple of heads")),
-    ({"recipe": lora("gpt2", ["q_proj"])}, at("recipe.adapters.targets", 'has "q_proj", which gpt2 has not')),
+    ({"recipe": lora("gpt2", ["q_proj"])}, at("recipe.adapters.targets", 'has "q_proj", which gpt2 does not have')),
     ({"recipe": lora(targets=["q_proj"] * 2)}, at("recipe.adapters.targets", "names a target twice")),
     ({"recipe": lora(targets=[])}, at("recipe.adapters.targets", "must be a list of 1 to 7 values")),
     ({"recipe": lora(positions=64)}, at("recipe.model.positions", "does not belong to llama")),
@@ -167,7 +167,7 @@ REFUSED = [
     ),
     (
         {"sync__powersgd": {"rank": 200, "min_compression_ratio": 0.5}},
-        at("sync.powersgd.rank", "is too high: no matrix of this model is sent with 50% less"),
+        at("sync.powersgd.rank", "is too high: it does not save at least 50% on any matrix of this model"),
     ),
     ({"sync__powersgd": {"rank": 0, "min_compression_ratio": 0.5}}, at("sync.powersgd.rank", WHOLE.format(1, 1024))),
     ({"sync__mode": "anarchy"}, at("sync.mode", 'must be "global"')),
@@ -175,7 +175,7 @@ REFUSED = [
         {"sync__matchmaking_seconds": 1},
         at(
             "sync.matchmaking_seconds",
-            "must be a number from 2 to 600, since a peer may take a good part of a second to answer",
+            "must be a number from 2 to 600, because a peer may need most of a second to answer",
         ),
     ),
     ({"sync__averaging_timeout_seconds": 4}, at("sync.averaging_timeout_seconds", "must be a number from 5 to 3600")),
@@ -189,7 +189,7 @@ REFUSED = [
     # combinations that never train
     (
         {"sync__delay_grad_averaging": True, "sync__delay_optimizer_step": False},
-        at("sync.delay_grad_averaging", "needs delay_optimizer_step: there is no gradient to step on yet"),
+        at("sync.delay_grad_averaging", "needs delay_optimizer_step: without it there is no gradient for the step yet"),
     ),
     (
         {"sync__offload_optimizer": False},

@@ -16,7 +16,7 @@ UNKNOWN = Device(DeviceKind.AMD, 0, "Other card")
 BROKEN = Device(DeviceKind.NVIDIA, 2, "Broken card", bf16=True, unusable=verbatim("No driver."))
 MAC = Device(DeviceKind.APPLE, 0, "Apple GPU", bf16=False)
 CPU = Device(DeviceKind.CPU, 0, "CPU")
-REFUSED = "Tiny code model computes in bf16, which Old card cannot."
+REFUSED = "Tiny code model computes in bf16, which Old card does not support."
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ REFUSED = "Tiny code model computes in bf16, which Old card cannot."
         ("bf16", [OLD, BROKEN, CPU], "", REFUSED),
         ("bf16", [OLD, CPU], "cuda", REFUSED),
         ("bf16", [OLD, NEW, CPU], "cuda:0", REFUSED),
-        ("bf16", [MAC, CPU], "mps", "Tiny code model computes in bf16, which Apple GPU cannot."),
+        ("bf16", [MAC, CPU], "mps", "Tiny code model computes in bf16, which Apple GPU does not support."),
         ("bf16", [OLD, NEW, CPU], "", ""),
         ("bf16", [OLD, NEW, CPU], "cuda:1", ""),
         ("bf16", [OLD, CPU], "cpu", ""),

@@ -23,7 +23,7 @@ def test_the_same_file_again_is_fine():
 
 @pytest.mark.parametrize("revision", [2, 3])
 def test_an_older_or_equal_revision_is_refused(revision):
-    with raises(ManifestError, match=f"is revision {revision}, and revision 3 is known already"):
+    with raises(ManifestError, match=f"is revision {revision}, and revision 3 is already known"):
         check_revision(OLD, later(revision=revision, title="x"), same_bytes=False, consent=True)
 
 

@@ -44,7 +44,7 @@ def test_without_words_it_tells_what_holds(snapshot: Snapshot):
 def test_sources_that_are_missing_are_named(snapshot: Snapshot):
     told = {each["rule"]: in_english(each["note"]) for each in ask(snapshot)["missing"]}
     assert told["battery"] == "This computer has no battery."
-    assert told["heat"] == "Nothing here says how warm the device is."
+    assert told["heat"] == "This computer does not report how warm the device is."
     assert "input" not in told
 
 
@@ -124,7 +124,10 @@ def test_a_status_tells_conditions_rules_and_reactions(snapshot: Snapshot):
         ({"when.gentle_using": 0.5, "when.schedule": "gentle mon"}, "the lower one counts, 20 %"),
         ({"when.gentle_away": 0.8, "compute.share_away": 0.4, "when.schedule": "gentle mon"}, "lower one counts, 40 %"),
         ({"when.schedule": "off daily"}, "skep never computes"),
-        ({"memory.free_gpu_seconds": 3600, "memory.leave_swarm_minutes": 10.0}, "leaving frees it too"),
+        (
+            {"memory.free_gpu_seconds": 3600, "memory.leave_swarm_minutes": 10.0},
+            "Leaving the swarm frees that memory too",
+        ),
     ],
 )
 def test_settings_that_do_not_go_together_are_told(settings: Any, sentence: str):

@@ -127,7 +127,10 @@ def test_joining_while_in_a_project_changes_nothing_and_says_so(training: Course
     assert spoken(training.effects) == spoken(
         (
             e.Notify(
-                Problem(verbatim("You are in Tiny model already."), verbatim("Leave it first; one project at a time."))
+                Problem(
+                    verbatim("You are in Tiny model already."),
+                    verbatim("Leave it first: skep trains one project at a time."),
+                )
             ),
         )
     )

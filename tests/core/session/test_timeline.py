@@ -60,7 +60,7 @@ def test_each_change_is_told_once_with_its_reason_and_a_ramp_is_one(training: Co
         "Training at full share.",
         "On battery.",
         "On battery a moment ago.",
-        "Going up gently to 100 %.",
+        "The share rises to 100 %.",
         "Training at full share.",
     ]
     assert [change.share for change in training.changes][:3] == [1.0, 0.0, 0.0]

@@ -51,7 +51,7 @@ def test_what_is_no_schedule_is_refused_in_words(text: str):
     with pytest.raises(SettingsError) as refused:
         parse(KEY, text)
     assert in_english(refused.value.title) == (
-        "when.schedule must be full, or what is not full, such as off mon-fri 9-17, gentle sat-sun."
+        "when.schedule must be full, or the hours that are not full, such as off mon-fri 9-17, gentle sat-sun."
     )
     assert set(hours.grid(text)) == {Grade.FULL}
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_is_refused_with_bounds_and_unit(key, text, sentence):
 
 
 def test_a_refusal_says_the_default():
-    assert in_english(refusal(settings.check, "disk.keep_free_gb", 0).hint) == "It is 5 GB unless set."
+    assert in_english(refusal(settings.check, "disk.keep_free_gb", 0).hint) == "The default is 5 GB."
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_without_a_keyring_nothing_is_kept_until_somebody_agrees(no_keyring, app
     [
         ({"peer": "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"}, "The invitation is for another computer"),
         ({"since": 5.0}, "The invitation to Tiny code model expired on"),
-        ({"since": -5.0}, "The invitation to Tiny code model begins on"),
+        ({"since": -5.0}, "The invitation to Tiny code model is not valid before"),
         ({"role": "seed"}, "The invitation was changed after it was signed."),
         ({"extra": 1}, "The invitation is not valid:"),
     ],
@@ -165,8 +165,8 @@ def test_joining_without_a_keyring_says_what_it_is_for(no_keyring, app, qtbot):
     page = app.window.projects
     wait(qtbot, lambda: page.said.property("tone") == "problem")
     assert page.said.text() == (
-        "There is no keyring on this computer that skep can use. The invitation to this project is looked for there: "
-        "start or unlock the keyring, or accept the invitation again and keep it in a file."
+        "There is no keyring on this computer that skep can use. The invitation to this project is stored there. "
+        "Start or unlock the keyring, or accept the invitation again and store it in a file."
     )
 
 
@@ -175,7 +175,7 @@ def test_joining_without_an_invitation_says_what_to_do_here(keyring, app, qtbot)
     page = app.window.projects
     wait(qtbot, lambda: page.said.property("tone") == "problem")
     assert page.said.text() == (
-        "Tiny code model is for invited computers, and this one has no invitation to it. "
+        "Tiny code model is for invited computers only, and this one has no invitation to it. "
         "Copy this computer's identity below and send it to the publisher; accept the invitation that comes back."
     )
 

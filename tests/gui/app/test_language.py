@@ -74,7 +74,7 @@ def test_numbers_and_times_are_those_of_the_language_and_the_country(qapp, langu
     made = Language(qapp, system)
     numbers = made.speak(wanted).numbers
     assert numbers.figure(2.5) == figure
-    assert numbers.time(datetime(2026, 1, 2, 15, 30)) == time  # noqa: DTZ001
+    assert numbers.time(datetime(2026, 1, 2, 15, 30)) == time  # noqa: DTZ001 - shown as it stands, in no zone
     made.speak("en")
 
 
@@ -212,7 +212,7 @@ def test_what_the_engine_tells_and_what_fails_is_said_in_it(app, qtbot, monkeypa
     wait(qtbot, lambda: app.language.code == "de")
     app._notified(Problem(Text("worker.training_process_ended_unexpectedly"), Text("worker.worker_log_has_details")))
     assert told == [
-        ("Der Trainingsprozess endete unerwartet.", "Das Protokoll des Trainingsprozesses hat die Einzelheiten.")
+        ("Der Trainingsprozess endete unerwartet.", "Einzelheiten stehen im Protokoll des Trainingsprozesses.")
     ]
     app._notified(Problem(Text("rule.on_battery"), Text("shard_cache.raise_setting", setting="disk.cache_gb")))
     assert told[1] == ("Im Akkubetrieb.", "Erhöhe die Einstellung „Grenze des Zwischenspeichers“.")

@@ -67,7 +67,7 @@ def test_a_file_without_a_link_is_refused_in_the_window(start, qtbot, tmp_path):
     file = tmp_path / "bad.skep"
     file.write_text("hello")
     app = start(str(file))
-    qtbot.waitUntil(lambda: "holds no join link" in app.window.projects.said.text(), timeout=SOON)
+    qtbot.waitUntil(lambda: "contains no join link" in app.window.projects.said.text(), timeout=SOON)
     assert app.snapshot.phase is Phase.IDLE
 
 

@@ -72,7 +72,7 @@ def test_a_click_joins_the_practice_swarm_and_stats_says_what_was_confirmed_thou
     worker_of_this_process().kill()
     qtbot.waitUntil(lambda: app.snapshot.phase is Phase.RECOVERING, timeout=SOON)
     qtbot.waitUntil(app.window.strip.isVisible, timeout=SOON)
-    assert app.window.strip.title.text() == "The training process was ended from outside."
+    assert app.window.strip.title.text() == "The training process was ended by the system or by another program."
     qtbot.waitUntil(lambda: app.snapshot.phase is Phase.TRAINING, timeout=WHILE)
     qtbot.waitUntil(lambda: not app.window.strip.isVisible(), timeout=SOON)
     qtbot.waitUntil(lambda: app.snapshot.totals.confirmed.samples > before, timeout=WHILE)

@@ -25,7 +25,7 @@ LONG = Problem(
         "The training process ended unexpectedly, and it did so while it was loading what the swarm has trained so far."
     ),
     verbatim(
-        "skep starts it again in 40 s. The log has the details; if it goes on like this, leave the project and tell its publisher."
+        "skep starts it again in 40 s. Details are in the log; if it goes on like this, leave the project and tell its publisher."
     ),
 )
 LEAST = (760, 520)

@@ -54,7 +54,7 @@ def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypat
         app.post(m.Resume())
         wait(qtbot, lambda: app.trouble.traces)
     wait(qtbot, app.window.strip.isVisible)
-    assert app.window.strip.title.text() == "skep met an error of its own and goes on."
+    assert app.window.strip.title.text() == "An internal error occurred; skep continues."
     app.window.strip.act_button.click()
     dialog = app.trouble.dialog
     wait(qtbot, dialog.text.toPlainText)
@@ -101,7 +101,7 @@ def test_an_error_that_comes_again_is_told_once(app, qtbot, monkeypatch):
     log.error("an error without a traceback")
     wait(qtbot, lambda: len(told) >= 1)
     QCoreApplication.processEvents()
-    ours = [title for title, _ in told if title == "skep met an error of its own and goes on."]
+    ours = [title for title, _ in told if title == "An internal error occurred; skep continues."]
     assert len(ours) == 1
     assert len(app.trouble.traces) == 1
 

@@ -117,7 +117,7 @@ def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, monkeyp
         running.open()
         settings = running.window.settings
         assert not settings.newer.isEnabled()
-        assert "whoever installed it" in settings.newer.accessibleDescription()
+        assert "the way it was installed" in settings.newer.accessibleDescription()
         settings._build()
         assert not settings.rows["app.check_updates"].control.isEnabled()
 

@@ -107,7 +107,7 @@ def clock(moment, grid=shots.NOW):
         (Text("rule.keeping_cool", device=Text("rule.processor"), cap=80.0), "Der Prozessor bleibt unter 80 °C."),
         (
             Text("rule.outside_your_hours_until", until=clock(MONDAY)),
-            "Außerhalb deiner Zeiten, zurück um Montag 22:00.",
+            "Außerhalb deiner Zeiten bis Montag 22:00.",
         ),
         (
             Text("rule.your_gentle_hours", limit=Text("rule.limit_until", limit=LIMIT, until=clock(MONDAY, MONDAY))),
@@ -121,7 +121,7 @@ def clock(moment, grid=shots.NOW):
         ),
         (
             Text("rule.until_it_answers", note=SCREEN_SAVER, granted=Text("rule.granted", share=0.2)),
-            "Der Bildschirmschoner antwortet nicht: die Antwort ist keine Zeit. 20 %, bis sie wieder antwortet.",
+            "Der Bildschirmschoner antwortet nicht: die Antwort ist keine Zeitangabe. 20 %, bis wieder eine Antwort kommt.",
         ),
         (Text("engine.skep_still_leaving", title="On battery"), "skep verlässt noch On battery."),
         (verbatim("Something nobody ever wrote."), "Something nobody ever wrote."),

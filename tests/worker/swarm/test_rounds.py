@@ -129,7 +129,7 @@ def test_what_went_into_a_round_does_not_grow_any_more(rounds, told):
     assert (rounds.growing, rounds.grown) == ("s-0000", 8)
     rounds.open(1)
     assert (rounds.growing, rounds.grown) == ("s-0001", 0)
-    rounds.lose(verbatim("this computer had fallen behind the swarm"))
+    rounds.lose(verbatim("this computer was behind the swarm"))
     assert told == [ContributionPending("s-0000", 1, 8)]
 
 

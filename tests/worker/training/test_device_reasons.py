@@ -132,8 +132,8 @@ def test_a_precision_is_taken_as_named_and_auto_by_the_device(wanted, on, expect
 def test_a_precision_that_a_device_lacks_is_refused_in_one_sentence(on, facts, name):
     with pytest.raises(DoesNotFit) as caught:
         device.choose_precision("bf16", on, facts)
-    assert in_english(caught.value.title) == f"This project computes in bf16, which {name} cannot."
-    choice = "The setting compute.device can choose the processor, which is slow; or choose another project."
+    assert in_english(caught.value.title) == f"This project computes in bf16, which {name} does not support."
+    choice = "Choose another project, or choose the processor in the setting compute.device, which is slow."
     assert in_english(caught.value.hint) == choice
     assert caught.value.remedy == "setting:compute.device"
 
@@ -164,7 +164,7 @@ def test_the_first_computation_works_on_the_processor():
             "this PyTorch was not built for this model of card",
         ),
         (RuntimeError("CUDA error: unknown error\nFor debugging"), "CUDA error: unknown error"),
-        (RuntimeError(), "PyTorch does not say why"),
+        (RuntimeError(), "PyTorch gives no reason"),
     ],
 )
 def test_a_failed_first_computation_is_told_in_one_phrase(monkeypatch, error, words):

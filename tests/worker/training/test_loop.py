@@ -664,7 +664,7 @@ def test_memory_that_holds_not_one_sample_ends_training_in_words(monkeypatch):
     monkeypatch.setattr(oom_retry_module, "PATIENCE_SECONDS", 0.0)
     bench = Bench()
     bench.trainer.room = 0
-    with raises(DeviceError, match="Not even one sample finds room in the memory of Fake GPU now"):
+    with raises(DeviceError, match="The memory of Fake GPU has no room for even one sample now"):
         bench.run_until(lambda: False)
 
 
@@ -774,7 +774,7 @@ def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words(monkeypatch):
     bench = Bench()
     bench.optimizer.answers = [False] * 10**6
     bench.sleep.slept = [60.0]
-    with raises(SwarmError, match="does not answer since this computer woke up"):
+    with raises(SwarmError, match="has not answered since this computer woke up"):
         bench.run_until(lambda: False)
 
 

@@ -120,7 +120,7 @@ def test_one_sample_is_tried_again_and_found_room_for(patience, batch):
 def test_one_sample_without_room_several_times_is_said_in_words(patience, batch):
     short = make()
     shortage = Shortage(short, "transformer.h.1", backwards=True, room=0)
-    with raises(DeviceError, match="Not even one sample finds room in the memory of CPU now") as caught:
+    with raises(DeviceError, match="The memory of CPU has no room for even one sample now") as caught:
         add_gradients(short, batch, 1.0, lambda _: None)
     assert "tries again later" in in_english(caught.value.hint)
     assert shortage.broken == 3 + oom_retry_module.TRIES  # of 8, 4 and 2 samples, and one several times
@@ -197,7 +197,7 @@ def test_a_gpu_that_is_gone_is_said_in_words(error):
 def test_a_lack_of_memory_anywhere_is_said_in_words(error):
     assert is_lack_of_memory(error)
     assert not is_loss_of_device(error)
-    with raises(DeviceError, match="finds room in the memory of Big card"), as_device_error("Big card"):
+    with raises(DeviceError, match="The memory of Big card has no room"), as_device_error("Big card"):
         raise error
 
 

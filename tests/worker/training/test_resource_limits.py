@@ -274,7 +274,7 @@ def test_ram_that_stays_short_ends_the_training_in_words(ram):
         assert ram.watch.short
         ram.clock.now += 1.0
     ram.clock.now += 1.0
-    with raises(DeviceError, match=r"Less than 0\.0 GB of this computer's memory are left for your programs\."):
+    with raises(DeviceError, match=r"Less than 0\.0 GB of this computer's memory is free for your programs\."):
         _ = ram.watch.short
 
 
