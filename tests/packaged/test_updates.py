@@ -183,7 +183,7 @@ def test_where_no_server_answers_one_sentence_says_so(home, app, tmp_path):
     updates = server.updates(home, app, "0.1.0")
     with raises(UpdateError, match="cannot be reached") as refused:
         updates.look()
-    assert "goes on as it is" in in_english(refused.value.hint)
+    assert "continues with this version" in in_english(refused.value.hint)
     assert not (home.updates_folder / "memory.json").exists(), "it is looked again soon"
 
 
@@ -204,7 +204,7 @@ def test_a_skep_without_a_place_for_updates_looks_nowhere(home):
     updates = updating.updates(home)
     assert updates.lacking
     assert updates.look_when_due() is None
-    with raises(UpdateError, match="whoever installed it"):
+    with raises(UpdateError, match="the way it was installed"):
         updates.look()
 
 
@@ -219,7 +219,7 @@ def test_a_version_that_does_not_start_here_is_not_installed(server, home, app, 
 def test_a_full_disk_is_said_before_anything_is_unpacked(published, home, app):
     updates = published.updates(home, app, "0.1.0")
     updates._keep_free = lambda: 1e9
-    with raises(StorageError, match="not enough room"):
+    with raises(StorageError, match="not enough space"):
         install(updates)
     assert starts(app) == "skep 0.1.0"
 
@@ -267,7 +267,7 @@ def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, 
             made.addfile(link)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
-    with raises(UpdateError, match="never do"):
+    with raises(UpdateError, match="never contain"):
         PortableFolder(app, "0.1.0").install(archive, "0.2.0", 1, 0)
     assert starts(app) == "skep 0.1.0"
     assert not list(tmp_path.rglob("evil"))
