@@ -137,7 +137,7 @@ def kept_invitations(home: Home) -> KeptInvitations:
 def look(home: Home) -> Snapshot:
     """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
     from skep import senses
-    from skep.adapters.storage.pause_file import PauseFile
+    from skep.adapters.storage.settings_file import PauseFile
     from skep.engine import sensing
 
     home.create()
@@ -167,11 +167,11 @@ def ledger(home: Home) -> Iterator[Ledger]:
 def hold(home: Home) -> Iterator[None]:
     """Make the home ours alone meanwhile, and collect its log. Raises AlreadyRunning, StorageError."""
     from skep.adapters.process.process_tree import sweep_leftovers
-    from skep.adapters.process.single_instance import InstanceLock
+    from skep.adapters.process.single_instance import instance_lock
     from skep.adapters.storage.logs import collect_logs
 
     home.create()
-    with InstanceLock(home.lock_file), collect_logs(home.logs_folder, "skep"):
+    with instance_lock(home.lock_file), collect_logs(home.logs_folder, "skep"):
         sweep_leftovers(_registry(home))
         yield
 
@@ -195,7 +195,7 @@ def build(
     from skep.adapters.process.worker import WorkerProcess
     from skep.adapters.storage.ledger_sqlite import SqliteLedger
     from skep.adapters.storage.logs import open_log
-    from skep.adapters.storage.pause_file import PauseFile
+    from skep.adapters.storage.settings_file import PauseFile
     from skep.engine.engine import Engine
 
     values = settings(home).load()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage.ledger_sqlite import SqliteLedger
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation
@@ -180,7 +180,7 @@ def test_stats_come_from_the_ledger(home):
 
 
 def test_a_second_instance_in_one_home_is_refused_before_anything_else(home):
-    with InstanceLock(home.lock_file):
+    with instance_lock(home.lock_file):
         done = skep(home, "join", "no-such-project")
     assert_one_calm_sentence(done, 1)
     assert "already running" in done.stderr

@@ -4,14 +4,14 @@ import hashlib
 import http.client
 import socket
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
 import pytest
 
 from english import in_english, raises
 from manifests import lora, raw, signed
-from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage import invitations, signing
 from skep.cli.verbs.host import qr_code
 from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
@@ -91,7 +91,7 @@ def test_a_port_in_use_is_refused(folder, tmp_path, taken):
 
 def test_a_second_host_in_one_home_is_refused(folder, tmp_path, free):
     manifest = signed(tmp_path, peers=at(folder, free))
-    with InstanceLock(folder.lock_file):
+    with instance_lock(folder.lock_file):
         assert isinstance(refusal(folder, manifest, address=HostAddress(free)), AlreadyRunning)
 
 
@@ -139,21 +139,20 @@ def ask(server, name):
         return answer.status, answer.read()
 
 
-def test_more_connections_than_there_may_be_are_closed_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("skep.host.server.file_server.MOST_CONNECTIONS", 1)
-    assert MOST_CONNECTIONS > 16
+def test_more_connections_than_there_may_be_are_closed_at_once(tmp_path):
     (tmp_path / "file").write_bytes(b"x")
     server = FileServer(tmp_path)
     server.start()
-    try:
-        first = http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)
-        first.request("GET", "/file")
-        assert first.getresponse().read() == b"x"
+    with ExitStack() as opened:
+        opened.callback(server.close)
+        for _ in range(MOST_CONNECTIONS):
+            kept = opened.enter_context(
+                closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10))
+            )
+            kept.request("GET", "/file")
+            assert kept.getresponse().read() == b"x"
         with pytest.raises((http.client.HTTPException, OSError)):
             ask(server, "file")
-        first.close()
-    finally:
-        server.close()
 
 
 def test_the_address_is_kept_until_another_is_given(folder):
@@ -214,7 +213,7 @@ def test_usage_is_refused_in_one_sentence(tmp_path, arguments):
 def test_the_link_is_where_the_data_is_or_where_it_is_told_to_be(tmp_path, data):
     path = signed(tmp_path)
     manifest = parse_manifest(path.read_bytes())
-    address = HostAddress()
+    address = HostAddress(31337)
     assert hosting.join_link(Hosting(path, address), manifest) == ""
     beside = links.parse(hosting.join_link(Hosting(path, address, data=data[0]), manifest))
     assert beside.manifest == "https://example.org/tiny/manifest.json"

@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from english import in_english, raises
-from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.process.single_instance import instance_lock
 from skep.core.errors import AlreadyRunning, StorageError
 
 HOLDER = """
 import sys
 from pathlib import Path
-from skep.adapters.process.single_instance import InstanceLock
-with InstanceLock(Path(sys.argv[1])):
+from skep.adapters.process.single_instance import instance_lock
+with instance_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -32,7 +32,7 @@ def holder(home):
 
 
 def test_a_second_process_is_told_who_holds_the_home(home, holder):
-    with pytest.raises(AlreadyRunning) as caught, InstanceLock(home.lock_file):
+    with pytest.raises(AlreadyRunning) as caught, instance_lock(home.lock_file):
         pass
     assert in_english(caught.value.title) == f"skep is already running in {home.root} (process {holder.pid})."
 
@@ -40,42 +40,41 @@ def test_a_second_process_is_told_who_holds_the_home(home, holder):
 def test_a_killed_holder_lets_go(home, holder):
     holder.kill()
     holder.wait()
-    with InstanceLock(home.lock_file):
+    with instance_lock(home.lock_file):
         assert home.lock_file.read_text() == str(os.getpid())
 
 
 def test_one_process_cannot_hold_a_home_twice(home):
-    with InstanceLock(home.lock_file), pytest.raises(AlreadyRunning), InstanceLock(home.lock_file):
+    with instance_lock(home.lock_file), pytest.raises(AlreadyRunning), instance_lock(home.lock_file):
         pass
 
 
 def test_it_can_be_held_again_after_it_was_let_go(home):
-    lock = InstanceLock(home.lock_file)
     for _ in range(2):
-        with lock:
+        with instance_lock(home.lock_file):
             pass
 
 
 def test_a_child_of_the_holder_does_not_keep_the_lock(home):
-    with InstanceLock(home.lock_file):
+    with instance_lock(home.lock_file):
         command = [sys.executable, "-c", "print(flush=True); input()"]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False)
         child.stdout.readline()  # the system closes files for a child a moment after Popen returned
-    with child, InstanceLock(home.lock_file):
+    with child, instance_lock(home.lock_file):
         child.communicate(b"\n")
 
 
 def test_the_file_is_for_this_user_only(home):
-    with InstanceLock(home.lock_file):
+    with instance_lock(home.lock_file):
         assert home.lock_file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_home_that_is_missing_is_said(tmp_path):
-    with raises(StorageError, match="cannot be opened"), InstanceLock(tmp_path / "none" / "lock"):
+    with raises(StorageError, match="cannot be opened"), instance_lock(tmp_path / "none" / "lock"):
         pass
 
 
 def test_what_another_program_wrote_into_the_file_is_not_shown(home, holder):
     home.lock_file.write_bytes(b"\xff not a number")
-    with raises(AlreadyRunning, match=r"running in [^(]*\.$"), InstanceLock(home.lock_file):
+    with raises(AlreadyRunning, match=r"running in [^(]*\.$"), instance_lock(home.lock_file):
         pass

@@ -81,16 +81,15 @@ def test_what_our_modules_log_is_collected_meanwhile(folder, capfd):
     assert capfd.readouterr().out == ""
 
 
-def test_a_log_is_rotated_by_size_and_only_some_are_kept(folder, monkeypatch):
-    monkeypatch.setattr(logs, "SIZE", 1000)
+def test_a_log_is_rotated_by_size_and_only_some_are_kept(folder):
     log = open_log(folder, "terminal")
-    for number in range(200):
-        log.info("entry %d", number)
+    for number in range(50):
+        log.info("entry %d%s", number, " " * (logs.SIZE // 6))
     files = sorted(folder.iterdir())
     assert [file.name for file in files] == ["terminal.log", *(f"terminal.log.{n}" for n in range(1, logs.OLDER + 1))]
-    assert all(file.stat().st_size <= 1000 for file in files)
+    assert all(file.stat().st_size <= logs.SIZE for file in files)
     assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in files)
-    assert "entry 199" in text(folder, "terminal")
+    assert "entry 49" in text(folder, "terminal")
 
 
 def test_nothing_stays_open_between_entries(folder):

@@ -3,7 +3,7 @@
 import pytest
 
 from english import raises
-from skep.adapters.storage.pause_file import PauseFile
+from skep.adapters.storage.settings_file import PauseFile
 from skep.core.errors import StorageError
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from contracts.store_contracts import PausesContract, SettingsContract
 from fakes import FakePauses, FakeSettings
-from skep.adapters.storage.pause_file import PauseFile
-from skep.adapters.storage.settings_file import SettingsFile
+from skep.adapters.storage.settings_file import PauseFile, SettingsFile
 
 
 @pytest.fixture(params=["file", "fake"])

@@ -10,7 +10,7 @@ from english import in_english
 from manifests import signed
 from skep import bootstrap
 from skep.adapters.storage.ledger_sqlite import SqliteLedger
-from skep.adapters.storage.pause_file import PauseFile
+from skep.adapters.storage.settings_file import PauseFile
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
 from skep.core.text import Problem, verbatim

@@ -54,24 +54,17 @@ class Verified:
     signature: bytes
     manifest: Manifest
 
-
-@dataclass(frozen=True)
-class _Kept:
-    verified: Verified
-    source: str
-
-    @property
-    def project(self) -> VerifiedProject:
-        manifest = self.verified.manifest
+    def project(self, source: str) -> VerifiedProject:
+        """`source` is where it came from."""
         return VerifiedProject(
-            id=manifest.id,
-            title=manifest.title,
-            run_id=manifest.run_id,
-            fingerprint=manifest.fingerprint,
-            revision=manifest.revision,
-            source=self.source,
-            manifest=manifest,
-            text=self.verified.raw.decode(),
+            id=self.manifest.id,
+            title=self.manifest.title,
+            run_id=self.manifest.run_id,
+            fingerprint=self.manifest.fingerprint,
+            revision=self.manifest.revision,
+            source=source,
+            manifest=self.manifest,
+            text=self.raw.decode(),
         )
 
 
@@ -182,17 +175,17 @@ class FileCatalogue:
         check_expiry(new.manifest, self._now())
         old = self._kept(new.manifest.id)
         if old:
-            same_bytes = old.verified.raw == new.raw
-            check_revision(old.verified.manifest, new.manifest, same_bytes=same_bytes, consent=consent)
+            same_bytes = old.text.encode() == new.raw
+            check_revision(old.manifest, new.manifest, same_bytes=same_bytes, consent=consent)
         where = source if "://" in source else str(signing.given_path(source))
-        kept = _Kept(new, where.encode(errors="replace").decode())
-        self._keep(kept)
-        return kept.project
+        project = new.project(where.encode(errors="replace").decode())
+        self._keep(project, new.signature)
+        return project
 
     def find(self, name: str) -> VerifiedProject:
         """The project with this id or title. Raises BadInput with the known names, ManifestError when it is damaged."""
         if kept := self._kept(name):
-            return kept.project
+            return kept
         known = self.projects()
         named = [project for project in known if project.title.casefold() == plain(name).casefold()]
         if len(named) == 1:
@@ -228,10 +221,10 @@ class FileCatalogue:
             except SkepError as error:
                 found.append(error.problem)
             else:
-                found += [kept.project] if kept else []
+                found += [kept] if kept else []
         return found
 
-    def _kept(self, project_id: str) -> _Kept | None:
+    def _kept(self, project_id: str) -> VerifiedProject | None:
         """What is kept of a project, None when it is unknown. Raises ManifestError when it is damaged."""
         path = self._folder / project_id / NAME
         if not re.fullmatch(ID.expression, project_id) or not os.path.exists(path):  # noqa: PTH110 - never raises
@@ -244,12 +237,10 @@ class FileCatalogue:
                 Text("catalogue.remove_folder_add_project_again", parent=str(path.parent)),
             ) from None
 
-    def _keep(self, kept: _Kept) -> None:
-        new = kept.verified
-        text = json.dumps(
-            {"manifest": new.raw.decode(), "signature": new.signature.decode(), "source": kept.source}, indent=1
-        )
-        folder = self._folder / new.manifest.id
+    def _keep(self, project: VerifiedProject, signature: bytes) -> None:
+        kept = {"manifest": project.text, "signature": signature.decode(), "source": project.source}
+        text = json.dumps(kept, indent=1)
+        folder = self._folder / project.id
         with os_errors(
             lambda reason: Text("catalogue.project_cannot_kept", folder=str(self._folder), reason=reason),
             Text("key.free_some_space_check_folder"),
@@ -258,17 +249,17 @@ class FileCatalogue:
             atomic_write(folder / NAME, text.encode())
 
 
-def _read(content: bytes, project_id: str) -> _Kept:
+def _read(content: bytes, project_id: str) -> VerifiedProject:
     body = read_object(content, KEPT_LIMIT, _bad_file)
     manifest, signature, source = (body.get(name) for name in _PARTS)
     if not isinstance(manifest, str) or not isinstance(signature, str) or not isinstance(source, str):
         raise _bad_file(Text("catalogue.not_complete"))
     # a lone surrogate, which JSON can spell, becomes bytes that no signature fits
     raw, signature_file = manifest.encode(errors="replace"), signature.encode(errors="replace")
-    kept = _Kept(Verified(raw, signature_file, signing.check(raw, signature_file)), source)
-    if kept.project.id != project_id:
+    kept = Verified(raw, signature_file, signing.check(raw, signature_file))
+    if kept.manifest.id != project_id:
         raise _bad_file(Text("catalogue.another_project"))
-    return kept
+    return kept.project(source)
 
 
 def _bad_file(phrase: Text) -> ManifestError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import logging
@@ -11,11 +10,12 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
 from multiprocessing.context import AuthenticationError
 from pathlib import Path
 from typing import Any, Final, Self
+
+import msgspec
 
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import make_run_folder
@@ -29,25 +29,23 @@ BACKLOG: Final = 128
 """Clients that may wait to be accepted; one more is turned away at once."""
 
 
-@dataclass(frozen=True)
-class Door:
+class Door(msgspec.Struct, frozen=True):
     """What the control file says. `key` is secret."""
 
-    socket_file: str
+    socket_file: str = msgspec.field(name="socket")
     key: bytes
+    pid: int = msgspec.field(default_factory=os.getpid)
 
     def write(self, control_file: Path) -> None:
         """For this user only. Raises OSError."""
-        body = {"socket": self.socket_file, "key": base64.b64encode(self.key).decode(), "pid": os.getpid()}
-        atomic_write(control_file, json.dumps(body).encode(), mode=0o600)
+        atomic_write(control_file, msgspec.json.encode(self), mode=0o600)
 
     @classmethod
     def read(cls, control_file: Path) -> Door:
         """Raises OSError; a damaged file leads nowhere and counts as missing."""
         try:
-            body = json.loads(control_file.read_bytes())
-            return cls(str(body["socket"]), base64.b64decode(body["key"], validate=True))
-        except (ValueError, TypeError, KeyError, RecursionError):
+            return msgspec.json.decode(control_file.read_bytes(), type=cls)
+        except (ValueError, RecursionError):
             raise FileNotFoundError(f"{control_file} is damaged") from None
 
 
@@ -320,9 +318,8 @@ def _encode(body: dict[str, Any], limit: int) -> bytes:
 
 def _decode(raw: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(raw)
+        return msgspec.json.decode(raw, type=dict[str, Any])
     except (ValueError, RecursionError):
-        body = None
-    if not isinstance(body, dict):
-        raise BadInput(Text("control_socket.request_not_json_object"), Text("control.both_may_different_versions"))
-    return body
+        raise BadInput(
+            Text("control_socket.request_not_json_object"), Text("control.both_may_different_versions")
+        ) from None

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, TryAgain, Web
-from skep.adapters.storage.shard_cache import PartFile, ShardCache, free_bytes
+from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
-from skep.core.project.data import FileRef, Layout, ShardIndex, ShardRef
+from skep.core.project.data import FileRef, Layout, ShardIndex
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
 from skep.core.project.types import VerifiedProject
 from skep.core.session.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
@@ -32,8 +32,6 @@ _PUBLISHER: Final = Text("web.tell_project_publisher")
 
 UNSIZED_LIMIT: Final = 64 * 1024 * 1024
 """The largest file of a size that nobody has said: a tokenizer takes a few MB."""
-
-Wanted = ShardRef | FileRef
 
 log = logging.getLogger(__name__)
 
@@ -67,9 +65,9 @@ class HttpShards:
         """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
 
         def job() -> None:
-            plan = project.manifest
-            index = self._fetch_index(plan.data.index, plan.data.sha256, plan.recipe.layout)
-            post(IndexArrived(replace(index, files=plan.recipe.files)))
+            data, recipe = project.manifest.data, project.manifest.recipe
+            index = self._fetch_index(data.index, data.sha256, recipe.layout)
+            post(IndexArrived(replace(index, files=recipe.files)))
 
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 

@@ -20,6 +20,7 @@ from tuf.ngclient.fetcher import FetcherInterface
 from tuf.ngclient.updater import Updater
 
 from skep.adapters.net.web import NotThere, Stopped, Web
+from skep.adapters.storage.files import os_errors
 from skep.core.errors import DataError, UpdateError
 from skep.core.releases import NOTICE_LIMIT, TRY_LATER, Release, read_notice
 from skep.core.text import Text
@@ -64,12 +65,13 @@ class UpdateRepository:
                 raise UpdateError(Text("update.update_server_does_not_have", version=release.version), TRY_LATER)
             place = self._folder / release.archive
             if updater.find_cached_target(found, str(place)) is None:
-                with self._fetcher.telling(found.length, told):
-                    updater.download_target(found, str(place))
+                self._fetcher.heard = lambda came: told(came, found.length)
+                updater.download_target(found, str(place))
             return place
 
     def _updater(self) -> Updater:
         """With everything about the newest list fetched and verified."""
+        self._fetcher.heard = _unheard
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         updater = Updater(
             metadata_dir=str(self._folder / "metadata"),
@@ -86,7 +88,11 @@ class UpdateRepository:
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
-            yield
+            with os_errors(
+                lambda reason: Text("update.update_cannot_kept", folder=str(self._folder), reason=reason),
+                kind=UpdateError,
+            ):
+                yield
         except tuf_errors.ExpiredMetadataError:
             raise UpdateError(
                 Text("update.what_update_server_offers_out"),
@@ -98,14 +104,6 @@ class UpdateRepository:
             if isinstance(error.__cause__, Stopped):
                 raise error.__cause__ from None
             raise UpdateError(Text("update.update_server_cannot_reached_does"), TRY_LATER) from None
-        except OSError as error:
-            raise UpdateError(
-                Text(
-                    "update.update_cannot_kept",
-                    folder=str(self._folder),
-                    reason=str(error.strerror or error),
-                )
-            ) from None
 
 
 class _Fetcher(FetcherInterface):
@@ -113,16 +111,8 @@ class _Fetcher(FetcherInterface):
 
     def __init__(self, web: Web, folder: Path) -> None:
         self._web, self._folder = web, folder
-        self._of = 0
-        self._told: Told = _nobody
-
-    @contextlib.contextmanager
-    def telling(self, of: int, told: Told) -> Iterator[None]:
-        self._of, self._told = of, told
-        try:
-            yield
-        finally:
-            self._of, self._told = 0, _nobody
+        self.heard: Callable[[int], None] = _unheard
+        """Hears how many bytes of a file have come."""
 
     def _fetch(self, url: str) -> Iterator[bytes]:
         try:
@@ -142,10 +132,10 @@ class _Fetcher(FetcherInterface):
                 if came > max_length:
                     raise tuf_errors.DownloadLengthMismatchError(f"more than {max_length} bytes")
                 kept.write(chunk)
-                self._told(came, self._of)
+                self.heard(came)
             kept.seek(0)
             yield kept
 
 
-def _nobody(_came: int, _of: int) -> None:
+def _unheard(_came: int) -> None:
     pass

@@ -6,7 +6,6 @@ Plain http is for this computer's own loopback only. It must not write files or 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import re
 import threading
 import time
@@ -21,6 +20,7 @@ import urllib3.exceptions
 from urllib3.util import Retry
 
 from skep.core.errors import DataError
+from skep.core.project.addresses import is_loopback
 from skep.core.text import NOTHING, Text, sentences
 
 _CHUNK: Final = 64 * 1024
@@ -262,13 +262,7 @@ def _check_redirect(address: str, target: str) -> None:
 
 
 def _is_loopback(address: str) -> bool:
-    name = _split(address)[0]
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(_split(address)[0])
 
 
 def _host(address: str) -> str:

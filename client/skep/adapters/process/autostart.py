@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from skep.adapters.process.programs import app_command
 from skep.adapters.storage.files import atomic_write, os_errors
@@ -30,18 +30,6 @@ LIMIT: Final = 64 * 1024
 """Largest file in bytes that is read; ours is under 1 kB."""
 ON_WINDOWS: Final = Text("autostart.skep_does_not_start_itself")
 _ENTRY: Final = "Desktop Entry"
-
-
-class Autostart(Protocol):
-    """`refused` says why nothing starts at login here, "" where it can."""
-
-    refused: Text
-
-    def is_on(self) -> bool:
-        """What the file says now. Raises StorageError."""
-
-    def turn(self, *, on: bool) -> None:
-        """Write the file, or remove it; one that says so already is left as it is. Raises StorageError, SettingsError."""
 
 
 def command(home: Path | None) -> list[str]:
@@ -66,6 +54,8 @@ def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str
 
 
 class Refused:
+    """Nothing starts at login here; `refused` says why."""
+
     def __init__(self, why: Text) -> None:
         self.refused = why
 
@@ -78,7 +68,7 @@ class Refused:
             raise SettingsError(self.refused)
 
 
-class _InAFile(ABC):
+class LoginFile(ABC):
     """What both kinds of file have in common."""
 
     refused = NOTHING
@@ -96,7 +86,7 @@ class _InAFile(ABC):
                 return False
 
     def turn(self, *, on: bool) -> None:
-        """Raises StorageError."""
+        """Write the file, or remove it; one that says so already is left as it is. Raises StorageError."""
         if on == self.is_on():
             return
         with self._errors(Text("autostart.written") if on else Text("autostart.removed")):
@@ -121,12 +111,15 @@ class _InAFile(ABC):
         """What is written to start skep."""
 
 
+Autostart = LoginFile | Refused
+
+
 class _CaseKept(configparser.RawConfigParser):
     def optionxform(self, optionstr: str) -> str:
         return optionstr
 
 
-class DesktopEntry(_InAFile):
+class DesktopEntry(LoginFile):
     """Implements Autostart by the XDG autostart specification; a desktop may also switch the entry off in it."""
 
     def __init__(self, path: Path, start: Sequence[str]) -> None:
@@ -166,7 +159,7 @@ def quoted(word: str) -> str:
     return '"' + escaped.replace("\\", "\\\\").replace("%", "%%") + '"'
 
 
-class LaunchAgent(_InAFile):
+class LaunchAgent(LoginFile):
     """Implements Autostart as launchd.plist(5) has it."""
 
     def __init__(self, path: Path, label: str, start: Sequence[str]) -> None:

@@ -5,19 +5,18 @@ A practice swarm is known by the note that it leaves in its folder while it runs
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import psutil
 
-from skep.adapters.process.process_tree import mark, read_mark, session_of
+from skep.adapters.process.process_tree import Mark, mark, session_of
 from skep.adapters.storage.files import atomic_write
 
 IsOurs = Callable[[int], bool]
@@ -112,7 +111,7 @@ def practice_noted(folder: Path) -> Iterator[None]:
     """Note this process as the one that runs the practice swarm kept in `folder`, meanwhile. Raises OSError."""
     file = folder / _NOTE
     if own := mark(os.getpid()):
-        atomic_write(file, json.dumps(asdict(own)).encode())
+        atomic_write(file, msgspec.json.encode(own))
     try:
         yield
     finally:
@@ -122,7 +121,7 @@ def practice_noted(folder: Path) -> Iterator[None]:
 def practice_process(folder: Path) -> int | None:
     """The number of the process that runs the practice swarm kept in `folder`; None when none does."""
     try:
-        found = read_mark(json.loads((folder / _NOTE).read_bytes())).find()
-    except (OSError, ValueError, TypeError, KeyError):
+        found = msgspec.json.decode((folder / _NOTE).read_bytes(), type=Mark).find()
+    except (OSError, ValueError):
         return None
     return found.pid if found else None

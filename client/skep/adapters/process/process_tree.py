@@ -6,16 +6,15 @@ what the processes do, nor end anything politely (worker_process asks first).
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+import msgspec
 import psutil
 
 from skep.adapters.storage.paths import RUN_PREFIX
@@ -28,8 +27,7 @@ KILL_SECONDS: Final = 3.0
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """One process. `started` is seconds since the epoch."""
 
     pid: int
@@ -157,17 +155,19 @@ def _kill(process: psutil.Process) -> None:
 # --- the registry: what to end when everything was killed at once
 
 
+class _Registry(msgspec.Struct):
+    root: Mark
+    seen: list[Mark]
+    run_folder: str
+
+
 def write_registry(file: Path, tree: Tree, run_folder: Path) -> None:
     """Note the tree and its run folder. A failure is only logged: it costs a clean-up, not the training."""
-    body = {
-        "root": asdict(tree.root),
-        "seen": [asdict(each) for each in sorted(tree.seen, key=lambda each: each.pid)],
-        "run_folder": str(run_folder),
-    }
+    body = _Registry(tree.root, sorted(tree.seen, key=lambda each: each.pid), str(run_folder))
     fresh = file.with_name(file.name + ".new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
-            json.dump(body, stream)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+            stream.write(msgspec.json.encode(body))
         fresh.replace(file)
     except OSError as error:
         log.warning("the worker could not be noted: %s", error)
@@ -186,21 +186,16 @@ def sweep_leftovers(file: Path) -> None:
     Only for the holder of the home's lock: the worker of a living skep is noted in the same file.
     """
     try:
-        body = json.loads(file.read_bytes())
-        root, seen = read_mark(body["root"]), [read_mark(each) for each in body["seen"]]
-        run_folder = Path(body["run_folder"])
+        body = msgspec.json.decode(file.read_bytes(), type=_Registry)
     except FileNotFoundError:
         return
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError) as error:
         log.warning("the note about an earlier worker cannot be read: %s", error)
     else:
-        Tree(root, seen, held=False, folder=run_folder if _is_run_folder(run_folder) else None).kill()
+        run_folder = Path(body.run_folder)
+        Tree(body.root, body.seen, held=False, folder=run_folder if _is_run_folder(run_folder) else None).kill()
         remove_run_folder(run_folder)
     forget_registry(file)
-
-
-def read_mark(body: Any) -> Mark:
-    return Mark(int(body["pid"]), float(body["started"]))
 
 
 def remove_run_folder(folder: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from filelock import FileLock, Timeout
 
@@ -24,37 +24,37 @@ def _sign(descriptor: int) -> None:
     os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 
 
-class InstanceLock:
-    """A context manager that holds the lock at `path`. The file stays; its content is the last holder's process id."""
+@contextlib.contextmanager
+def instance_lock(path: Path) -> Iterator[None]:
+    """Holds the lock at `path` meanwhile. The file stays; its content is the last holder's process id.
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, file_lock(path)
-
-    def __enter__(self) -> Self:
-        """Raises AlreadyRunning, which names the process that holds the lock, or StorageError."""
-        try:
-            self._path.parent.stat()  # filelock would make a missing folder, and let everybody look into it
-            self._lock.acquire()
-        except Timeout:
-            raise AlreadyRunning(
-                Text("single_instance.skep_already_running", parent=str(self._path.parent), holder=self._holder()),
-                Text("single_instance.use_skep_status_pause_resume"),
-            ) from None
-        except OSError as error:
-            if error.filename is None:
-                raise StorageError(
-                    Text("single_instance.cannot_locked", path=str(self._path), strerror=str(error.strerror)),
-                    Text("single_instance.choose_home_disk_computer"),
-                ) from None
+    Raises AlreadyRunning, which names the process that holds the lock, or StorageError.
+    """
+    lock = file_lock(path)
+    try:
+        path.parent.stat()  # filelock would make a missing folder, and let everybody look into it
+        lock.acquire()
+    except Timeout:
+        raise AlreadyRunning(
+            Text("single_instance.skep_already_running", parent=str(path.parent), holder=_holder(path)),
+            Text("single_instance.use_skep_status_pause_resume"),
+        ) from None
+    except OSError as error:
+        if error.filename is None:
             raise StorageError(
-                Text("single_instance.lock_cannot_opened", path=str(self._path), strerror=str(error.strerror)),
-                Text("single_instance.make_folder_writable_you"),
+                Text("single_instance.cannot_locked", path=str(path), strerror=str(error.strerror)),
+                Text("single_instance.choose_home_disk_computer"),
             ) from None
-        return self
+        raise StorageError(
+            Text("single_instance.lock_cannot_opened", path=str(path), strerror=str(error.strerror)),
+            Text("single_instance.make_folder_writable_you"),
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._lock.release()
 
-    def _holder(self) -> Text:
-        number = self._path.read_bytes()
-        return Text("single_instance.process", number=int(number)) if number.isdigit() else NOTHING
+def _holder(path: Path) -> Text:
+    number = path.read_bytes()
+    return Text("single_instance.process", number=int(number)) if number.isdigit() else NOTHING

@@ -6,6 +6,7 @@ It must not be sent or logged: the key never leaves this computer.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Final
@@ -84,14 +85,8 @@ def _load(raw: bytes, path: Path) -> rsa.RSAPrivateKey:
 
 def key_of(raw: bytes) -> bytes:
     """The data of such a message. Raises ValueError."""
-    if not raw.startswith(b"\x08\x00\x12"):
-        raise ValueError("not an RSA key message")
-    length, shift, place = 0, 0, 3
-    while raw[place : place + 1] and raw[place] & 0x80:
-        length |= (raw[place] & 0x7F) << shift
-        shift, place = shift + 7, place + 1
-    length |= (raw[place] if place < len(raw) else 0) << shift
-    data = raw[place + 1 :]
-    if len(data) != length:
-        raise ValueError("a truncated key message")
-    return data
+    # the kind, RSA, as the first field; the data, after their length, as the second
+    message = re.fullmatch(rb"\x08\x00\x12[\x80-\xff]*[\x00-\x7f](.*)", raw, re.DOTALL)
+    if not message or protobuf_key(message[1]) != raw:
+        raise ValueError("not an RSA key message, or not all of it")
+    return message[1]

@@ -6,7 +6,7 @@ It must not sign; `signing` and `invitations` do, with the private key it hands 
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -73,7 +73,7 @@ class PublisherKeys:
         """By name. Raises StorageError."""
         try:
             names = sorted(path.name.removesuffix(PUBLIC_SUFFIX) for path in self._folder.glob(f"*{PUBLIC_SUFFIX}"))
-            found = [(name, self._public(name).read_text()) for name in names if _is_name(name)]
+            found = [(name, self._public(name).read_text()) for name in names if re.fullmatch(NAME.expression, name)]
         except (OSError, UnicodeDecodeError) as error:
             raise StorageError(
                 Text("key.keys_cannot_read", folder=str(self._folder), reason=str(error)),
@@ -99,7 +99,7 @@ class PublisherKeys:
             raw = base64.b64decode(self._secrets.get(_secret(key.name)) or "", validate=True)
             private = Ed25519PrivateKey.from_private_bytes(raw)
             fits = private.public_key().public_bytes_raw() == key.public
-        except (binascii.Error, ValueError):
+        except ValueError:
             fits = False
         if not fits:
             raise SecretsError(
@@ -124,14 +124,6 @@ class PublisherKeys:
 
 def _secret(name: str) -> str:
     return f"key {name}"
-
-
-def _is_name(name: str) -> bool:
-    try:
-        NAME.read(name, "")
-    except FieldError:
-        return False
-    return True
 
 
 def _read_public(name: str, text: str) -> bytes:

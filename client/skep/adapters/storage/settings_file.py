@@ -1,7 +1,8 @@
-"""The settings in a TOML file that people may edit too: their comments, order and unknown keys are kept.
+"""What a person chose, in files of the home: the settings in TOML, and a manual pause in JSON.
 
-It must not know what a setting means; `core.settings` says what may stand in the file. Percentages stand there as
-percent. The file is read at every call, so an edit made in between is never overwritten.
+People may edit the settings too: their comments, order and unknown keys are kept, and the file is read at every call, so
+an edit made in between is never overwritten. `core.settings` says what may stand there; percentages stand as percent. The
+session decides whether a pause is over.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import re
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
@@ -25,6 +27,8 @@ from skep.core.text import Text, verbatim
 
 LIMIT: Final = 256 * 1024
 """Largest settings file in bytes that is read; ours is under 2 kB."""
+FARTHEST: Final = 1e11
+"""Seconds since the epoch; a later end of a pause is no date any clock shows, so it is none."""
 
 
 class SettingsFile:
@@ -148,3 +152,41 @@ def _line_of(text: str, key: str) -> int | None:
         elif (name := re.match(r"\s*([\w.-]+)\s*=", line)) and section + name.group(1) == key:
             return number
     return None
+
+
+class _Pause(msgspec.Struct):
+    until: Annotated[float, msgspec.Meta(ge=0, le=FARTHEST)] | None = None
+
+
+class PauseFile:
+    """Implements ports.Pauses."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def save(self, *, paused: bool, until: float | None) -> None:
+        """Raises StorageError."""
+        with os_errors(
+            lambda reason: Text("pause_file.pause_cannot_remembered", path=str(self._path), strerror=reason),
+            Text("pause_file.holds_until_skep_ends_free"),
+        ):
+            if paused:
+                atomic_write(self._path, msgspec.json.encode(_Pause(until)))
+            else:
+                self._path.unlink(missing_ok=True)
+
+    def load(self) -> tuple[bool, float | None]:
+        """Whether a pause was saved, and its end in seconds since the epoch. Raises StorageError.
+
+        A file that is there but damaged counts as a pause without an end: somebody did ask for a pause.
+        """
+        with os_errors(
+            lambda reason: Text("pause_file.cannot_read", path=str(self._path), strerror=reason),
+            Text("pause_file.make_file_readable_you_remove"),
+        ):
+            try:
+                return True, msgspec.json.decode(self._path.read_bytes(), type=_Pause).until
+            except FileNotFoundError:
+                return False, None
+            except (ValueError, RecursionError):
+                return True, None

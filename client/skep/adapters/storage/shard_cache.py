@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from skep.core.errors import DataError, SkepError, StorageError
@@ -75,7 +74,7 @@ class PartFile:
             self._hash_what_is_there()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def _hash_what_is_there(self) -> None:

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-import psutil
-
+from skep.adapters.process.process_tree import Mark, Tree, mark
 from skep.adapters.process.programs import module_command
 from skep.core.errors import SwarmError
 from skep.core.text import Text, verbatim
@@ -29,7 +28,6 @@ class PracticeProcess:
     def __init__(self, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
         self._home, self._folder, self._environ = home, folder, environ
         self._child: subprocess.Popen[bytes] | None = None
-        self._tree: set[psutil.Process] = set()
 
     def start(self) -> None:
         """Returns at once; `manifest` waits until the swarm is there."""
@@ -66,7 +64,6 @@ class PracticeProcess:
                     if not piece:
                         raise SwarmError(Text("process.practice_swarm_ended_before_could"), self._last_words())
                     line += piece
-        self._look()
         return Path(json.loads(line)["manifest"])
 
     def _last_words(self) -> Text:
@@ -84,25 +81,16 @@ class PracticeProcess:
         """Ask, wait for `within` seconds at most, kill what is left of its tree. Nothing of it is left afterwards."""
         if self._child is None:
             return
-        self._look()
+        # not waited for before all is over, so that its number stays its own
+        tree = Tree(mark(self._child.pid) or Mark(self._child.pid, time.time()), held=True, folder=self._folder)
+        tree.look()
         self.ask()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._child.wait(within)
-        self._look()
-        for process in self._tree:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(self._tree, 1.0)
+        deadline = time.monotonic() + within
+        while tree.root.find() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        tree.kill()
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe is not None:
                 pipe.close()
         self._child = None
-
-    def _look(self) -> None:
-        """Remember everything the swarm has started; orphans are known by their session."""
-        assert self._child is not None
-        for process in psutil.process_iter():
-            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError, PermissionError):
-                if os.getsid(process.pid) == self._child.pid:
-                    self._tree |= {process, *process.children(recursive=True)}

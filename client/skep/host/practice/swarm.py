@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from skep.adapters.net.tcp_port import check_seed_port
 from skep.adapters.process.own_processes import practice_noted
 from skep.adapters.process.worker import WorkerProcess
 from skep.adapters.storage import signing
@@ -32,7 +33,7 @@ from skep.core.project.data import ShardIndex
 from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
 from skep.core.text import Text
 from skep.host.server.file_server import FileServer
-from skep.host.server.peer_process import PeerProcess, check_port
+from skep.host.server.peer_process import PeerProcess
 from skep.host.shards.dataset import build_shards, library_sources
 from skep.language.translator import ENGLISH, translator
 from skep.recipes.registry import parse_manifest
@@ -74,7 +75,7 @@ def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], No
 
     `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
     """
-    check_port(LOOPBACK, port)
+    check_seed_port(LOOPBACK, port, Text("peer_process.choose_another_port"))
     folder = PracticeFolder(home / "practice")
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:

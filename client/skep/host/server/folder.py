@@ -6,15 +6,15 @@ Identity and address must stay the same from one start to the next. Nothing here
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 import socket
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import psutil
 
 from skep.adapters.storage.files import atomic_write, os_errors
@@ -33,7 +33,7 @@ _PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
 class HostAddress:
     """Where other peers reach the seed: its TCP port here, and HOST or HOST:PORT where the world sees another one."""
 
-    port: int = DEFAULT_PORT
+    port: int
     announce: str = ""
 
 
@@ -66,17 +66,16 @@ class HostFolder:
         )
         if wanted != kept:
             with self._errors():
-                atomic_write(self._address_file, json.dumps(asdict(wanted)).encode())
+                atomic_write(self._address_file, msgspec.json.encode(wanted))
         return wanted
 
     def _kept(self) -> HostAddress:
         with self._errors():
             try:
-                body = json.loads(self._address_file.read_bytes())
-                return HostAddress(int(body["port"]), str(body["announce"]))
+                return msgspec.json.decode(self._address_file.read_bytes(), type=HostAddress)
             except FileNotFoundError:
-                return HostAddress()
-            except (ValueError, KeyError, TypeError):
+                return HostAddress(DEFAULT_PORT)
+            except ValueError:
                 raise StorageError(
                     Text("folder.host_address_damaged", address_file=str(self._address_file)),
                     Text("folder.remove_file_give_port_announce"),

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
-from skep.adapters.process.single_instance import InstanceLock
+from skep.adapters.net.tcp_port import check_seed_port
+from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage import invitations, signing
 from skep.adapters.storage.files import atomic_write
 from skep.bootstrap import listen_host
@@ -26,11 +27,10 @@ from skep.core.project.manifest import Manifest, check_expiry
 from skep.core.text import Text
 from skep.host.server.file_server import FileServer
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
-from skep.host.server.peer_process import END_SECONDS, PeerProcess, check_port, problem_event
+from skep.host.server.peer_process import END_SECONDS, PeerProcess, problem_event
 from skep.host.server.project_files import find_files, served_files
 
 RESTART_SECONDS: Final = 3.0
-ANOTHER_PORT: Final = Text("hosting.another_port")
 
 Report = Callable[[dict[str, Any]], None]
 """Handed an event, from any thread."""
@@ -63,8 +63,8 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     find_files(manifest.recipe, asked.data)
     host = listen_host(manifest.peers)
     with contextlib.ExitStack() as started:
-        started.enter_context(InstanceLock(folder.lock_file))
-        check_port(host, asked.address.port, ANOTHER_PORT)
+        started.enter_context(instance_lock(folder.lock_file))
+        check_seed_port(host, asked.address.port, Text("hosting.another_port"))
         text = folder.root / "manifest.json"
         atomic_write(text, raw)
         web = ""

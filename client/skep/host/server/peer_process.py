@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,25 +15,12 @@ from typing import Any, Final
 
 from skep.adapters.process.programs import module_command
 from skep.adapters.storage.paths import make_run_folder
-from skep.core.errors import BadInput, SwarmError
+from skep.core.errors import SwarmError
 from skep.core.text import Text, as_data
 
 START_SECONDS: Final = 60.0
 """How long it may take until its addresses are there; importing torch on a busy computer is most of it."""
 END_SECONDS: Final = 2.0
-ANOTHER_PORT: Final = Text("peer_process.choose_another_port")
-
-
-def check_port(host: str, port: int, hint: Text = ANOTHER_PORT) -> None:
-    """Raise BadInput when the TCP port on this computer's address `host` is taken, or may not be used."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except PermissionError:
-            raise BadInput(Text("peer_process.port_computer_may_not_used", port=port), hint) from None
-        except OSError:
-            raise BadInput(Text("peer_process.port_computer_use_another_program", port=port), hint) from None
 
 
 def problem_event(title: Text, hint: Text) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,39 +114,32 @@ def _boundary(whole: Segment) -> int:
     return place + skipped
 
 
-class Encoder(Protocol):
+@dataclass(frozen=True)
+class Encoder:
+    """Makes tokens, of `dtype`, of a piece of text."""
+
     vocabulary: int
-
-    def encode(self, text: str) -> Tokens:
-        """The tokens of a piece of text."""
-
-
-class ByteEncoder:
-    vocabulary = BYTE_VOCABULARY
-
-    def encode(self, text: str) -> Tokens:
-        return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-class FileEncoder:
-    """A tokenizer.json's tokens, without those that it would put around a text. Raises BadInput."""
-
-    def __init__(self, path: Path) -> None:
-        if not path.is_file():
-            raise BadInput(Text("corpus.there_no_tokenizer", path=str(path)), Text("corpus.name_tokenizer_json_bytes"))
-        try:
-            self._tokenizer = open_tokenizer(path)
-        except DataError as error:
-            raise BadInput(Text("corpus.no_tokenizer", path=str(path), title=error.title), error.hint) from None
-        self.vocabulary = int(self._tokenizer.get_vocab_size())
-
-    def encode(self, text: str) -> Tokens:
-        return np.asarray(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+    dtype: type[np.uint8 | np.int32]
+    encode: Callable[[str], Tokens]
 
 
 def open_encoder(name: str) -> Encoder:
     """`name` is "bytes" or the path of a tokenizer.json. Raises BadInput."""
-    return ByteEncoder() if name == BYTES else FileEncoder(Path(name))
+    if name == BYTES:
+        return Encoder(BYTE_VOCABULARY, np.uint8, lambda text: np.frombuffer(text.encode(), dtype=np.uint8))
+    path = Path(name)
+    if not path.is_file():
+        raise BadInput(Text("corpus.there_no_tokenizer", path=str(path)), Text("corpus.name_tokenizer_json_bytes"))
+    try:
+        tokenizer = open_tokenizer(path)
+    except DataError as error:
+        raise BadInput(Text("corpus.no_tokenizer", path=str(path), title=error.title), error.hint) from None
+
+    def encode(text: str) -> Tokens:
+        # without the tokens that it would put around a text
+        return np.asarray(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+    return Encoder(int(tokenizer.get_vocab_size()), np.int32, encode)
 
 
 def samples(segments: Iterable[Segment], encoder: Encoder, length: int) -> Iterator[Tokens]:

@@ -36,6 +36,7 @@ from skep.core.project.shards import (
 )
 from skep.core.project.types import BYTE_VOCABULARY
 from skep.core.text import Text
+from skep.host.shards.corpus import HELD_OUT_SHARE
 
 INDEX_NAME: Final = "index.json"
 SHARD_BYTES: Final = 8 * 1024 * 1024
@@ -45,9 +46,8 @@ FEWEST_SHARDS: Final = 8
 MOST_SHARDS: Final = 12_000
 """As many as an index has room for; more data makes larger shards."""
 GOLDEN: Final = (math.sqrt(5) - 1) / 2
+LIBRARY: Final = Path(sysconfig.get_paths()["stdlib"])
 _LEFT_OUT: Final = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
-_HELD_OUT_SHARE: Final = 20
-"""One file in this many is held out."""
 _NO_SOURCES_HINT: Final = Text("shard_builder.install_python_sources")
 
 Array = NDArray[Any]
@@ -190,9 +190,8 @@ def _write_index(folder: Path, raw: bytes) -> str:
 # --- byte-level shards from text files, cut in memory
 
 
-def library_sources() -> list[Path]:
-    """The Python files of this interpreter's standard library, tests left out, in a fixed order. Raises DataError."""
-    root = Path(sysconfig.get_paths()["stdlib"])
+def library_sources(root: Path = LIBRARY) -> list[Path]:
+    """The Python files of the standard library below `root`, tests left out, in a fixed order. Raises DataError."""
     sources = sorted(_python_files(root))
     if not sources:
         raise DataError(Text("shard_builder.there_no_python_sources_make", root=str(root)), _NO_SOURCES_HINT)
@@ -252,7 +251,7 @@ def _check_sizes(sequence_length: int, samples_per_shard: int, max_shards: int, 
 def _split(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Held-out files and training files, both shuffled."""
     shuffled = [sources[place] for place in permutation(b"skep: files", len(sources))]
-    held_out = max(1, len(shuffled) // _HELD_OUT_SHARE)
+    held_out = max(1, len(shuffled) // HELD_OUT_SHARE)
     return shuffled[:held_out], shuffled[held_out:]
 
 

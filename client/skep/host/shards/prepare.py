@@ -24,7 +24,6 @@ from skep.core.project.types import BYTES
 from skep.core.text import Text
 from skep.host.shards.corpus import (
     HELD_OUT_SHARE,
-    ByteEncoder,
     Segment,
     divide,
     find_files,
@@ -52,7 +51,6 @@ def prepare_text(sources: Sequence[Path], folder: Path, tokenizer: str, length: 
     encoder = open_encoder(tokenizer)
     layout = TextLayout(length, encoder.vocabulary)
     corpus = divide(find_files(sources), hold_out=cut.held_out > 0)
-    dtype = np.uint8 if isinstance(encoder, ByteEncoder) else np.int32
 
     def take(spool: Spool, segments: Iterable[Segment], most: int | None = None) -> None:
         for rows in samples(segments, encoder, length):
@@ -61,7 +59,7 @@ def prepare_text(sources: Sequence[Path], folder: Path, tokenizer: str, length: 
                 return
 
     with new_folder(folder) as hidden:
-        training, held_out = (Spool(hidden / name, (length,), dtype) for name in _SPOOLS)
+        training, held_out = (Spool(hidden / name, (length,), encoder.dtype) for name in _SPOOLS)
         with closing(training), closing(held_out):
             take(training, corpus.training)
             take(held_out, corpus.held_out, cut.held_out)
