@@ -37,9 +37,12 @@ def entries(language, area="core"):
 def messages():
     """Every `Text("id", name=…)` of the source: id, names of its arguments, and where."""
     for path in sorted((*ROOT.glob("client/skep/**/*.py"), *ROOT.glob("gui/skep_gui/**/*.py"))):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text" and node.args:
-                named = {each.arg for each in node.keywords}
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+        completed = [each.args[0] for each in calls if isinstance(each.func, ast.Name) and each.func.id == "os_errors"]
+        for node in calls:
+            if isinstance(node.func, ast.Name) and node.func.id == "Text" and node.args:
+                # `os_errors` adds what the system says
+                named = {each.arg for each in node.keywords} | ({"reason"} if node in completed else set())
                 for id_ in ids_in(node.args[0]):
                     yield id_, named, f"{path.relative_to(ROOT)}:{node.lineno}"
 

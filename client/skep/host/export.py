@@ -98,8 +98,7 @@ def write_model(source: Path, folder: Path, files: Path | None) -> dict[str, Any
     checkpoint = read(source)
     model = _model(checkpoint, files)
     with os_errors(
-        lambda reason: Text("model_folder.model_cannot_written", folder=str(folder), reason=reason),
-        Text("model_folder.choose_another_folder"),
+        Text("model_folder.model_cannot_written", folder=str(folder)), Text("model_folder.choose_another_folder")
     ):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:

@@ -207,8 +207,7 @@ class FileCatalogue:
 
     def _all(self) -> list[VerifiedProject | Problem]:
         with os_errors(
-            lambda reason: Text("catalogue.projects_cannot_read", folder=str(self._folder), reason=reason),
-            Text("key.check_folder_permissions"),
+            Text("catalogue.projects_cannot_read", folder=str(self._folder)), Text("key.check_folder_permissions")
         ):
             try:
                 names = sorted(folder.name for folder in self._folder.iterdir())
@@ -242,8 +241,7 @@ class FileCatalogue:
         text = json.dumps(kept, indent=1)
         folder = self._folder / project.id
         with os_errors(
-            lambda reason: Text("catalogue.project_cannot_kept", folder=str(self._folder), reason=reason),
-            Text("key.free_some_space_check_folder"),
+            Text("catalogue.project_cannot_kept", folder=str(self._folder)), Text("key.free_some_space_check_folder")
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(folder / NAME, text.encode())

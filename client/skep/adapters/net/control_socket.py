@@ -49,21 +49,15 @@ class Door(msgspec.Struct, frozen=True):
             raise FileNotFoundError(f"{control_file} is damaged") from None
 
 
-def listen(socket_file: Path) -> socket.socket:
-    """A listening socket that never blocks, at a path for this user only. Raises OSError."""
+def _listen(listening: socket.socket, socket_file: Path) -> None:
+    """Listen at a path for this user only, and never block. Raises OSError."""
     if len(os.fsencode(socket_file)) > LONGEST_PATH:
         raise OSError(f"the path {socket_file} is too long for a socket")
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        listening.bind(str(socket_file))
-        socket_file.chmod(0o600)
-        listening.listen(BACKLOG)
-        # a client may be gone between our waiting and accepting; then accept must not wait for the next one
-        listening.setblocking(False)
-    except BaseException:
-        listening.close()
-        raise
-    return listening
+    listening.bind(str(socket_file))
+    socket_file.chmod(0o600)
+    listening.listen(BACKLOG)
+    # a client may be gone between our waiting and accepting; then accept must not wait for the next one
+    listening.setblocking(False)
 
 
 def remove_stale(control_file: Path) -> None:
@@ -141,9 +135,7 @@ class ControlServer:
         key = secrets.token_bytes(32)
         with contextlib.ExitStack() as opened:
             with os_errors(
-                lambda reason: Text(
-                    "control_socket.other_terminals_cannot_let", reason=reason, control_file=str(self._control_file)
-                ),
+                Text("control_socket.other_terminals_cannot_let", control_file=str(self._control_file)),
                 Text("control_socket.free_some_space_disk_make"),
             ):
                 self._open(opened, self._make_run_folder() / "control", key)
@@ -165,7 +157,8 @@ class ControlServer:
 
     def _open(self, opened: contextlib.ExitStack, socket_file: Path, key: bytes) -> None:
         opened.callback(remove, self._control_file, socket_file)
-        self._listening = opened.enter_context(listen(socket_file))
+        self._listening = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        _listen(self._listening, socket_file)
         self._wake, self._woken = map(opened.enter_context, socket.socketpair())
         Door(str(socket_file), key).write(self._control_file)
 
@@ -267,7 +260,7 @@ def _no_answer(control_file: Path, timeout: float | None) -> NotRunning:
 
 def _find_door(control_file: Path) -> Door:
     with os_errors(
-        lambda reason: Text("control_socket.cannot_read", control_file=str(control_file), strerror=reason),
+        Text("control_socket.cannot_read", control_file=str(control_file)),
         Text("control_socket.home_another_user"),
         NotRunning,
     ):

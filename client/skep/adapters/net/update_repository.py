@@ -88,10 +88,7 @@ class UpdateRepository:
     @contextlib.contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
-            with os_errors(
-                lambda reason: Text("update.update_cannot_kept", folder=str(self._folder), reason=reason),
-                kind=UpdateError,
-            ):
+            with os_errors(Text("update.update_cannot_kept", folder=str(self._folder)), kind=UpdateError):
                 yield
         except tuf_errors.ExpiredMetadataError:
             raise UpdateError(

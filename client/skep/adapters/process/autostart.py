@@ -98,7 +98,7 @@ class LoginFile(ABC):
 
     def _errors(self, done: Text) -> AbstractContextManager[None]:
         return os_errors(
-            lambda reason: Text("autostart.file_starting_login_cannot", path=str(self.path), done=done, reason=reason),
+            Text("autostart.file_starting_login_cannot", path=str(self.path), done=done),
             Text("ledger.make_file_folder_writable_you"),
         )
 

@@ -90,9 +90,7 @@ class PortableFolder:
             incoming = self._versions / _INCOMING
             self._remove(incoming)
             said = os_errors(
-                lambda reason: Text(
-                    "update.skep_cannot_unpacked_into", version=version, root=str(self.root), reason=reason
-                ),
+                Text("update.skep_cannot_unpacked_into", version=version, root=str(self.root)),
                 Text("update.skep_stays"),
             )
             try:
@@ -115,10 +113,7 @@ class PortableFolder:
             to, was = self.previous, self.current
             if not to:
                 raise UpdateError(Text("update.there_no_earlier_version_skep"))
-            with os_errors(
-                lambda reason: Text("update.skep_cannot_changed", root=str(self.root), reason=reason),
-                Text("update.skep_stays"),
-            ):
+            with os_errors(Text("update.skep_cannot_changed", root=str(self.root)), Text("update.skep_stays")):
                 self._point(CURRENT, to)
                 self._point(PREVIOUS, was)
             return to
@@ -161,7 +156,7 @@ class PortableFolder:
             shutil.rmtree(path)
 
     def _check_room(self, needed: int) -> None:
-        with os_errors(lambda reason: Text("update.disk_cannot_looked", root=str(self.root), strerror=reason)):
+        with os_errors(Text("update.disk_cannot_looked", root=str(self.root))):
             free = shutil.disk_usage(self.root).free
         if free < needed:
             raise StorageError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -18,18 +18,16 @@ from skep.core.text import NOTHING, Text
 
 def unreadable(path: Path, hint: Text, kind: type[SkepError]) -> AbstractContextManager[None]:
     """Says that the file at `path` cannot be read, as `os_errors` says it."""
-    return os_errors(lambda reason: Text("corpus.cannot_read", path=str(path), reason=reason), hint, kind)
+    return os_errors(Text("corpus.cannot_read", path=str(path)), hint, kind)
 
 
 @contextlib.contextmanager
-def os_errors(
-    title: Callable[[str], Text], hint: Text = NOTHING, kind: type[SkepError] = StorageError
-) -> Iterator[None]:
-    """Turns an OSError within into a `kind`, whose title is made from the system's own words for the error."""
+def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = StorageError) -> Iterator[None]:
+    """Turns an OSError within into a `kind`: its title is `title` with the system's own words as the argument `reason`."""
     try:
         yield
     except OSError as error:
-        raise kind(title(str(error.strerror or error)), hint) from None
+        raise kind(Text(title.id, **title.args, reason=str(error.strerror or error)), hint) from None
 
 
 def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:

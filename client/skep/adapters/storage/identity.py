@@ -45,7 +45,7 @@ class FileIdentity:
 
     def _key(self) -> rsa.RSAPrivateKey:
         with os_errors(
-            lambda reason: Text("identity.computer_identity_cannot_read_written", path=str(self._path), reason=reason),
+            Text("identity.computer_identity_cannot_read_written", path=str(self._path)),
             Text("secrets.check_folder_permissions_free_disk"),
         ):
             if not self._path.exists():

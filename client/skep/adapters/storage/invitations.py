@@ -46,8 +46,7 @@ def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
 def write(made: Invitation, path: Path) -> None:
     """Raises StorageError."""
     with os_errors(
-        lambda reason: Text("invitations.invitation_cannot_written", path=str(path), reason=reason),
-        Text("signing.choose_another_place_out"),
+        Text("invitations.invitation_cannot_written", path=str(path)), Text("signing.choose_another_place_out")
     ):
         atomic_write(path, made.text.encode(), mode=0o644)
 

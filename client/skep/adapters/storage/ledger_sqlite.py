@@ -9,7 +9,7 @@ import contextlib
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,18 +115,9 @@ class SqliteLedger:
         self._opened: sqlite3.Connection | None = None
 
     def record(self, project_id: str, contribution: Contribution) -> None:
-        values = {
-            "project": project_id,
-            "id": contribution.id,
-            "epoch": contribution.epoch,
-            "samples": contribution.samples,
-            "state": contribution.state.value,
-            "reason": packed(contribution.reason),
-            "peers": contribution.peers,
-            "swarm": contribution.swarm,
-            "now": self._clock.wall(),
-        }
-        self._run(_RECORD, values)
+        state, reason = contribution.state.value, packed(contribution.reason)
+        told = {"project": project_id, "state": state, "reason": reason, "now": self._clock.wall()}
+        self._run(_RECORD, asdict(contribution) | told)
 
     def pending(self, project_id: str) -> Sequence[Contribution]:
         return [_contribution(row) for row in self._run(_PENDING, (project_id,))]

@@ -73,8 +73,7 @@ class Home:
     def create(self) -> None:
         """Make the folder, for this user only; an existing one is closed to others. Raises StorageError."""
         with os_errors(
-            lambda reason: Text("paths.folder_cannot_used", root=str(self.root), strerror=reason),
-            Text("paths.choose_another_one_home_skep"),
+            Text("paths.folder_cannot_used", root=str(self.root)), Text("paths.choose_another_one_home_skep")
         ):
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             if stat.S_IMODE(self.root.stat().st_mode) & 0o077:

@@ -45,8 +45,7 @@ class PublisherKeys:
         public = private.public_key().public_bytes_raw()
         self._secrets.put(_secret(name), base64.b64encode(private.private_bytes_raw()).decode(), in_file=in_file)
         with os_errors(
-            lambda reason: Text("key.public_key_cannot_written", folder=str(self._folder), reason=reason),
-            Text("key.free_some_space_check_folder"),
+            Text("key.public_key_cannot_written", folder=str(self._folder)), Text("key.free_some_space_check_folder")
         ):
             try:
                 self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,8 +112,7 @@ class PublisherKeys:
         self.find(name)
         self._secrets.delete(_secret(name))
         with os_errors(
-            lambda reason: Text("key.cannot_removed", public=str(self._public(name)), reason=reason),
-            Text("key.check_folder_permissions"),
+            Text("key.cannot_removed", public=str(self._public(name))), Text("key.check_folder_permissions")
         ):
             self._public(name).unlink(missing_ok=True)
 

@@ -158,7 +158,7 @@ class FileSecrets:
 
     def _errors(self, done: Text) -> AbstractContextManager[None]:
         return os_errors(
-            lambda reason: Text("secrets.secret_cannot", folder=str(self._folder), done=done, reason=reason),
+            Text("secrets.secret_cannot", folder=str(self._folder), done=done),
             Text("secrets.check_folder_permissions_free_disk"),
         )
 

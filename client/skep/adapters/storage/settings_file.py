@@ -61,7 +61,7 @@ class SettingsFile:
         numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
         free = next(each for each in numbered if not each.exists())
         with os_errors(
-            lambda reason: Text("setting.settings_file_cannot_moved_away", path=str(self._path), strerror=reason),
+            Text("setting.settings_file_cannot_moved_away", path=str(self._path)),
             Text("setting.make_folder_writable_you"),
         ):
             try:
@@ -71,8 +71,7 @@ class SettingsFile:
 
     def _read(self) -> tuple[str, TOMLDocument]:
         with os_errors(
-            lambda reason: Text("setting.settings_file_cannot_read", path=str(self._path), strerror=reason),
-            Text("setting.make_readable_you"),
+            Text("setting.settings_file_cannot_read", path=str(self._path)), Text("setting.make_readable_you")
         ):
             try:
                 raw = self._path.read_bytes()[: LIMIT + 1]
@@ -132,8 +131,7 @@ class SettingsFile:
 
     def _write(self, document: TOMLDocument) -> None:
         with os_errors(
-            lambda reason: Text("setting.settings_cannot_written", path=str(self._path), strerror=reason),
-            Text("setting.old_ones_kept_free_some"),
+            Text("setting.settings_cannot_written", path=str(self._path)), Text("setting.old_ones_kept_free_some")
         ):
             atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
 
@@ -167,7 +165,7 @@ class PauseFile:
     def save(self, *, paused: bool, until: float | None) -> None:
         """Raises StorageError."""
         with os_errors(
-            lambda reason: Text("pause_file.pause_cannot_remembered", path=str(self._path), strerror=reason),
+            Text("pause_file.pause_cannot_remembered", path=str(self._path)),
             Text("pause_file.holds_until_skep_ends_free"),
         ):
             if paused:
@@ -181,8 +179,7 @@ class PauseFile:
         A file that is there but damaged counts as a pause without an end: somebody did ask for a pause.
         """
         with os_errors(
-            lambda reason: Text("pause_file.cannot_read", path=str(self._path), strerror=reason),
-            Text("pause_file.make_file_readable_you_remove"),
+            Text("pause_file.cannot_read", path=str(self._path)), Text("pause_file.make_file_readable_you_remove")
         ):
             try:
                 return True, msgspec.json.decode(self._path.read_bytes(), type=_Pause).until

@@ -44,10 +44,7 @@ def make_key(path: Path) -> bytes:
     private = Ed25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw()
     content = base64.b64encode(private.private_bytes_raw()) + b"\n"
-    with os_errors(
-        lambda reason: Text("signing.key_cannot_written", path=str(path), reason=reason),
-        Text("signing.choose_another_place_out"),
-    ):
+    with os_errors(Text("signing.key_cannot_written", path=str(path)), Text("signing.choose_another_place_out")):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         atomic_create(path, content, mode=0o600)
         if path.read_bytes() != content:
@@ -110,10 +107,7 @@ def sign_with(path: Path, private: Ed25519PrivateKey, named: Text) -> Path:
         )
     signature = base64.b64encode(private.sign(PREFIX + raw)).decode()
     body = f'{{"format": 1, "key": "{key_text(public)}", "signature": "{signature}"}}\n'
-    with os_errors(
-        lambda reason: Text("signing.signature_cannot_written_beside", path=str(path), reason=reason),
-        Text("signing.check_folder"),
-    ):
+    with os_errors(Text("signing.signature_cannot_written_beside", path=str(path)), Text("signing.check_folder")):
         atomic_write(signature_path(path), body.encode(), mode=0o644)
     return signature_path(path)
 
@@ -183,11 +177,7 @@ def _bad_signature_file(phrase: Text) -> SkepError:
 
 def load_private(path: Path) -> Ed25519PrivateKey:
     """The private key in a key file. Raises BadInput."""
-    with os_errors(
-        lambda reason: Text("signing.key_cannot_read", path=str(path), reason=reason),
-        Text("signing.check_permissions"),
-        BadInput,
-    ):
+    with os_errors(Text("signing.key_cannot_read", path=str(path)), Text("signing.check_permissions"), BadInput):
         try:
             with path.open("rb") as file:
                 raw = base64.b64decode(file.read(KEY_FILE_LIMIT).strip(), validate=True)

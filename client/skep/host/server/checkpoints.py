@@ -74,7 +74,7 @@ class CheckpointFolder:
 
     def _errors(self) -> AbstractContextManager[None]:
         return os_errors(
-            lambda reason: Text("checkpoints.checkpoints_cannot_read_written", folder=str(self._folder), reason=reason),
+            Text("checkpoints.checkpoints_cannot_read_written", folder=str(self._folder)),
             Text("secrets.check_folder_permissions_free_disk"),
         )
 

@@ -83,8 +83,7 @@ class HostFolder:
 
     def _errors(self) -> AbstractContextManager[None]:
         return os_errors(
-            lambda reason: Text("folder.folder_cannot_used", root=str(self.root), reason=reason),
-            Text("folder.check_permissions_free_disk_space"),
+            Text("folder.folder_cannot_used", root=str(self.root)), Text("folder.check_permissions_free_disk_space")
         )
 
 

@@ -37,7 +37,7 @@ def _found(wanted: FileRef, folder: Path | None) -> Path:
         )
     path = folder / name
     said = os_errors(
-        lambda reason: Text("recipe_files.project_cannot_read_from", name=wanted.name, path=str(path), reason=reason),
+        Text("recipe_files.project_cannot_read_from", name=wanted.name, path=str(path)),
         Text("recipe_files.download_from_address_manifest_into"),
         BadInput,
     )
@@ -72,7 +72,7 @@ def served_files(manifest: Manifest, data: Path, name: str, text: Path, signatur
 
 def _index(manifest: Manifest, path: Path) -> ShardIndex:
     said = os_errors(
-        lambda reason: Text("served_files.index_cannot_read", path=str(path), reason=reason),
+        Text("served_files.index_cannot_read", path=str(path)),
         Text("served_files.give_data_folder_index_manifest"),
         BadInput,
     )

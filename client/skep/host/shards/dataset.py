@@ -129,9 +129,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_errors(folder: Path, hint: Text) -> contextlib.AbstractContextManager[None]:
-    return os_errors(
-        lambda reason: Text("dataset.training_data_cannot_written", folder=str(folder), reason=reason), hint
-    )
+    return os_errors(Text("dataset.training_data_cannot_written", folder=str(folder)), hint)
 
 
 def write_dataset(
@@ -288,9 +286,7 @@ def _as_samples(text: bytes, sequence_length: int) -> ByteSamples:
 
 def _read(path: Path) -> bytes:
     with os_errors(
-        lambda reason: Text("shard_builder.file_cannot_read", path=str(path), reason=reason),
-        Text("corpus.leave_out_make_readable"),
-        DataError,
+        Text("shard_builder.file_cannot_read", path=str(path)), Text("corpus.leave_out_make_readable"), DataError
     ):
         return path.read_bytes()
 
