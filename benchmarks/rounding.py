@@ -15,7 +15,7 @@ import torch
 from bare_loop import build_model, samples_of
 from hivemind.compression import CompressionInfo
 
-from skep.worker.swarm.compression import PLAIN, of_round
+from skep.worker.swarm.averagers import CODECS, round_codec
 
 SAMPLES = 64
 
@@ -26,12 +26,12 @@ def main() -> None:
     model, chosen = build_model(options["model"]), samples_of(options["shard"])[:SAMPLES]
     model(input_ids=chosen, labels=chosen).loss.backward()
     threshold = options["sync"]["size_adaptive_threshold"]
-    errors = {name: relative_error(model, name, threshold) for name in (*PLAIN, "size-adaptive")}
+    errors = {name: relative_error(model, name, threshold) for name in (*CODECS, "size-adaptive")}
     print(json.dumps(errors))
 
 
 def relative_error(model: torch.nn.Module, name: str, threshold: int) -> float:
-    codec, lost, whole = of_round(name, threshold), 0.0, 0.0
+    codec, lost, whole = round_codec(name, threshold), 0.0, 0.0
     for place, parameter in enumerate(model.parameters()):
         assert parameter.grad is not None
         sent = parameter.grad

@@ -9,8 +9,8 @@ from manifests import raw
 from skep.recipes.registry import parse_manifest
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.training import device
-from skep.worker.training.model_offload import ModelOffload
-from skep.worker.training.oom_retry import add_gradients
+from skep.worker.training.device_errors import add_gradients
+from skep.worker.training.resource_limits import ModelOffload
 from skep.worker.training.trainer import Trainer
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
@@ -53,7 +53,7 @@ def test_what_is_left_free_is_left_free(uncapped):
 
 def test_released_the_gpu_has_its_memory_back_and_training_goes_on_bit_for_bit():
     plain, moved = make(), make()
-    residence = ModelOffload(torch.device("cuda", 0), lambda: chain(moved.group.tensors()))
+    residence = ModelOffload(torch.device("cuda", 0), lambda: chain(moved.tensors()))
     for number in range(4):
         plain.add_gradients(batch_of(8), 0.5)
         residence.come_back()
@@ -63,7 +63,7 @@ def test_released_the_gpu_has_its_memory_back_and_training_goes_on_bit_for_bit()
             residence.leave()
             moved.empty_caches()
             assert held - torch.cuda.memory_allocated(0) >= 2 * 4 * sum(p.numel() for p in moved.parameters)
-            assert all(tensor.device.type == "cpu" for tensor in moved.group.tensors())
+            assert all(tensor.device.type == "cpu" for tensor in moved.tensors())
     assert torch.equal(gradients(plain), gradients(moved))
 
 

@@ -49,7 +49,7 @@ def test_training_in_16_bits_learns_as_in_32(precision):
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_norms_compute_in_fp32_and_so_are_parameters_and_gradients(precision):
     made = make(precision)
-    norms, seen = [m for m in made.group.model.modules() if type(m).__name__.endswith("Norm")], []
+    norms, seen = [m for m in made.model.modules() if type(m).__name__.endswith("Norm")], []
     for norm in norms:
         norm.register_forward_hook(lambda _m, _i, out: seen.append(out.dtype))  # append gives None: the output stays
     made.add_gradients(tokens(0), 1.0)
@@ -61,9 +61,9 @@ def test_an_overflow_adds_nothing_and_halves_the_scale():
     made = make("fp16")
     made.add_gradients(tokens(0), 1.0)
     before = [p.grad.clone() for p in made.parameters]
-    made.group.loss_scale.factor = 2.0**60
+    made.loss_scale.factor = 2.0**60
     assert math.isnan(made.add_gradients(tokens(1), 1.0))
-    assert made.group.loss_scale.factor == 2.0**59
+    assert made.loss_scale.factor == 2.0**59
     assert all(torch.equal(p.grad, kept) for p, kept in zip(made.parameters, before, strict=True))
 
 

@@ -8,7 +8,8 @@ from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 
-from skep.worker.swarm.averagers import LOOK_SECONDS, CheckedGradientAverager
+from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.honest_averager import LOOK_SECONDS
 
 SEARCH_SECONDS = 3.0
 

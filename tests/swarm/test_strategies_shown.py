@@ -12,7 +12,7 @@ from hivemind.utils import MSGPackSerializer
 
 from skep.core.project.sizes import gradient_bytes, state_bytes
 from skep.core.session.messages import ContributionConfirmed
-from skep.worker.swarm.traffic import ByteCounters, watch_streams
+from skep.worker.swarm.network import ByteCounters, watch_streams
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 pytestmark = pytest.mark.long

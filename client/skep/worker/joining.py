@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -28,53 +29,46 @@ from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
 from skep.worker.swarm import network
-from skep.worker.swarm.dht_auth import membership_of
+from skep.worker.swarm.auth import membership_of
+from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import strategy_of
-from skep.worker.swarm.traffic import ByteCounters, watch_streams
 from skep.worker.training import device
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import as_device_error, as_does_not_fit
-from skep.worker.training.evaluator import HELD_OUT_SAMPLES
 from skep.worker.training.loop import TrainingLoop, hear_data
 from skep.worker.training.micro_batches import MicroBatches
-from skep.worker.training.model_offload import ModelOffload
-from skep.worker.training.pace import Pace, RequestedLimits, Throughput
-from skep.worker.training.resource_limits import ResourceLimits
-from skep.worker.training.trainer import Trainer, step_batch_for
+from skep.worker.training.pace import Pace, RequestedLimits
+from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
+from skep.worker.training.trainer import HELD_OUT_SAMPLES, Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
 
 
+@dataclass(frozen=True)
 class Joining:
     """One join. `introduce` is handed the way to take our record off the swarm's books, as soon as there is one."""
 
-    def __init__(
-        self,
-        options: WorkerOptions,
-        manifest: Manifest,
-        link: Link,
-        rounds: Rounds,
-        pace: Pace,
-        *,
-        orders: RequestedLimits,
-        standing: SessionPriority,
-        introduce: Callable[[Callable[[float], None]], None],
-    ) -> None:
-        self._options, self._manifest, self._link, self._rounds, self._pace = options, manifest, link, rounds, pace
-        self._orders, self._standing, self._introduce = orders, standing, introduce
-        self._ram = MemoryWatch(options.leave_ram)
+    options: WorkerOptions
+    manifest: Manifest
+    link: Link
+    rounds: Rounds
+    pace: Pace
+    orders: RequestedLimits
+    standing: SessionPriority
+    introduce: Callable[[Callable[[float], None]], None]
 
     def run(self) -> TrainingLoop:
         """Join, stage by stage. On the main thread, because hivemind sets signal handlers. Raises SkepError."""
+        ram = MemoryWatch(self.options.leave_ram)
         with self._stage(Stage.HARDWARE):
-            chosen = device.pick(self._options.device, self._manifest.precision)
-            self._pace.stopwatch = chosen.stopwatch
-            chosen.cap_memory(self._options.leave_gpu)
-            threads = device.Threads(self._options.threads)
+            chosen = device.pick(self.options.device, self.manifest.precision)
+            self.pace.stopwatch = chosen.stopwatch
+            chosen.cap_memory(self.options.leave_gpu)
+            threads = device.Threads(self.options.threads)
             threads.use(present=False)
-            membership = membership_of(self._options, self._manifest)
-            peer_id = PeerID.from_identity(Path(self._options.identity_path).read_bytes())
+            membership = membership_of(self.options, self.manifest)
+            peer_id = PeerID.from_identity(Path(self.options.identity_path).read_bytes())
             samples = self._open_data(str(peer_id))
         with self._stage(Stage.DATA):
             self._await_data(samples)
@@ -83,41 +77,40 @@ class Joining:
             traffic = ByteCounters.fresh()
             watch_streams(traffic)
             library = partial(self._open_recipe, files)
-            dht = network.reach(self._options, self._manifest.peers, membership, meanwhile=library)
-        title = self._manifest.title
+            dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
+        title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
-            step_batch = step_batch_for(self._manifest.sync.target_batch_size)
-            trainer = Trainer(self._manifest, [chosen], files)
-            throughput = Throughput()
-            sync = strategy_of(self._manifest)(
-                self._manifest,
+            step_batch = step_batch_for(self.manifest.sync.target_batch_size)
+            trainer = Trainer(self.manifest, [chosen], files)
+            sync = strategy_of(self.manifest)(
+                self.manifest,
                 dht,
                 trainer.parameters,
                 step_batch,
-                self._rounds,
-                rate=lambda: throughput.rate(self._pace.share),
+                self.rounds,
+                rate=lambda: self.pace.rate,
                 membership=membership,
             )
-            self._introduce(sync.farewell)
-            if self._options.nice:
-                lower_training(self._options.nice)  # after the network's processes were forked: they must stay quick
-                self._standing.begin()
-            threads.use(present=self._orders.present)
-            sizes = MicroBatches(trainer.dry_run(step_batch, self._ram.enough))
-            if not self._ram.enough():
-                raise self._ram.shortage()
+            self.introduce(sync.farewell)
+            if self.options.nice:
+                lower_training(self.options.nice)  # after the network's processes were forked: they must stay quick
+                self.standing.begin()
+            threads.use(present=self.orders.present)
+            sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
+            if not ram.enough():
+                raise ram.shortage()
             sync.ready(network.START_SECONDS)
         limits = ResourceLimits(
-            orders=self._orders,
-            trainer=trainer,
+            orders=self.orders,
+            group=trainer,
             sizes=sizes,
             threads=threads,
-            residence=ModelOffload(chosen.device, lambda: chain(trainer.group.tensors(), sync.tensors())),
-            ram=self._ram,
+            residence=ModelOffload(chosen.device, lambda: chain(trainer.tensors(), sync.tensors())),
+            ram=ram,
         )
         with self._stage(Stage.STATE):
             sync.synchronise()
-        self._link.send(
+        self.link.send(
             WorkerJoined(
                 peer_id=str(dht.peer_id),
                 device=chosen.name,
@@ -131,13 +124,12 @@ class Joining:
             )
         )
         return TrainingLoop(
-            link=self._link,
-            pace=self._pace,
+            link=self.link,
+            pace=self.pace,
             samples=samples,
             trainer=trainer,
             sync=sync,
-            throughput=throughput,
-            rounds=self._rounds,
+            rounds=self.rounds,
             traffic=traffic,
             step_batch=step_batch,
             limits=limits,
@@ -145,30 +137,30 @@ class Joining:
 
     @contextmanager
     def _stage(self, stage: Stage) -> Iterator[None]:
-        self._link.send(WorkerStage(stage, 0.0))
+        self.link.send(WorkerStage(stage, 0.0))
         yield
-        self._link.send(WorkerStage(stage, 1.0))
+        self.link.send(WorkerStage(stage, 1.0))
 
     def _open_data(self, peer_id: str) -> Samples:
         return Samples(
-            self._options.index,
+            self.options.index,
             peer_id,
-            self._manifest.run_id,
-            self._options.position,
-            lambda sha256: self._link.send(ShardWanted(sha256)),
+            self.manifest.run_id,
+            self.options.position,
+            lambda sha256: self.link.send(ShardWanted(sha256)),
         )
 
     def _open_recipe(self, files: Files) -> None:
         with without_collecting():
-            open_recipe(self._manifest.recipe, files)
+            open_recipe(self.manifest.recipe, files)
 
     def _await_data(self, samples: Samples) -> None:
         deadline = time.monotonic() + FIRST_SHARD_SECONDS
-        for file in self._manifest.recipe.files:
+        for file in self.manifest.recipe.files:
             samples.file(file)  # asked for now, and waited for when there are samples
         samples.held_out(HELD_OUT_SAMPLES)  # asked for now, so that the first loss can be measured at once
         while not samples.ready(1):
-            hear_data(self._link, samples)
+            hear_data(self.link, samples)
             if time.monotonic() > deadline:
                 raise DataError(
                     Text("joining.first_part_training_data_did"),
@@ -179,9 +171,9 @@ class Joining:
     def _await_files(self, samples: Samples) -> dict[str, Path]:
         """What the recipe needs beside samples, by name. However large it is, the engine says when it fails."""
         found: dict[str, Path] = {}
-        for file in self._manifest.recipe.files:
+        for file in self.manifest.recipe.files:
             while (path := samples.file(file)) is None:
-                hear_data(self._link, samples)
+                hear_data(self.link, samples)
                 time.sleep(0.02)
             found[file.name] = path
         return found

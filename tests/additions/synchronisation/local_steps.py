@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from skep.core.project.types import Manifest
-from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.swarm.strategy import EpochProgress, Rate, StrategyMaker
 
@@ -71,7 +71,7 @@ class LocalSteps:
         for ours, other in zip(self._parameters, self._swarm.parameters, strict=True):
             ours.lerp_(other, 0.5)
         opened.settle(RoundFacts(2, ("another peer",), (), complete=True))
-        self._rounds.used()
+        self._rounds.close()
 
     def rest(self, *, leaving: bool) -> None:
         if leaving:

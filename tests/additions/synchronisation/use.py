@@ -21,15 +21,14 @@ import torch
 
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.recipes.tensors.batches import text_batch
+from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import strategy_of
-from skep.worker.swarm.traffic import ByteCounters
 from skep.worker.training.device import CPU, Threads, pick
 from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.micro_batches import DryRun, MicroBatches
-from skep.worker.training.model_offload import ModelOffload
-from skep.worker.training.pace import Pace, RequestedLimits, Throughput
-from skep.worker.training.resource_limits import ResourceLimits
+from skep.worker.training.pace import Pace, RequestedLimits
+from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
 from skep.worker.training.trainer import Trainer
 
 
@@ -66,11 +65,9 @@ class Samples:
 
 
 link, trainer = Link(), Trainer(manifest, [pick("cpu", "fp32")])
-rounds, throughput, pace = Rounds("s", link.send), Throughput(), Pace(1.0)
+rounds, pace = Rounds("s", link.send), Pace(1.0)
 swarm = SimpleNamespace(parameters=[torch.full_like(parameter, 0.01) for parameter in trainer.parameters])
-sync = strategy_of(manifest)(
-    manifest, swarm, trainer.parameters, 4, rounds, rate=lambda: throughput.rate(pace.share), membership=None
-)
+sync = strategy_of(manifest)(manifest, swarm, trainer.parameters, 4, rounds, rate=lambda: pace.rate, membership=None)
 sync.ready(1.0)
 sync.synchronise()
 assert all(bool((parameter == 0.01).all()) for parameter in trainer.parameters)  # what the other peer has
@@ -80,7 +77,6 @@ loop = TrainingLoop(
     samples=Samples(),
     trainer=trainer,
     sync=sync,
-    throughput=throughput,
     rounds=rounds,
     traffic=ByteCounters.fresh(),
     step_batch=4,

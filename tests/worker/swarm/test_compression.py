@@ -6,7 +6,7 @@ from hivemind.averaging.partition import TensorPartContainer
 from hivemind.compression import deserialize_torch_tensor
 from hivemind.compression.base import CompressionInfo, TensorRole
 
-from skep.worker.swarm.compression import of_load, of_round
+from skep.worker.swarm.averagers import loading_codec, round_codec
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # as hivemind itself has it
 
@@ -21,14 +21,14 @@ def sent(codec, tensor, role=TensorRole.GRADIENT):
 
 @pytest.mark.parametrize(("size", "bounds"), [(9_999, SIXTEEN_BITS), (10_000, EIGHT_BITS)])
 def test_size_adaptive_compression_takes_eight_bits_from_its_threshold_on(size, bounds):
-    taken, arrived = sent(of_round("size-adaptive", 10_000), torch.randn(size))
+    taken, arrived = sent(round_codec("size-adaptive", 10_000), torch.randn(size))
     assert bounds[0] <= taken <= bounds[1]
     assert arrived.shape == (size,)
 
 
 @pytest.mark.parametrize("name", ["none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"])
 def test_single_numbers_and_statistics_are_handed_to_a_newcomer_as_they_are(name):
-    codec = of_load(name, 2)
+    codec = loading_codec(name, 2)
     number, moments = torch.tensor(1 / 3), torch.full((50, 50), 1e-12)
     assert torch.equal(sent(codec, number, TensorRole.PARAMETER)[1], number)
     assert torch.equal(sent(codec, moments, TensorRole.OPTIMIZER)[1], moments)
@@ -40,7 +40,7 @@ def test_tensors_are_cut_into_other_parts_by_another_compression():
     """So peers of different compressions cannot be in one round: the reason why it is part of the run id."""
     tensor = torch.zeros(1_000_000)
     parts = {
-        name: TensorPartContainer((tensor,), (1, 1), compression=of_round(name, 9)).num_parts_by_peer
+        name: TensorPartContainer((tensor,), (1, 1), compression=round_codec(name, 9)).num_parts_by_peer
         for name in ("none", "float16", "uniform-8bit")
     }
     assert len(set(parts.values())) == 3

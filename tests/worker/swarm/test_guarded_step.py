@@ -8,7 +8,7 @@ from skep.core.project.manifest import OptimizerSpec
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import verbatim
 from skep.worker.swarm.optimizer import failure_words
-from skep.worker.swarm.optimizers import GuardedAdamW
+from skep.worker.swarm.optimizers import optimizer_factory
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 
 SPEC = OptimizerSpec(name="adamw", learning_rate=0.1, betas=(0.9, 0.95), weight_decay=0.0, clip_norm=1.0)
@@ -39,7 +39,7 @@ def parameter_with_gradient(values):
 def test_a_step_on_a_good_round_moves_the_parameters_and_confirms(rounds, told):
     parameter = parameter_with_gradient([1.0, -1.0])
     opened(rounds, 0, 8).settle(GOOD)
-    GuardedAdamW([parameter], spec=SPEC, rounds=rounds).step()
+    optimizer_factory(SPEC, rounds)([parameter]).step()
     assert torch.allclose(parameter, torch.tensor([-0.1, 0.1]))
     assert isinstance(told[-1], ContributionConfirmed)
 
@@ -47,7 +47,7 @@ def test_a_step_on_a_good_round_moves_the_parameters_and_confirms(rounds, told):
 def test_stock_adam_moves_on_its_momentum_after_a_failed_round_and_ours_stays(rounds):
     stock, guarded = parameter_with_gradient([1.0]), parameter_with_gradient([1.0])
     plain = torch.optim.AdamW([stock], lr=0.1, weight_decay=0.0)
-    ours = GuardedAdamW([guarded], spec=SPEC, rounds=rounds)
+    ours = optimizer_factory(SPEC, rounds)([guarded])
     plain.step()
     opened(rounds, 0, 8).settle(GOOD)
     ours.step()
@@ -65,7 +65,7 @@ def test_stock_adam_moves_on_its_momentum_after_a_failed_round_and_ours_stays(ro
 def test_gradients_that_are_not_finite_never_reach_the_parameters(rounds, told, poison):
     parameter = parameter_with_gradient([1.0, poison])
     opened(rounds, 0, 8).settle(GOOD)
-    GuardedAdamW([parameter], spec=SPEC, rounds=rounds).step()
+    optimizer_factory(SPEC, rounds)([parameter]).step()
     assert torch.equal(parameter.detach(), torch.zeros(2))
     assert spoken(told[-1]) == ContributionLost("s-0000", 0, 8, verbatim("the averaged gradients were not finite"), 1)
 
@@ -73,13 +73,13 @@ def test_gradients_that_are_not_finite_never_reach_the_parameters(rounds, told, 
 def test_gradients_are_clipped_once_to_the_norm_of_the_manifest(rounds):
     parameter = parameter_with_gradient([30.0, 40.0])
     opened(rounds, 0, 8).settle(GOOD)
-    GuardedAdamW([parameter], spec=SPEC, rounds=rounds).step()
+    optimizer_factory(SPEC, rounds)([parameter]).step()
     assert torch.allclose(parameter.grad, torch.tensor([0.6, 0.8]), atol=1e-5)
 
 
 def test_hiveminds_virtual_first_step_is_no_round(rounds, told):
     parameter = parameter_with_gradient([0.0])
-    optimizer = GuardedAdamW([parameter], spec=SPEC, rounds=rounds)
+    optimizer = optimizer_factory(SPEC, rounds)([parameter])
     optimizer.step()
     assert told == []
     assert optimizer.state[parameter]
@@ -87,7 +87,7 @@ def test_hiveminds_virtual_first_step_is_no_round(rounds, told):
 
 def test_a_step_that_belongs_to_no_round_changes_nothing(rounds):
     parameter = parameter_with_gradient([1.0])
-    optimizer = GuardedAdamW([parameter], spec=SPEC, rounds=rounds)
+    optimizer = optimizer_factory(SPEC, rounds)([parameter])
     optimizer.step()  # the virtual first one
     before = parameter.clone()
     optimizer.step()  # such as one that comes so late that its round was given up

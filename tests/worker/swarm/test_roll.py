@@ -1,15 +1,14 @@
 """Whom an averager admits, and how often it asks the DHT; the DHT is a book in memory."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
 
 from invitations import Project, identity
-from skep.worker.swarm import averager_auth, dht_auth
-from skep.worker.swarm.averager_auth import AdmissionList
-from skep.worker.swarm.dht_auth import Membership
+from skep.core.project.invitation import end_of
+from skep.worker.swarm.auth import PUBLISH_EVERY_SECONDS, AdmissionList, Membership
 
 PROJECT = Project()
 
@@ -43,11 +42,6 @@ def own(tmp_path):
 
 def invite(peer, **options):
     return PROJECT.invite(peer, **options).encode()
-
-
-@pytest.fixture(autouse=True)
-def hasty(monkeypatch):
-    monkeypatch.setattr(averager_auth, "LOOK_PAUSE_SECONDS", 0.05)
 
 
 def test_a_known_peer_costs_one_look_however_often_it_calls(folk, own):
@@ -97,35 +91,31 @@ def test_nothing_but_a_good_invitation_of_its_own_admits_a_peer(folk, own, entry
     assert not asyncio.run(AdmissionList(own, book).admits(folk["stranger"]))
 
 
-def test_an_invitation_that_expires_while_it_is_remembered_admits_nobody(folk, own, monkeypatch):
-    book = Book({folk["trainer"]: invite(folk["trainer"], days=1)})
-    later = datetime.now(UTC) + timedelta(days=1, seconds=5)
+def test_an_invitation_that_expires_while_it_is_remembered_admits_nobody(folk, own):
+    invitation = PROJECT.invite(folk["trainer"], since=1, days=1 + 3 / 86_400)
+    book = Book({folk["trainer"]: invitation.encode()})
 
     async def calls():
         roll = AdmissionList(own, book)
-        yield await roll.admits(folk["trainer"])
-        monkeypatch.setattr(averager_auth, "now", lambda: later)
-        monkeypatch.setattr(dht_auth, "now", lambda: later)
-        yield await roll.admits(folk["trainer"])
+        before = await roll.admits(folk["trainer"])
+        await asyncio.sleep((end_of(invitation) - datetime.now(UTC)).total_seconds())
+        return before, await roll.admits(folk["trainer"])
 
-    async def collected():
-        return [answer async for answer in calls()]
-
-    assert asyncio.run(collected()) == [True, False]
+    assert asyncio.run(calls()) == (True, False)
 
 
-def test_a_dht_that_does_not_answer_admits_nobody_and_holds_nobody_up(folk, own, monkeypatch):
-    monkeypatch.setattr(averager_auth, "LOOK_SECONDS", 0.05)
-    assert not asyncio.run(AdmissionList(own, Book({}, delay=600)).admits(folk["trainer"]))
+def test_a_dht_that_does_not_answer_admits_nobody_and_holds_nobody_up(folk, own):
+    assert not asyncio.run(AdmissionList(own, Book({}, delay=600), patience=0.05).admits(folk["trainer"]))
 
 
-def test_our_own_entry_is_laid_down_again_when_that_is_due(own, monkeypatch):
+def test_our_own_entry_is_laid_down_again_when_that_is_due(own):
     book = Book({})
 
     async def publish():
         roll = AdmissionList(own, book)
         await roll.publish_again()
-        monkeypatch.setattr(averager_auth, "PUBLISH_EVERY_SECONDS", 0.0)
+        assert not book.stored
+        roll._published -= PUBLISH_EVERY_SECONDS
         await roll.publish_again()
 
     asyncio.run(publish())

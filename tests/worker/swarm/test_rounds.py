@@ -30,7 +30,7 @@ def opened(rounds, epoch, samples):
 def test_a_verified_round_that_the_optimizer_used_is_confirmed(rounds, told):
     round_ = opened(rounds, 7, 64)
     round_.settle(GOOD)
-    rounds.used()
+    rounds.close()
     assert told == [ContributionPending("s-0000", 7, 64), ContributionConfirmed("s-0000", 7, 64, 2)]
     assert rounds.last_peers == 2
 
@@ -38,7 +38,7 @@ def test_a_verified_round_that_the_optimizer_used_is_confirmed(rounds, told):
 def test_an_epoch_alone_is_lost_though_the_optimizer_steps(rounds, told):
     round_ = opened(rounds, 0, 8)
     assert round_.usable
-    rounds.used()
+    rounds.close()
     assert spoken(told[-1]) == ContributionLost("s-0000", 0, 8, verbatim("no other peer"))
 
 
@@ -53,7 +53,7 @@ def test_a_round_is_worth_what_was_received_not_the_size_of_its_group(rounds, to
     round_ = opened(rounds, 1, 8)
     round_.settle(facts)
     assert round_.usable is usable
-    rounds.used()
+    rounds.close()
     assert spoken(told[-1]) == ContributionLost("s-0000", 1, 8, verbatim(reason), peers)
 
 
@@ -61,19 +61,19 @@ def test_a_failed_round_forbids_the_step(rounds, told):
     round_ = opened(rounds, 1, 8)
     round_.fail(verbatim("the round took too long"))
     assert not round_.usable
-    rounds.refused(verbatim("the round failed"))
+    rounds.close(verbatim("the round failed"))
     assert spoken(told[-1]) == ContributionLost("s-0000", 1, 8, verbatim("the round took too long"))
 
 
 def test_a_good_round_the_optimizer_refused_is_lost(rounds, told):
     opened(rounds, 1, 8).settle(GOOD)
-    rounds.refused(verbatim("the averaged gradients were not finite"))
+    rounds.close(verbatim("the averaged gradients were not finite"))
     assert spoken(told[-1]) == ContributionLost("s-0000", 1, 8, verbatim("the averaged gradients were not finite"), 2)
 
 
 def test_a_round_without_samples_of_ours_is_no_contribution(rounds, told):
     opened(rounds, 1, 0).settle(GOOD)
-    rounds.used()
+    rounds.close()
     assert told == []
     assert rounds.last_peers == 2
 
@@ -102,7 +102,7 @@ def test_after_the_end_a_thread_that_goes_on_is_not_heard(rounds, told):
     rounds.end(verbatim("left before the round"))
     told.clear()
     round_.settle(GOOD)
-    rounds.used()
+    rounds.close()
     opened(rounds, 4, 8)
     rounds.lose(verbatim("gradients that were not finite"))
     rounds.end(verbatim("the training process stopped"))
@@ -144,7 +144,7 @@ def test_threads_that_grow_lose_and_end_at_once_account_for_each_sample_once(tol
         begin.wait()
         for epoch in range(200):
             opened(rounds, epoch, 1).settle(GOOD)
-            rounds.used()
+            rounds.close()
 
     def end():
         begin.wait()
@@ -162,5 +162,5 @@ def test_threads_that_grow_lose_and_end_at_once_account_for_each_sample_once(tol
 
 
 def test_closing_with_nothing_open_is_harmless(rounds, told):
-    rounds.used()
+    rounds.close()
     assert told == []

@@ -7,19 +7,19 @@ import pytest
 from hivemind.p2p import P2P
 
 from english import in_english
-from skep.worker.swarm import traffic as traffic_module
-from skep.worker.swarm.traffic import ByteCounters, watch_streams
+from skep.worker.swarm.network import ByteCounters, watch_streams
 
 HEADER = P2P.HEADER_LEN
+LIMIT = 300_000
 
 
 @pytest.fixture
-def watched(monkeypatch):
-    for name in ("send_raw_data", "receive_raw_data"):
-        monkeypatch.setattr(P2P, name, staticmethod(getattr(P2P, name)))  # put back afterwards
+def watched():
+    stock = P2P.send_raw_data, P2P.receive_raw_data
     made = ByteCounters.fresh()
-    watch_streams(made)
-    return made
+    watch_streams(made, limit=LIMIT)
+    yield made
+    P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, stock)
 
 
 def send(*messages):
@@ -55,13 +55,12 @@ def test_what_is_streamed_arrives_whole_and_is_counted_both_ways(watched):
     assert (watched.sent.value, watched.received.value) == (expected, expected)
 
 
-def test_a_frame_at_the_limit_passes_and_one_over_it_is_refused_unread(watched, monkeypatch):
-    monkeypatch.setattr(traffic_module, "FRAME_LIMIT", 1000)
-    assert send(bytes(1000)) == [bytes(1000)]
+def test_a_frame_at_the_limit_passes_and_one_over_it_is_refused_unread(watched):
+    assert send(bytes(LIMIT)) == [bytes(LIMIT)]
     before = watched.received.value
-    (refused,) = send(bytes(1001))
+    (refused,) = send(bytes(LIMIT + 1))
     assert isinstance(refused, ConnectionError)
-    assert "1001 bytes, over the limit of 1000" in in_english(refused)
+    assert "300001 bytes, over the limit of 300000" in in_english(refused)
     assert watched.received.value == before
 
 

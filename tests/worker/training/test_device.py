@@ -5,8 +5,7 @@ import torch
 
 from english import in_english, raises
 from skep.core.errors import DoesNotFit
-from skep.worker.training import device as device_module
-from skep.worker.training.device import CPU, Threads, choose_precision, pick, why_not
+from skep.worker.training.device import CPU, Threads, choose_precision, look, pick, why_not
 
 ON_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a computer without CUDA is told")
 
@@ -31,12 +30,12 @@ def test_a_name_that_is_no_device_is_refused():
 
 @pytest.mark.skipif(torch.version.cuda is not None, reason="says what a build without CUDA is told")
 def test_a_build_without_cuda_says_so():
-    assert in_english(why_not(torch.device("cuda", 0))) == "this PyTorch was built without CUDA"
+    assert in_english(why_not(torch.device("cuda", 0), look())) == "this PyTorch was built without CUDA"
 
 
 def test_fp32_stays_fp32():
-    assert choose_precision("fp32", torch.device("cuda", 0)) == "fp32"
-    assert choose_precision("auto", CPU) == "fp32"
+    assert choose_precision("fp32", torch.device("cuda", 0), look()) == "fp32"
+    assert choose_precision("auto", CPU, look()) == "fp32"
 
 
 def test_on_the_processor_only_our_own_time_counts():
@@ -47,11 +46,8 @@ def test_on_the_processor_only_our_own_time_counts():
 
 
 @pytest.mark.parametrize(("wanted", "present", "count"), [(0, True, 2), (0, False, 8), (3, True, 3), (3, False, 3)])
-def test_threads_are_what_was_asked_or_half_the_cores_and_few_while_somebody_is_there(
-    monkeypatch, wanted, present, count
-):
+def test_threads_are_what_was_asked_or_half_the_cores_and_few_while_somebody_is_there(wanted, present, count):
     before = torch.get_num_threads()
-    monkeypatch.setattr(device_module, "_cores", lambda: 16)
-    Threads(wanted).use(present=present)
+    Threads(wanted, cores=16).use(present=present)
     assert torch.get_num_threads() == count
     torch.set_num_threads(before)

@@ -9,6 +9,7 @@ import torch
 
 from english import in_english, raises
 from skep.core.errors import DoesNotFit
+from skep.core.text import NOTHING, Text
 from skep.worker.training import device
 from skep.worker.training.device import Gpu, TorchFacts
 
@@ -26,12 +27,12 @@ def threads():
     torch.set_num_threads(before)
 
 
-@pytest.fixture
-def on_trial(monkeypatch):
-    """Stands in for the first computation on a GPU, which no test machine can be counted on to have."""
-    answers = {}
-    monkeypatch.setattr(device, "_try", lambda wanted: answers.get(str(wanted), ""))
-    return answers
+def picked_on_trial(wanted, precision, facts, **failures):
+    """What is picked where the first computation fails as `failures` say, which no test machine has the GPUs for."""
+    return device.pick(wanted, precision, facts, lambda each: failures.get(each.type + str(each.index), NOTHING))
+
+
+FULL = Text("device.memory_full")
 
 
 def test_the_processor_can_always_be_wanted():
@@ -43,20 +44,18 @@ def test_without_a_gpu_the_best_device_is_the_processor():
     assert device.pick("", "auto", NO_CUDA).device == device.CPU
 
 
-def test_the_best_gpu_is_the_one_with_the_most_memory(on_trial):
-    picked = device.pick("", "auto", TWO_GPUS)
+def test_the_best_gpu_is_the_one_with_the_most_memory():
+    picked = picked_on_trial("", "auto", TWO_GPUS)
     assert (str(picked.device), picked.name, picked.precision) == ("cuda:1", "New card", "bf16")
 
 
-def test_a_gpu_that_fails_its_first_computation_is_passed_over(on_trial):
-    on_trial["cuda:1"] = "its memory is full"
-    assert device.pick("", "auto", TWO_GPUS).name == "Old card"
-    on_trial["cuda:0"] = "its memory is full"
-    assert device.pick("", "auto", TWO_GPUS).device == device.CPU
+def test_a_gpu_that_fails_its_first_computation_is_passed_over():
+    assert picked_on_trial("", "auto", TWO_GPUS, cuda1=FULL).name == "Old card"
+    assert picked_on_trial("", "auto", TWO_GPUS, cuda1=FULL, cuda0=FULL).device == device.CPU
 
 
-def test_a_mac_trains_on_its_gpu(on_trial):
-    picked = device.pick("", "auto", TorchFacts(mps_built=True, mps_available=True))
+def test_a_mac_trains_on_its_gpu():
+    picked = picked_on_trial("", "auto", TorchFacts(mps_built=True, mps_available=True))
     assert (picked.device.type, picked.name, picked.precision) == ("mps", "Apple GPU", "fp32")
 
 
@@ -85,10 +84,9 @@ def test_a_wanted_device_is_refused_with_the_reason(wanted, facts, words):
     assert caught.value.remedy == "setting:compute.device"
 
 
-def test_a_wanted_gpu_that_does_not_compute_is_refused_not_replaced(on_trial):
-    on_trial["cuda:0"] = "its memory is full"
+def test_a_wanted_gpu_that_does_not_compute_is_refused_not_replaced():
     with raises(DoesNotFit, match="Training cannot use cuda:0: its memory is full"):
-        device.pick("cuda:0", "auto", TWO_GPUS)
+        picked_on_trial("cuda:0", "auto", TWO_GPUS, cuda0=FULL)
 
 
 @pytest.mark.parametrize("wanted", ["gpu", "cuda:x", "cuda:-1", "the fast one", "\x00"])
@@ -142,17 +140,17 @@ def test_a_newer_mac_computes_in_bf16():
     assert device.choose_precision("bf16", MPS, TorchFacts(mps_available=True, mps_bf16=True)) == "bf16"
 
 
-def test_of_two_gpus_the_one_that_has_the_precision_is_picked(on_trial):
+def test_of_two_gpus_the_one_that_has_the_precision_is_picked():
     large = Gpu("Large old card", 48 << 30, bf16=False)
     facts = TorchFacts(toolkit="CUDA 12.8", gpus=(large, NEW))
-    assert device.pick("", "bf16", facts).name == "New card"
-    assert device.pick("", "fp16", facts).name == "Large old card"
+    assert picked_on_trial("", "bf16", facts).name == "New card"
+    assert picked_on_trial("", "fp16", facts).name == "Large old card"
     with raises(DoesNotFit, match="Large old card cannot"):
-        device.pick("cuda:0", "bf16", facts)
+        picked_on_trial("cuda:0", "bf16", facts)
 
 
 def test_the_first_computation_works_on_the_processor():
-    assert not device._try(device.CPU)
+    assert not device.try_out(device.CPU)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +170,7 @@ def test_a_failed_first_computation_is_told_in_one_phrase(monkeypatch, error, wo
         raise error
 
     monkeypatch.setattr(torch, "ones", fail)
-    assert in_english(device._try(CUDA)) == words
+    assert in_english(device.try_out(CUDA)) == words
 
 
 def test_what_torch_complains_about_is_kept_as_one_sentence(monkeypatch):
@@ -202,9 +200,8 @@ def test_automatic_threads_are_half_the_cores_this_process_may_use(monkeypatch, 
 
 
 @pytest.mark.parametrize(("cores", "away", "present"), [(1, 1, 1), (2, 1, 1), (8, 4, 1), (16, 8, 2), (64, 32, 8)])
-def test_automatic_threads_are_fewer_while_somebody_uses_the_computer(monkeypatch, threads, cores, away, present):
-    monkeypatch.setattr(device, "_cores", lambda: cores)
-    chosen = device.Threads(0)
+def test_automatic_threads_are_fewer_while_somebody_uses_the_computer(threads, cores, away, present):
+    chosen = device.Threads(0, cores)
     chosen.use(present=True)
     assert torch.get_num_threads() == present
     chosen.use(present=False)

@@ -27,21 +27,18 @@ from skep.core.session.messages import (
 from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.swarm import global_rounds
-from skep.worker.swarm.global_rounds import AveragedGradients
+from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, AveragedGradients
+from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.traffic import ByteCounters
-from skep.worker.training import evaluator as evaluator_module
 from skep.worker.training import loop as loop_module
-from skep.worker.training import oom_retry as oom_retry_module
-from skep.worker.training import reporter as reporter_module
 from skep.worker.training.device import Threads
-from skep.worker.training.evaluator import Evaluator
+from skep.worker.training.device_errors import PartialGradients
 from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.micro_batches import DryRun, MicroBatches
-from skep.worker.training.oom_retry import PartialGradients
-from skep.worker.training.pace import Pace, RequestedLimits, Throughput
+from skep.worker.training.pace import Pace, RequestedLimits
+from skep.worker.training.reporter import RATE_SECONDS
 from skep.worker.training.resource_limits import ResourceLimits
+from skep.worker.training.trainer import EVALUATION_COST, Evaluator
 
 STEP_BATCH = 8
 LENGTH = 4
@@ -97,7 +94,7 @@ class FakeSamples:
 class FakeTrainer:
     """Remembers what it computed; `losses` are given out first, then 2.0 for ever. More than `room` samples do not fit."""
 
-    device_name = "Fake GPU"
+    name = "Fake GPU"
     parameters = ()
     room: float = math.inf
     emptied: int = 0
@@ -236,14 +233,13 @@ class Bench:
         self.residence = FakeOffload()
         self.limits = ResourceLimits(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
         self.finish = threading.Event()
-        self.throughput = Throughput()
         self.sync = AveragedGradients(
             None,
             None,
             [],
             STEP_BATCH,
             self.rounds,
-            rate=lambda: self.throughput.rate(self.pace.share),
+            rate=lambda: self.pace.rate,
             membership=None,
             optimizer=lambda *_, **__: self.optimizer,
         )
@@ -253,7 +249,6 @@ class Bench:
             samples=self.samples,
             trainer=self.trainer,
             sync=self.sync,
-            throughput=self.throughput,
             rounds=self.rounds,
             traffic=ByteCounters.fresh(),
             step_batch=STEP_BATCH,
@@ -341,18 +336,19 @@ def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
     assert bench.trainer.done == []
 
 
-def paused_too_long(monkeypatch):
+def paused_too_long():
     """A peer with two micro-batches accumulated, paused until nobody counts on it any more."""
-    monkeypatch.setattr(global_rounds, "LAST_ROUND_SECONDS", 0.1)
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    bench.sync._resting_since -= LAST_ROUND_SECONDS
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     return bench
 
 
-def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had(monkeypatch):
-    bench = paused_too_long(monkeypatch)
+def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had():
+    bench = paused_too_long()
     assert bench.optimizer.calls[-2:] == [("apply",), ("withdraw",)]
     bench.optimizer.round_due = True  # not for one that nobody counts on
     bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)
@@ -365,8 +361,8 @@ def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_h
     assert samples > 8  # what it had, and more
 
 
-def test_a_paused_peer_that_leaves_gives_up_what_no_round_takes(monkeypatch):
-    bench = paused_too_long(monkeypatch)
+def test_a_paused_peer_that_leaves_gives_up_what_no_round_takes():
+    bench = paused_too_long()
     bench.finish.set()
     bench.run_until(lambda: False)  # it ends by itself
     assert [(lost.samples, lost.reason) for lost in bench.link.all(ContributionLost)] == [(8, LEFT)]
@@ -403,11 +399,12 @@ def test_leaving_waits_for_no_round_where_none_will_come(alone):
     assert not bench.optimizer.named("discard")  # who departs accounts for what is left
 
 
-def test_leaving_waits_no_longer_than_it_may(monkeypatch):
-    monkeypatch.setattr(global_rounds, "LAST_ROUND_SECONDS", 0.1)
+def test_leaving_waits_no_longer_than_it_may():
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.finish.set()
+    bench.run_until(lambda: bench.optimizer.named("rest"))
+    bench.sync._resting_since -= LAST_ROUND_SECONDS
     bench.run_until(lambda: False)
     assert in_english(bench.optimizer.named("discard")) == [("discard", "left before the round")]
 
@@ -467,9 +464,9 @@ def test_a_pause_that_comes_in_a_round_is_obeyed_after_it_and_says_so(is_round, 
     assert told.reaction_seconds > 0
 
 
-def test_progress_is_told_on_while_the_training_thread_stands_in_a_round(monkeypatch):
-    monkeypatch.setattr(reporter_module, "REPORT_SECONDS", 0.05)
+def test_progress_is_told_on_while_the_training_thread_stands_in_a_round():
     bench = Bench()
+    bench.loop._reporter.every = 0.05
     with LongRound(bench):
         before = len(bench.link.all(WorkerProgress))
         wait_until(lambda: len(bench.link.all(WorkerProgress)) >= before + 3)
@@ -526,8 +523,8 @@ def test_progress_tells_what_a_front_end_shows():
     bench = Bench(share=0.5)
     ticks = iter(range(10**6))
     bench.pace.stopwatch = lambda: next(ticks) / 20
-    bench.loop._reporter._traffic.count_sent(7)
-    bench.loop._reporter._traffic.count_received(9)
+    bench.loop._reporter.traffic.count_sent(7)
+    bench.loop._reporter.traffic.count_received(9)
     bench.run_until(lambda: len(bench.trainer.done) == 3)
     bench.loop._reporter.tell(at_once=True)
     told = bench.link.all(WorkerProgress)[-1]
@@ -538,7 +535,7 @@ def test_progress_tells_what_a_front_end_shows():
     assert (progress.bytes_sent, progress.bytes_received) == (7, 9)
     assert progress.share_asked == 0.5
     assert progress.share_measured == pytest.approx(0.5, abs=0.2)
-    assert progress.samples_per_second == 12 / reporter_module.RATE_SECONDS
+    assert progress.samples_per_second == 12 / RATE_SECONDS
     assert progress.compute_seconds == pytest.approx(0.15)
     assert progress.nap_seconds > 0
 
@@ -589,10 +586,10 @@ def test_a_newcomers_first_batch_is_counted_before_anything_is_examined():
     assert "contribute" in [name for name, *_ in done[0]]
 
 
-def test_an_epoch_is_examined_once(examiner, monkeypatch):
-    monkeypatch.setattr(evaluator_module, "EVALUATION_COST", 0)
+def test_an_epoch_is_examined_once(examiner):
     examiner.begin(1)
     examiner.go_on()
+    examiner._next = 0.0
     examiner.begin(1)
     assert not examiner.busy
 
@@ -607,7 +604,7 @@ def test_a_held_out_evaluation_is_not_repeated_before_it_is_cheap(examiner):
     assert examiner.go_on() == Evaluation(1, 4.0)
     examiner.begin(2)
     assert not examiner.busy
-    assert examiner._next - time.monotonic() == pytest.approx(evaluator_module.EVALUATION_COST * 0.5, abs=1)
+    assert examiner._next - time.monotonic() == pytest.approx(EVALUATION_COST * 0.5, abs=1)
     examiner._next = 0.0
     examiner.begin(3)
     assert examiner.busy
@@ -660,8 +657,7 @@ def test_what_runs_out_of_memory_is_computed_in_halves_and_counted_whole():
     assert bench.trainer.emptied == 1  # the next micro-batch was small enough
 
 
-def test_memory_that_holds_not_one_sample_ends_training_in_words(monkeypatch):
-    monkeypatch.setattr(oom_retry_module, "PATIENCE_SECONDS", 0.0)
+def test_memory_that_holds_not_one_sample_ends_training_in_words():
     bench = Bench()
     bench.trainer.room = 0
     with raises(DeviceError, match="The memory of Fake GPU has no room for even one sample now"):
@@ -721,9 +717,9 @@ def test_an_order_that_comes_in_a_round_says_what_it_waited_for():
 
 
 @pytest.mark.parametrize("heavy", [True, False])
-def test_progress_says_whether_the_project_is_heavy(monkeypatch, heavy):
-    monkeypatch.setattr(MicroBatches, "heavy", heavy)
-    bench = Bench()
+def test_progress_says_whether_the_project_is_heavy(heavy):
+    bench = Bench(micro_batch=1)
+    bench.pace.stopwatch = iter(range(10**6)).__next__ if heavy else lambda: 0.0  # a second for each sample, or none
     bench.run_until(lambda: bench.link.all(WorkerProgress))
     assert bench.link.all(WorkerProgress)[0].heavy is heavy
 
@@ -769,9 +765,9 @@ def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
     assert bench.optimizer.named("round") == []
 
 
-def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words(monkeypatch):
-    monkeypatch.setattr(loop_module, "FIND_BACK_SECONDS", 0.1)
+def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words():
     bench = Bench()
+    bench.loop.find_back_seconds = 0.1
     bench.optimizer.answers = [False] * 10**6
     bench.sleep.slept = [60.0]
     with raises(SwarmError, match="has not answered since this computer woke up"):

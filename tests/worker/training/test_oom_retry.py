@@ -10,10 +10,15 @@ from manifests import raw
 from skep.core.errors import DeviceError
 from skep.recipes.registry import parse_manifest
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.training import oom_retry as oom_retry_module
 from skep.worker.training.device import TrainingDevice, pick
-from skep.worker.training.device_errors import as_device_error, is_lack_of_memory, is_loss_of_device
-from skep.worker.training.oom_retry import PartialGradients, add_gradients
+from skep.worker.training.device_errors import (
+    TRIES,
+    PartialGradients,
+    add_gradients,
+    as_device_error,
+    is_lack_of_memory,
+    is_loss_of_device,
+)
 from skep.worker.training.trainer import Trainer
 
 GPT2 = {"type": "gpt2", "layers": 3, "heads": 2, "width": 16, "vocabulary": 256}
@@ -36,7 +41,7 @@ def batch():
 
 
 def gradients(made):
-    return torch.cat([p.grad.flatten() for p in made.group.model.parameters()])
+    return torch.cat([p.grad.flatten() for p in made.model.parameters()])
 
 
 class Shortage:
@@ -44,7 +49,7 @@ class Shortage:
 
     def __init__(self, made, where, *, backwards, room, times=10**6, error=OUT_OF_MEMORY):
         self.room, self.times, self.error, self.broken = room, times, error, 0
-        module = made.group.model.get_submodule(where)
+        module = made.model.get_submodule(where)
         if backwards:
             module.register_full_backward_pre_hook(lambda _module, grads: self.look(len(grads[0])))
         else:
@@ -104,12 +109,7 @@ def test_whoever_lacks_memory_it_is_tried_in_halves(batch, error):
     assert torch.allclose(gradients(plenty), gradients(short), atol=1e-7)
 
 
-@pytest.fixture
-def patience(monkeypatch):
-    monkeypatch.setattr(oom_retry_module, "PATIENCE_SECONDS", 0.0)
-
-
-def test_one_sample_is_tried_again_and_found_room_for(patience, batch):
+def test_one_sample_is_tried_again_and_found_room_for(batch):
     plenty, short = make(), make()
     plenty.add_gradients(batch.part(0, 1), 1.0)
     Shortage(short, "transformer.h.1", backwards=True, room=0, times=2)
@@ -117,14 +117,14 @@ def test_one_sample_is_tried_again_and_found_room_for(patience, batch):
     assert torch.allclose(gradients(plenty), gradients(short), atol=1e-7)
 
 
-def test_one_sample_without_room_several_times_is_said_in_words(patience, batch):
+def test_one_sample_without_room_several_times_is_said_in_words(batch):
     short = make()
     shortage = Shortage(short, "transformer.h.1", backwards=True, room=0)
     with raises(DeviceError, match="The memory of CPU has no room for even one sample now") as caught:
         add_gradients(short, batch, 1.0, lambda _: None)
     assert "tries again later" in in_english(caught.value.hint)
-    assert shortage.broken == 3 + oom_retry_module.TRIES  # of 8, 4 and 2 samples, and one several times
-    assert all(parameter.requires_grad for parameter in short.group.model.parameters())
+    assert shortage.broken == 3 + TRIES  # of 8, 4 and 2 samples, and one several times
+    assert all(parameter.requires_grad for parameter in short.model.parameters())
 
 
 def test_another_error_is_no_lack_of_memory(batch):

@@ -8,9 +8,8 @@ import torch
 from manifests import raw
 from skep.recipes.registry import parse_manifest
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.training import precision
+from skep.worker.training.compute_group import LARGEST_SCALE, LEAST_SCALE, LossScale, add_gradients, keep_norms_in_fp32
 from skep.worker.training.device import pick
-from skep.worker.training.precision import LossScale, add_gradients
 from skep.worker.training.trainer import Trainer
 
 MODEL = {"type": "gpt2", "layers": 2, "heads": 2, "width": 32, "vocabulary": 256}
@@ -72,10 +71,10 @@ def test_matrices_are_multiplied_in_16_bits_and_norms_computed_in_32(wanted, mod
 
         return hook
 
-    for name, module in made.group.model.named_modules():
+    for name, module in made.model.named_modules():
         module.register_forward_hook(note(name))
     made.add_gradients(some_tokens(), 1.0)
-    norms = [name for name, module in made.group.model.named_modules() if type(module).__name__.endswith("Norm")]
+    norms = [name for name, module in made.model.named_modules() if type(module).__name__.endswith("Norm")]
     projections = [name for name in seen if name.endswith(("c_proj", "q_proj", "mlp.down_proj"))]
     assert len(norms) == 5
     assert len(projections) >= 2
@@ -83,7 +82,7 @@ def test_matrices_are_multiplied_in_16_bits_and_norms_computed_in_32(wanted, mod
     assert {seen[name] for name in projections} == {HALVES[wanted]}
     with torch.autocast("cpu", HALVES[wanted]):
         for name in norms:
-            assert made.group.model.get_submodule(name)(torch.ones(1, 32, dtype=HALVES[wanted])).dtype is torch.float32
+            assert made.model.get_submodule(name)(torch.ones(1, 32, dtype=HALVES[wanted])).dtype is torch.float32
     assert {p.dtype for p in made.parameters} == {p.grad.dtype for p in made.parameters} == {torch.float32}
 
 
@@ -94,7 +93,7 @@ def test_a_norm_that_is_handed_16_bits_computes_in_32_all_the_same(half):
     large = torch.full((1, 4), 60_000.0)
     with torch.autocast("cpu", half):
         assert model(large).dtype is half
-        precision.keep_norms_in_fp32(model)
+        keep_norms_in_fp32(model)
         assert model(large).dtype is torch.float32
 
 
@@ -134,8 +133,8 @@ def test_small_gradients_survive_in_fp16_because_the_loss_is_scaled():
             p.mul_(0.05)  # a model that is nearly indifferent
     made.add_gradients(some_tokens(), 1.0)
     scaled = gradients(made)
-    made.group.model.zero_grad()
-    made.group.loss_scale.factor = 2.0**-12
+    made.model.zero_grad()
+    made.loss_scale.factor = 2.0**-12
     made.add_gradients(some_tokens(), 1.0)
     assert (gradients(made) == 0).sum() > 2 * (scaled == 0).sum()
 
@@ -145,24 +144,24 @@ def test_an_overflow_adds_nothing_counts_nothing_and_halves_the_scale(checkpoint
     made = make("fp16", activation_checkpointing=checkpointing)
     made.add_gradients(some_tokens(), 1.0)
     before = gradients(made).clone()
-    made.group.loss_scale.factor = 2.0**40
+    made.loss_scale.factor = 2.0**40
     value = made.add_gradients(some_tokens(seed=1), 1.0)
     assert math.isnan(value)
     assert torch.equal(gradients(made), before)
     assert made.gradients_finite()
-    assert made.group.loss_scale.factor == 2.0**39
+    assert made.loss_scale.factor == 2.0**39
     while math.isnan(made.add_gradients(some_tokens(seed=1), 1.0)):
         assert torch.equal(gradients(made), before)
-    assert 1.0 < made.group.loss_scale.factor < 2.0**30
+    assert 1.0 < made.loss_scale.factor < 2.0**30
     assert made.gradients_finite()
     assert not torch.equal(gradients(made), before)
 
 
 def test_the_dry_run_finds_the_scale_before_anything_counts():
     made = make("fp16")
-    made.group.loss_scale.factor = 2.0**40
+    made.loss_scale.factor = 2.0**40
     made.dry_run(64)
-    after = made.group.loss_scale.factor
+    after = made.loss_scale.factor
     assert after < 2.0**40
 
 
@@ -175,12 +174,12 @@ def test_the_scale_grows_after_many_good_micro_batches_in_a_row():
 
 
 def test_the_scale_stays_where_powers_of_two_are_exact():
-    scale = LossScale(precision.LARGEST_SCALE, growth_after=1)
+    scale = LossScale(LARGEST_SCALE, growth_after=1)
     scale.learn(finite=True)
-    assert scale.factor == precision.LARGEST_SCALE
-    scale.factor = precision.LEAST_SCALE
+    assert scale.factor == LARGEST_SCALE
+    scale.factor = LEAST_SCALE
     scale.learn(finite=False)
-    assert scale.factor == precision.LEAST_SCALE
+    assert scale.factor == LEAST_SCALE
 
 
 def test_a_parameter_the_loss_does_not_touch_gets_no_gradient():
@@ -191,5 +190,5 @@ def test_a_parameter_the_loss_does_not_touch_gets_no_gradient():
 
 def test_full_precision_is_left_alone():
     made = make("fp32")
-    assert made.group.loss_scale is None
-    assert not any(module._forward_pre_hooks for module in made.group.model.modules())
+    assert made.loss_scale is None
+    assert not any(module._forward_pre_hooks for module in made.model.modules())

@@ -11,11 +11,10 @@ from skep.core.policy.allowance import GpuMemory
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.process.memory import PATIENCE_SECONDS, MemoryWatch
 from skep.worker.training import resource_limits
-from skep.worker.training.device import Threads
+from skep.worker.training.device import CPU, Threads
 from skep.worker.training.micro_batches import DryRun, MicroBatches
-from skep.worker.training.model_offload import HOST, ModelOffload
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.resource_limits import ResourceLimits
+from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
 
 DRY_RUN = DryRun({size: 0.01 + 0.002 * size for size in (1, 2, 4, 8, 16, 32, 64)}, 64)
 """16 samples take 42 ms, 32 take 74 ms."""
@@ -36,15 +35,16 @@ class CountedDevice(ModelOffload):
         self.there = {id(tensor) for tensor in tensors}
         self.tensors, self.room = tensors, 10**6
 
-    def _is_here(self, tensor):
-        return id(tensor) in self.there
+    @property
+    def away(self):
+        return bool(self._away)
 
-    def _home(self, _tensor):
-        return torch.device("cuda", 0)
+    def _home(self, tensor):
+        return torch.device("cuda", 0) if id(tensor) in self.there else CPU
 
     def _moved(self, data, target):
         number = next(index for index, each in enumerate(self.tensors) if each.data_ptr() == data.data_ptr())
-        if target == HOST:
+        if target == CPU:
             self.there.discard(id(self.tensors[number]))
         elif len(self.there) >= self.room:
             raise torch.OutOfMemoryError
@@ -67,7 +67,7 @@ def model():
 
 
 class PlainTrainer:
-    device_name = "Fake GPU"
+    name = "Fake GPU"
 
     def __init__(self):
         self.model, self.emptied = model(), 0
@@ -109,11 +109,11 @@ def test_presence_changes_the_size_of_the_very_next_micro_batch(bench):
 
 def test_shrinking_empties_the_caches_and_takes_one_sample_at_a_time(bench, told, monkeypatch):
     given_back = []
-    monkeypatch.setattr(resource_limits, "give_back", lambda: given_back.append(bench.trainer.emptied))
+    monkeypatch.setattr(resource_limits, "give_back", lambda: given_back.append(bench.group.emptied))
     assert bench.orders.give(GpuMemory.SHRINK, present=True)
     bench.clock.now += 0.03
     bench.obey(("", 0.0))
-    assert (bench.size, bench.trainer.emptied, bench.must_rest) == (1, 1, False)
+    assert (bench.size, bench.group.emptied, bench.must_rest) == (1, 1, False)
     assert given_back == [1]  # RAM too, after the device's
     assert not bench.residence.away
     assert told == [(GpuMemory.SHRINK, pytest.approx(0.03), "")]
@@ -142,7 +142,7 @@ def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_com
     bench.obey(("", 0.0))
     assert bench.must_rest
     assert not bench.residence.there
-    assert bench.trainer.emptied == 1
+    assert bench.group.emptied == 1
     assert told[0][0] is GpuMemory.RELEASE
     bench.orders.give(GpuMemory.KEEP, present=False)
     bench.obey(("", 0.0))
@@ -150,7 +150,7 @@ def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_com
     bench.prepare()
     assert len(bench.residence.there) == len(everything)
     assert all(torch.equal(a, b) for a, b in zip(before, everything, strict=True))
-    assert [id(p.grad) for p in bench.trainer.parameters] == [id(t) for t in everything[4:8]]  # hivemind holds them
+    assert [id(p.grad) for p in bench.group.parameters] == [id(t) for t in everything[4:8]]  # hivemind holds them
 
 
 def test_training_goes_on_bit_for_bit_where_it_was(bench):
@@ -171,7 +171,7 @@ def test_training_goes_on_bit_for_bit_where_it_was(bench):
         if number == 4:  # the optimizer steps while the model is away, as in the round of a pause
             plain_optimizer.step()
             bench.optimizer.step()
-    for ours, theirs in zip(bench.trainer.parameters, plain.parameters, strict=True):
+    for ours, theirs in zip(bench.group.parameters, plain.parameters, strict=True):
         assert torch.equal(ours, theirs)
         assert torch.equal(ours.grad, theirs.grad)
 
@@ -209,7 +209,7 @@ def test_what_was_on_several_devices_goes_back_to_its_own():
 def test_on_the_processor_a_release_is_only_acknowledged(told):
     trainer = PlainTrainer()
     places = [parameter.data_ptr() for parameter in trainer.parameters]
-    residence = ModelOffload(HOST, lambda: trainer.parameters)
+    residence = ModelOffload(CPU, lambda: trainer.parameters)
     orders = RequestedLimits(obeyed=lambda *news: told.append(news))
     made = ResourceLimits(orders, trainer, MicroBatches(DRY_RUN), Threads(1), residence)
     orders.give(GpuMemory.RELEASE, present=False)
@@ -297,7 +297,7 @@ def test_the_real_memory_is_looked_at():
 
 def test_a_size_that_ran_out_is_not_used_again_before_memory_is_given_back(bench):
     bench.sizes = MicroBatches(DryRun({1: 0.01, 2: 0.011, 4: 0.012}, 4))
-    real, tried = bench.trainer.add_gradients, []
+    real, tried = bench.group.add_gradients, []
 
     def scarce(batch, scale):
         tried.append(len(batch))
@@ -305,7 +305,7 @@ def test_a_size_that_ran_out_is_not_used_again_before_memory_is_given_back(bench
             raise torch.OutOfMemoryError
         return real(batch, scale)
 
-    bench.trainer.add_gradients = scarce
+    bench.group.add_gradients = scarce
     bench.add_gradients(text_batch(torch.randn(4, 8)), 1.0)
     assert tried == [4, 2, 2]
     assert bench.size == 2

@@ -7,19 +7,18 @@ from skep.core.errors import DoesNotFit
 from skep.core.project.fit import parameters_of
 from skep.recipes.registry import parse_manifest
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.training import trainer as trainer_module
 from skep.worker.training.device import pick
 from skep.worker.training.device_errors import as_does_not_fit
-from skep.worker.training.trainer import Trainer, step_batch_for
+from skep.worker.training.trainer import DRY_RUNS, Trainer, step_batch_for
 
 SMALL = {"recipe__sequence_length": 16}
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 LLAMA = GPT2 | {"type": "llama"}
 
 
-def make(model=GPT2, **changes):
+def make(model=GPT2, kind=Trainer, **changes):
     manifest = parse_manifest(raw(recipe__model=model, **(SMALL | changes)))
-    return Trainer(manifest, [pick("cpu", manifest.precision)]), manifest
+    return kind(manifest, [pick("cpu", manifest.precision)]), manifest
 
 
 @pytest.mark.parametrize("model", [GPT2, LLAMA])
@@ -76,90 +75,98 @@ def test_the_step_batch_is_a_small_part_of_the_target(target, batch):
     assert step_batch_for(target) == batch
 
 
-class Scarce:
-    """A device that holds only so many samples at once, for the dry run."""
+class Scarce(Trainer):
+    """On a device that holds only so many samples at once, for the dry run; a micro-batch may take `away_seconds`."""
 
-    def __init__(self, made, monkeypatch, fitting):
+    fitting, away_seconds = 10**6, 60.0
+
+    def __init__(self, *args):
+        super().__init__(*args)
         self.tried = []
-        self.fitting = fitting
-        monkeypatch.setattr(made, "add_gradients", self)
 
-    def __call__(self, batch, scale):
+    def add_gradients(self, batch, scale):
         self.tried.append(len(batch))
         if len(batch) > self.fitting:
             raise torch.OutOfMemoryError
         return 1.0
 
 
-def test_the_dry_run_stops_where_memory_does(monkeypatch):
-    made, _ = make()
-    Scarce(made, monkeypatch, fitting=3)
-    found = made.dry_run(16)
+class Timed(Trainer):
+    """Micro-batches of each size take so many seconds, one try after the other; the last holds for those to come."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.takes = {}
+
+    def _try(self, size, bound):
+        seconds = self.takes[size]
+        return seconds.pop(0) if len(seconds) > 1 else seconds[0]
+
+
+def scarce(fitting=10**6, away_seconds=60.0, **changes):
+    made, _ = make(kind=Scarce, **changes)
+    made.fitting, made.away_seconds = fitting, away_seconds
+    return made
+
+
+def timed(takes):
+    made, _ = make(kind=Timed)
+    made.takes = takes
+    return made
+
+
+def test_the_dry_run_stops_where_memory_does():
+    found = scarce(fitting=3).dry_run(16)
     assert (list(found.seconds), found.limit) == ([1, 2], 2)
 
 
-def test_the_dry_run_never_exceeds_the_step_batch(monkeypatch):
-    made, _ = make()
-    Scarce(made, monkeypatch, fitting=10**6)
-    found = made.dry_run(8)
+def test_the_dry_run_never_exceeds_the_step_batch():
+    found = scarce().dry_run(8)
     assert (list(found.seconds), found.limit) == ([1, 2, 4, 8], 8)
 
 
-def test_the_dry_run_stops_where_a_pause_would_have_to_wait(monkeypatch):
-    made, _ = make()
-    monkeypatch.setattr(trainer_module, "AWAY_ON_PROCESSOR", -1.0)
-    found = made.dry_run(16)
+def test_the_dry_run_stops_where_a_pause_would_have_to_wait():
+    found = scarce(away_seconds=-1.0).dry_run(16)
     assert (list(found.seconds), found.limit) == ([1], 16)
 
 
-def test_what_takes_far_too_long_is_tried_once(monkeypatch):
-    made, _ = make()
-    scarce = Scarce(made, monkeypatch, fitting=10**6)
+@pytest.mark.parametrize(("away_seconds", "tries"), [(60.0, DRY_RUNS), (-1.0, 1)])
+def test_what_takes_far_too_long_is_tried_once(away_seconds, tries):
+    made = scarce(away_seconds=away_seconds)
     made.dry_run(1)
-    often = len(scarce.tried)
-    monkeypatch.setattr(trainer_module, "AWAY_ON_PROCESSOR", -1.0)
-    made.dry_run(1)
-    assert (often, len(scarce.tried) - often) == (trainer_module.DRY_RUNS, 1)
+    assert made.tried == [1] * tries
 
 
 @pytest.mark.parametrize(("of_four", "tried"), [(0.13, [1, 2, 4, 8]), (0.18, [1, 2, 4])])
-def test_what_will_surely_take_too_long_is_not_tried(monkeypatch, of_four, tried):
-    made, _ = make()
-    takes = {1: 0.06, 2: 0.1, 4: of_four, 8: 0.21}
-    monkeypatch.setattr(made, "_try", lambda size, _bound: takes[size])
-    found = made.dry_run(16)
+def test_what_will_surely_take_too_long_is_not_tried(of_four, tried):
+    found = timed({1: [0.06], 2: [0.1], 4: [of_four], 8: [0.21]}).dry_run(16)
     assert (list(found.seconds), found.limit) == (tried, 16)
 
 
-def test_what_took_surprisingly_long_is_tried_again(monkeypatch):
-    made, _ = make()
-    takes = {1: [0.04], 2: [0.09, 0.07], 4: [0.13, 0.01]}
-    monkeypatch.setattr(made, "_try", lambda size, _bound: takes[size].pop(0))
+def test_what_took_surprisingly_long_is_tried_again():
+    made = timed({1: [0.04], 2: [0.09, 0.07], 4: [0.13, 0.01]})
     assert made.dry_run(4).seconds == {1: 0.04, 2: 0.07, 4: 0.13}
 
 
-def test_the_dry_run_stops_where_other_programs_need_the_memory(monkeypatch):
-    made, _ = make()
-    scarce = Scarce(made, monkeypatch, fitting=10**6)
-    assert made.dry_run(16, enough=lambda: 4 not in scarce.tried).limit == 4
+def test_the_dry_run_stops_where_other_programs_need_the_memory():
+    made = scarce()
+    assert made.dry_run(16, enough=lambda: 4 not in made.tried).limit == 4
     assert made.dry_run(16, enough=lambda: False).limit == 1  # one is tried in any case, and others say what follows
 
 
-def test_what_does_not_fit_at_all_is_refused_after_recomputing_was_tried(monkeypatch):
-    made, _ = make()
-    scarce = Scarce(made, monkeypatch, fitting=0)
+def test_what_does_not_fit_at_all_is_refused_after_recomputing_was_tried():
+    made = scarce(fitting=0)
     with raises(DoesNotFit, match="Not even one sample of Tiny code model fits into the memory of CPU"):
         made.dry_run(16)
-    assert scarce.tried == [1, 1]
+    assert made.tried == [1, 1]
     assert made.checkpointing
 
 
-def test_recomputing_is_left_off_when_the_manifest_says_so(monkeypatch):
-    made, _ = make(activation_checkpointing="off")
-    scarce = Scarce(made, monkeypatch, fitting=0)
+def test_recomputing_is_left_off_when_the_manifest_says_so():
+    made = scarce(fitting=0, activation_checkpointing="off")
     with pytest.raises(DoesNotFit):
         made.dry_run(16)
-    assert scarce.tried == [1]
+    assert made.tried == [1]
     assert not made.checkpointing
 
 
@@ -188,7 +195,7 @@ def test_recomputing_changes_memory_and_not_gradients(model):
     batch = text_batch(torch.randint(256, (4, 16)))
     plain, saving = make(model, activation_checkpointing="off")[0], make(model, activation_checkpointing="on")[0]
     assert saving.checkpointing
-    assert saving.group.model.is_activation_checkpointing
+    assert saving.model.is_activation_checkpointing
     plain.add_gradients(batch, 1.0)
     saving.add_gradients(batch, 1.0)
     assert torch.allclose(gradients(plain), gradients(saving), atol=1e-6)

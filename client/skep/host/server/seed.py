@@ -80,7 +80,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     from hivemind.p2p import P2P  # noqa: PLC0415
 
     from skep.worker.swarm import reachability  # noqa: PLC0415 - before the DHT's process is forked, which runs it
-    from skep.worker.swarm.dht_auth import guarded  # noqa: PLC0415
+    from skep.worker.swarm.auth import guarded  # noqa: PLC0415
 
     P2P._UNIX_SOCKET_PREFIX = f"/unix{arguments.run_folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
     membership = membership_of(arguments)
@@ -102,7 +102,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
 
 def membership_of(arguments: argparse.Namespace) -> Any:
     """The Membership that the seed's invitation gives, or None without one. Raises SkepError."""
-    from skep.worker.swarm.dht_auth import Membership  # noqa: PLC0415 - as above
+    from skep.worker.swarm.auth import Membership  # noqa: PLC0415 - as above
 
     if not arguments.invitation:
         return None

@@ -29,9 +29,8 @@ from skep.host.server.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
-from skep.worker.swarm import compression
-from skep.worker.swarm.averagers import CheckedStateAverager
-from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.auth import Membership
+from skep.worker.swarm.averagers import CheckedStateAverager, loading_codec
 from skep.worker.swarm.optimizer import scheduler
 from skep.worker.swarm.optimizers import optimizer_factory
 from skep.worker.swarm.rounds import Rounds
@@ -254,7 +253,7 @@ def _averager(
         optimizer=optimizer_factory(manifest.optimizer, silent),
         scheduler=partial(scheduler, schedule=manifest.schedule),
         reuse_tensors=True,
-        state_compression=compression.of_load(sync.load_compression, sync.size_adaptive_threshold),
+        state_compression=loading_codec(sync.load_compression, sync.size_adaptive_threshold),
         min_matchmaking_time=sync.matchmaking_seconds,
         request_timeout=min(3.0, sync.matchmaking_seconds / 3),
         next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),

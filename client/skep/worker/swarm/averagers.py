@@ -1,127 +1,78 @@
-"""hivemind's two averagers, made to load a state only once, bounded and checked, and to leave the computer in peace.
+"""hivemind's averagers of gradients and of the state, and how what they send is compressed.
 
-Stock behaviour this mends, each shown by a test: loading a state copies whatever arrives, broadcast to our shapes, and
-takes the donor's hyperparameters with it; the search for a group asks the DHT without a pause; a process keeps for good
-the memory that its largest round took. It must not judge a round; `honest_rounds` does.
+Stock behaviour this mends, each shown by a test: loading a state copies whatever arrives, broadcast to our shapes, and takes
+the donor's hyperparameters with it. In PowerSGD, a matrix of lower rank than asked for makes columns out of rounding errors,
+which differ from peer to peer and grow from round to round; a round that is tried again counts the gradients twice; one
+value that is not finite stays in the error feedback for ever; a peer of weight 0 feeds an old gradient back.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Sequence
-from contextlib import aclosing
-from typing import Any, AsyncIterator, Final  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+import contextlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Final
 
 import torch
 from hivemind.averaging import DecentralizedAverager
-from hivemind.averaging.key_manager import GroupKeyManager
-from hivemind.compression import CompressionInfo
+from hivemind.averaging.group_info import GroupInfo
+from hivemind.averaging.partition import AllreduceException
+from hivemind.compression import (
+    CompressionBase,
+    CompressionInfo,
+    Float16Compression,
+    NoCompression,
+    RoleAdaptiveCompression,
+    ScaledFloat16Compression,
+    SizeAdaptiveCompression,
+    Uniform8BitQuantization,
+)
 from hivemind.optim.grad_averager import GradientAverager
+from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
-from hivemind.p2p import P2PContext, PeerID
-from hivemind.proto import averaging_pb2
 from hivemind.utils import MPFuture
-from hivemind.utils.streaming import split_for_streaming
 
 from skep.core.errors import SwarmError
 from skep.core.text import Text
-from skep.worker.process.memory import give_back, map_large_blocks
-from skep.worker.swarm.averager_auth import MembersOnly
-from skep.worker.swarm.honest_rounds import HonestRounds
+from skep.worker.process.memory import give_back
+from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 
-STATE_PART_BYTES: Final = 512 * 1024
-"""Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
-LOOK_SECONDS: Final = 0.2
-"""From one look for leaders of a group to the next."""
-
-
-class StartsBeside(DecentralizedAverager):
-    """Mixed into an averager, does not wait until its process is there: `wait_until_ready` does."""
-
-    def run_in_background(self, await_ready: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002, FBT001, FBT002 - hivemind's
-        super().run_in_background(await_ready=False)
+INDEPENDENT: Final = 1e-3
+"""Part of a column that must not lie in the columns before it, or it holds rounding errors rather than gradients."""
+CODECS: Final[dict[str, Callable[[], CompressionBase]]] = {
+    "none": NoCompression,
+    "float16": Float16Compression,
+    "scaled-float16": ScaledFloat16Compression,
+    "uniform-8bit": Uniform8BitQuantization,
+}
 
 
-class UnhurriedKeys(GroupKeyManager):
-    """Where the averagers that look for a group are found: not looked up again at once when there are none."""
-
-    _looked = float("-inf")
-
-    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001 - hivemind's
-        await asyncio.sleep(max(0.0, self._looked + LOOK_SECONDS - time.monotonic()))
-        self._looked = time.monotonic()
-        found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
-        return found
+def round_codec(name: str, threshold: int) -> CompressionBase:
+    """How tensors are sent in a round; `threshold` is the number of values from which size-adaptive takes 8 bits."""
+    if name == "size-adaptive":
+        return SizeAdaptiveCompression(threshold, less=Float16Compression(), greater_equal=Uniform8BitQuantization())
+    return CODECS[name]()
 
 
-class LooksUnhurried(DecentralizedAverager):
-    """Mixed into an averager, looks for a group a few times a second.
+def loading_codec(name: str, threshold: int) -> CompressionBase:
+    """How a state is handed to a newcomer: its parameters as named, the optimizer's statistics always whole.
 
-    hivemind looks as fast as the DHT answers, from the beginning of the search until the group is there: on one computer
-    or in one house hundreds of times a second, in three processes, on the cores that train.
+    Rounded to 16 or 8 bits, second moments become zero, or even negative, and the newcomer's first step is anything.
     """
-
-    async def _step(self, **kwargs: Any) -> None:
-        search = self._matchmaking
-        keys = search.group_key_manager
-        if not isinstance(keys, UnhurriedKeys):
-            search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-        await super()._step(**kwargs)
+    return RoleAdaptiveCompression(parameter=Shaped(round_codec(name, threshold)), default=NoCompression())
 
 
-class HoldsNoMore(DecentralizedAverager):
-    """Mixed into an averager, gives memory back to the system when a round is over, or a state was sent or loaded.
+class Shaped(SizeAdaptiveCompression):
+    """A codec for tensors of at least one dimension; single numbers, which some codecs cannot take, are sent whole."""
 
-    Else its process holds for good what the largest of them took once, and a peer has two such processes.
-    """
+    def __init__(self, codec: CompressionBase) -> None:
+        super().__init__(0, less=NoCompression(), greater_equal=codec)
 
-    def run(self) -> None:
-        """The averager's process, from its beginning to its end."""
-        map_large_blocks()
-        super().run()
-
-    async def _step(self, **kwargs: Any) -> None:
-        try:
-            await super()._step(**kwargs)
-        finally:
-            give_back()
-
-    async def _load_state_from_peers(self, **kwargs: Any) -> None:
-        try:
-            await super()._load_state_from_peers(**kwargs)
-        finally:
-            give_back()
-
-    async def rpc_download_state(
-        self, request: averaging_pb2.DownloadRequest, context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        try:
-            async with aclosing(super().rpc_download_state(request, context)) as messages:
-                async for message in messages:
-                    yield message
-        finally:
-            give_back()
+    def choose_compression(self, info: CompressionInfo) -> CompressionBase:
+        return self.greater_equal if len(info.descriptor.size) else self.less
 
 
-class HandsOverInLargeParts(DecentralizedAverager):
-    """Mixed into an averager, sends a state in fewer and larger frames; any peer puts frames of any size together."""
-
-    async def rpc_download_state(
-        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        if not self.allow_state_sharing:
-            return
-        metadata, tensors, infos = await self._get_current_state_from_host_process()
-        infos = infos or [CompressionInfo.from_tensor(tensor, key=key) for key, tensor in enumerate(tensors)]
-        for tensor, info in zip(tensors, infos, strict=True):
-            whole = self.state_compression.compress(tensor, info, allow_inplace=False)
-            for part in split_for_streaming(whole, STATE_PART_BYTES):
-                yield averaging_pb2.DownloadData(tensor_part=part, metadata=metadata)
-                metadata = None
-
-
-class CheckedGradientAverager(MembersOnly, HoldsNoMore, HonestRounds, LooksUnhurried, StartsBeside, GradientAverager):
+class CheckedGradientAverager(HonestAverager, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
@@ -158,9 +109,115 @@ class CheckedGradientAverager(MembersOnly, HoldsNoMore, HonestRounds, LooksUnhur
             gradient.zero_()
 
 
-class CheckedStateAverager(
-    MembersOnly, HoldsNoMore, HonestRounds, LooksUnhurried, HandsOverInLargeParts, StartsBeside, TrainingStateAverager
-):
+class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager):
+    """Vogels et al., "PowerSGD", arXiv:1905.13727: each gradient M as P Q^T, where P is orthonormal and Q = M^T P.
+
+    What a round leaves out is added to this peer's next gradients (error feedback, `_ms`). `_qs` begin alike on every
+    peer, and are handed to newcomers.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for factor in self._qs:
+            factor.zero_()
+        self._seed_empty_columns()
+
+    def catch_up(self, within: float) -> None:
+        """Drop the error feedback, which belongs to parameters that were replaced, and take over the swarm's Q."""
+        super().catch_up(within)
+        with self.lock_averaged_tensors:
+            for feedback in self._ms:
+                feedback.zero_()
+        with contextlib.suppress(FutureTimeout):  # without it the first rounds leave out more, and no harm is done
+            self.load_factors(within)
+
+    def load_factors(self, within: float) -> bool:
+        """Take over another peer's Q; whether anybody offered one. Raises SwarmError when it is not of this model."""
+        loaded = DecentralizedAverager.load_state_from_peers(self, timeout=within)
+        if loaded is None:
+            return False
+        check_tensors(self._qs, loaded[1])
+        with torch.no_grad(), self.lock_averaged_tensors:
+            for own, other in zip(self._qs, loaded[1], strict=True):
+                own.copy_(other)
+        return True
+
+    async def _aggregate_with_group(self, group_info: GroupInfo, min_vector_size: int, **kwargs: Any) -> Gathered:
+        feedback, factors = copies(self._ms), copies(self._qs)
+        self._seed_empty_columns()
+        try:
+            gathered: Gathered = await super()._aggregate_with_group(group_info, min_vector_size, **kwargs)
+        except BaseException:
+            # the gradients are kept elsewhere and come again, with the next attempt or not at all
+            restore(self._ms, feedback)
+            restore(self._qs, factors)
+            raise
+        if not finite([*self._ms, *self._qs]):
+            restore(self._qs, factors)  # the optimizer is going to refuse the gradients themselves
+        if kwargs.get("weight") == 0 or not finite(self._ms):
+            restore(self._ms, feedback)
+        return gathered
+
+    async def _run_allreduce_inplace_(
+        self, tensors: Sequence[torch.Tensor], group_info: GroupInfo, group_id: bytes | None = None, **kwargs: Any
+    ) -> None:
+        basis = group_id == group_info.group_id + AllReducePhases.PHASE_P.name.encode()
+        if not basis:
+            await super()._run_allreduce_inplace_(tensors, group_info, group_id, **kwargs)
+            return
+        # every peer must go on with the same P: so it is small and whole, and of no use where parts are missing
+        await super()._run_allreduce_inplace_(
+            tensors, group_info, group_id, **(kwargs | {"compression": NoCompression()})
+        )
+        if self._running_groups[group_id].result().tensor_part_container.failed_size:
+            raise AllreduceException("part of the common basis did not arrive")
+        for matrix in tensors:
+            orthonormalise_(matrix)
+
+    @torch.no_grad()
+    def _seed_empty_columns(self) -> None:
+        """Give columns that hold nothing the same arbitrary direction on every peer, in case they come to hold something."""
+        for number, factor in enumerate(self._qs):
+            empty = factor.norm(dim=0) == 0
+            if empty.any():
+                seeds = torch.randn(factor.shape, generator=torch.Generator().manual_seed(number))
+                factor.copy_(torch.where(empty, seeds, factor))
+
+
+@torch.no_grad()
+def orthonormalise_(matrix: torch.Tensor) -> None:
+    """Make the columns of `matrix` orthonormal in place, and those that hold nothing of their own zero.
+
+    Gram-Schmidt, each column twice. A matrix that is not finite is left as it is.
+    """
+    if not torch.isfinite(matrix).all():
+        return
+    lengths = matrix.norm(dim=0)
+    for number in range(matrix.shape[1]):
+        column, before = matrix[:, number], matrix[:, :number]
+        for _ in range(2):
+            column -= before @ (before.t() @ column)
+        length = column.norm()
+        if length > INDEPENDENT * lengths[number]:
+            column /= length
+        else:
+            column.zero_()
+
+
+def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [tensor.clone() for tensor in tensors]
+
+
+def restore(tensors: Sequence[torch.Tensor], kept: Sequence[torch.Tensor]) -> None:
+    for tensor, before in zip(tensors, kept, strict=True):
+        tensor.copy_(before)
+
+
+def finite(tensors: Sequence[torch.Tensor]) -> bool:
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
+
+
+class CheckedStateAverager(HonestAverager, TrainingStateAverager):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     _coming: MPFuture | None = None
@@ -245,4 +302,5 @@ def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) 
 
 # handler names on the wire are made from class names: under ours, no stock peer would find us
 CheckedGradientAverager.__name__ = GradientAverager.__name__
+LowRankGradientAverager.__name__ = PowerSGDGradientAverager.__name__
 CheckedStateAverager.__name__ = TrainingStateAverager.__name__

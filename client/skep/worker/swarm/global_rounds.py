@@ -12,7 +12,7 @@ import torch
 from skep.core.project.types import Manifest
 from skep.core.session.transitions import LEFT
 from skep.core.text import Text
-from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.optimizer import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import EpochProgress, Rate, StrategyMaker

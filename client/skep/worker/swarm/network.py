@@ -1,18 +1,23 @@
-"""Reaching the swarm: the seeds tried one by one, then the DHT process with its p2pd, in a private folder.
+"""Reaching the swarm: the seeds tried one by one, then the DHT process with its p2pd, in a private folder; bytes counted.
 
 A peer that nobody can dial becomes a client, which makes connections and accepts none: as a listener it would slow down
 every round of the others.
 
-It must not build models or averagers; it comes first because the DHT has to be forked before torch is busy.
+It comes first because the DHT has to be forked before torch is busy. Everything that a peer streams in averaging and state
+transfers goes through two functions of hivemind's P2P class; they are wrapped here, once per process tree, before the first
+fork. The small DHT requests travel another way and are not counted.
 """
 
 from __future__ import annotations
 
+import asyncio
+import multiprocessing as mp
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +28,14 @@ from skep.core.errors import SwarmError
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import NOTHING, Text
 from skep.worker.swarm import reachability
-from skep.worker.swarm.dht_auth import Membership, guarded
+from skep.worker.swarm.auth import Membership, guarded
 
 DIAL_SECONDS: Final = 5.0
 START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
+
+FRAME_LIMIT: Final = 64 * 1024 * 1024
+"""Longest stream frame in bytes we accept. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
 
 NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
 """What p2pd says when it reached no seed under the identity in its address."""
@@ -171,3 +179,44 @@ def endpoint(address: str) -> str:
 def first_line(error: BaseException) -> str:
     text = str(error) or type(error).__name__
     return text.splitlines()[0].rstrip(".")[:200]
+
+
+@dataclass(frozen=True)
+class ByteCounters:
+    """Bytes since the start of the worker, shared by it and the processes it forks."""
+
+    sent: Synchronized[int]
+    received: Synchronized[int]
+
+    @staticmethod
+    def fresh() -> ByteCounters:
+        return ByteCounters(mp.Value("Q", 0), mp.Value("Q", 0))
+
+    def count_sent(self, size: int) -> None:
+        with self.sent.get_lock():
+            self.sent.value += size
+
+    def count_received(self, size: int) -> None:
+        with self.received.get_lock():
+            self.received.value += size
+
+
+def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
+    """Count every stream frame of this process and its later forks into `traffic`; none is longer than `limit` bytes."""
+    send_raw = P2P.send_raw_data
+
+    async def send_raw_data(data: bytes, writer: asyncio.StreamWriter, *, chunk_size: int = 2**16) -> None:
+        await send_raw(data, writer, chunk_size=chunk_size)
+        traffic.count_sent(len(data) + P2P.HEADER_LEN)
+
+    async def receive_raw_data(reader: asyncio.StreamReader) -> bytes:
+        header = await reader.readexactly(P2P.HEADER_LEN)
+        length = int.from_bytes(header, P2P.BYTEORDER)
+        if length > limit:
+            raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {limit}")
+        data = await reader.readexactly(length)
+        traffic.count_received(length + P2P.HEADER_LEN)
+        return data
+
+    P2P.send_raw_data = staticmethod(send_raw_data)
+    P2P.receive_raw_data = staticmethod(receive_raw_data)

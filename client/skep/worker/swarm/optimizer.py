@@ -25,10 +25,14 @@ from skep.core.project.manifest import Manifest, PowerSGD
 from skep.core.project.schedule import factor
 from skep.core.text import NOTHING, Text
 from skep.worker.process.memory import DroppedInForks, give_back
-from skep.worker.swarm import compression
-from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
-from skep.worker.swarm.dht_auth import Membership
-from skep.worker.swarm.low_rank import LowRankGradientAverager
+from skep.worker.swarm.auth import Membership
+from skep.worker.swarm.averagers import (
+    CheckedGradientAverager,
+    CheckedStateAverager,
+    LowRankGradientAverager,
+    loading_codec,
+    round_codec,
+)
 from skep.worker.swarm.optimizers import optimizer_factory
 from skep.worker.swarm.rounds import Round, Rounds
 from skep.worker.swarm.strategy import ASLEEP
@@ -94,9 +98,9 @@ class GlobalRounds(hivemind.Optimizer):
             delay_state_averaging=sync.delay_state_averaging,
             average_state_every=sync.average_state_every,
             client_mode=dht.client_mode,
-            grad_compression=compression.of_round(sync.grad_compression, threshold),
-            state_averaging_compression=compression.of_round(sync.state_compression, threshold),
-            load_state_compression=compression.of_load(sync.load_compression, threshold),
+            grad_compression=round_codec(sync.grad_compression, threshold),
+            state_averaging_compression=round_codec(sync.state_compression, threshold),
+            load_state_compression=loading_codec(sync.load_compression, threshold),
             grad_averager_factory=gradient_averager(sync.powersgd, shared | {"membership": membership}),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
@@ -285,14 +289,11 @@ class GlobalRounds(hivemind.Optimizer):
         """
         for control in (self.scheduled_grads, self.scheduled_state):
             if control is not None and not control.done() and not control.triggered:
-                self._step_aside(control)
+                if control.stage in {AveragingStage.IDLE, AveragingStage.LOOKING_FOR_GROUP}:
+                    control.cancel()
+                else:
+                    self._tag_along_with_zero_weight(control)
         self.scheduled_grads = self.scheduled_state = None
-
-    def _step_aside(self, control: StepControl) -> None:
-        if control.stage in {AveragingStage.IDLE, AveragingStage.LOOKING_FOR_GROUP}:
-            control.cancel()
-        else:
-            self._tag_along_with_zero_weight(control)
 
     # --- how hivemind's steps are changed
 

@@ -67,14 +67,14 @@ Factory = Callable[[Iterable[Any]], torch.optim.Optimizer]
 class GuardedStep(torch.optim.Optimizer):
     """Mixed in before an optimizer: a step that asks the oldest open round first, and closes it."""
 
-    _clip_norm: float | None
-    _rounds: Rounds
     _ready = False
     """Whether hivemind's virtual first step, which only makes the state's tensors, is behind us."""
 
-    def guard(self, clip_norm: float | None, rounds: Rounds) -> None:
-        """Take part in `rounds`; gradients are scaled down to a total norm of `clip_norm`, if there is one."""
-        self._clip_norm, self._rounds = clip_norm, rounds
+    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds, **options: Any) -> None:
+        """Take part in `rounds`; `options` are those of the optimizer that have no name common to all."""
+        options |= {"lr": spec.learning_rate, "weight_decay": spec.weight_decay}
+        super().__init__(groups, **options)
+        self._rounds, self._clip_norm = rounds, spec.clip_norm
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
@@ -87,12 +87,12 @@ class GuardedStep(torch.optim.Optimizer):
         if not opened.decided:
             return  # a step that comes so late that its own round was given up, and another one is on its way
         if not opened.usable:
-            self._rounds.refused(Text("round.round_failed"))
+            self._rounds.close(Text("round.round_failed"))
         elif not self._clip():
-            self._rounds.refused(Text("round.averaged_gradients_were_not_finite"))
+            self._rounds.close(Text("round.averaged_gradients_were_not_finite"))
         else:
             super().step(closure)
-            self._rounds.used()
+            self._rounds.close()
 
     def _make_state(self) -> None:
         """Hivemind's virtual first step, on zeros: the state's tensors are made, and no parameter moves.
@@ -117,33 +117,21 @@ class GuardedStep(torch.optim.Optimizer):
 class GuardedAdamW(GuardedStep, torch.optim.AdamW):
     """Adam with decoupled weight decay."""
 
-    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
-        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
-        self.guard(spec.clip_norm, rounds)
-
 
 class GuardedSGD(GuardedStep, torch.optim.SGD):
-    """Stochastic gradient descent; its momentum is the first of the betas, its weight decay added to the gradient."""
-
-    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
-        super().__init__(groups, lr=spec.learning_rate, momentum=spec.betas[0], weight_decay=spec.weight_decay)
-        self.guard(spec.clip_norm, rounds)
+    """Stochastic gradient descent; its weight decay is added to the gradient."""
 
 
 class GuardedLamb(GuardedStep, Lamb):
     """LAMB, for very large batches."""
-
-    def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds) -> None:
-        super().__init__(groups, lr=spec.learning_rate, betas=spec.betas, weight_decay=spec.weight_decay)
-        self.guard(spec.clip_norm, rounds)
 
 
 def optimizer_factory(spec: OptimizerSpec, rounds: Rounds) -> Factory:
     """What makes the manifest's optimizer from parameter groups."""
     match spec.name:
         case "adamw":
-            return partial(GuardedAdamW, spec=spec, rounds=rounds)
+            return partial(GuardedAdamW, spec=spec, rounds=rounds, betas=spec.betas)
         case "sgd":
-            return partial(GuardedSGD, spec=spec, rounds=rounds)
+            return partial(GuardedSGD, spec=spec, rounds=rounds, momentum=spec.betas[0])
         case "lamb":
-            return partial(GuardedLamb, spec=spec, rounds=rounds)
+            return partial(GuardedLamb, spec=spec, rounds=rounds, betas=spec.betas)

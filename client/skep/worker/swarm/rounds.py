@@ -119,18 +119,26 @@ class Rounds:
         with self._lock:
             return self._open[0] if self._open else None
 
-    def used(self) -> None:
-        """The optimizer stepped on the oldest round's gradients."""
-        self._close(NOTHING)  # nothing averaged and nothing failed: we were alone
-
-    def refused(self, reason: Text) -> None:
-        """The optimizer did not step for the oldest round."""
-        self._close(reason)
+    def close(self, reason: Text = NOTHING) -> None:
+        """The optimizer is done with the oldest round: it stepped on its gradients, or did not for a `reason`."""
+        with self._lock:
+            if not self._open:
+                return  # the other thread was first: a departure beside a delayed step
+            closed = self._open.popleft()
+            self.last_peers = closed.peers
+            # without a reason, nothing averaged and nothing failed: we were alone
+            reason = closed.failure or reason or (NOTHING if closed.facts else Text("round.no_other_peer"))
+            if not closed.samples:
+                return
+            if reason:
+                self._tell(ContributionLost(closed.id, closed.epoch, closed.samples, reason, closed.peers))
+            else:
+                self._tell(ContributionConfirmed(closed.id, closed.epoch, closed.samples, closed.peers))
 
     def abandon(self, reason: Text) -> None:
         """Close everything still open as lost."""
         while self.oldest is not None:
-            self._close(reason)
+            self.close(reason)
 
     def lose(self, reason: Text) -> None:
         """What has grown never reaches a round."""
@@ -152,20 +160,6 @@ class Rounds:
         self._serial += 1
         self.grown = 0
         return taken
-
-    def _close(self, reason: Text) -> None:
-        with self._lock:
-            if not self._open:
-                return  # the other thread was first: a departure beside a delayed step
-            closed = self._open.popleft()
-            self.last_peers = closed.peers
-            reason = closed.failure or reason or (NOTHING if closed.facts else Text("round.no_other_peer"))
-            if not closed.samples:
-                return
-            if reason:
-                self._tell(ContributionLost(closed.id, closed.epoch, closed.samples, reason, closed.peers))
-            else:
-                self._tell(ContributionConfirmed(closed.id, closed.epoch, closed.samples, closed.peers))
 
     def _tell(self, news: ContributionPending | ContributionConfirmed | ContributionLost) -> None:
         if not self._ended:

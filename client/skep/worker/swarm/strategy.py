@@ -16,7 +16,7 @@ import torch
 
 from skep.core.project.types import SYNC_MODES, Manifest
 from skep.core.text import Text
-from skep.worker.swarm.dht_auth import Membership
+from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
 
 ASLEEP: Final = Text("round.computer_was_asleep")

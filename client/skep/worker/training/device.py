@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,6 +100,11 @@ class Gpu:
     bf16: bool
     quick_fp16: bool = False
 
+    @property
+    def best_precision(self) -> str:
+        """bf16 where it is there, fp16 where only that is quick, else fp32."""
+        return "bf16" if self.bf16 else "fp16" if self.quick_fp16 else "fp32"
+
 
 @dataclass(frozen=True)
 class TorchFacts:
@@ -122,7 +127,7 @@ def look() -> TorchFacts:
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always")
-        gpus = _gpus() if torch.cuda.is_available() else ()
+        gpus = tuple(map(_gpu, range(torch.cuda.device_count()))) if torch.cuda.is_available() else ()
     return TorchFacts(
         _toolkit(),
         gpus,
@@ -133,20 +138,39 @@ def look() -> TorchFacts:
     )
 
 
-def pick(wanted: str, precision: str, facts: TorchFacts | None = None) -> TrainingDevice:
+def try_out(device: torch.device) -> Text:
+    """Why a first small computation fails, as the end of a sentence; empty when it works."""
+    try:
+        ones = torch.ones(_TRIAL_SIZE, _TRIAL_SIZE, device=device)
+        float((ones @ ones).sum())
+    except torch.OutOfMemoryError:
+        return Text("device.memory_full")
+    except RuntimeError as error:
+        if "no kernel image" in str(error):
+            return Text("device.pytorch_was_not_built_model")
+        said = _first_sentence(str(error).partition("\n")[0])
+        return verbatim(said) if said else Text("device.pytorch_does_not_say_why")
+    return NOTHING
+
+
+def pick(
+    wanted: str,
+    precision: str,
+    facts: TorchFacts | None = None,
+    trial: Callable[[torch.device], Text] = try_out,
+) -> TrainingDevice:
     """The device named `wanted` ("cpu", "cuda:0", "mps"; "" for the best there is), in the manifest's `precision`.
 
-    A GPU is taken after a first small computation on it. Raises DoesNotFit when torch cannot use what is wanted, or the
+    A GPU is taken after a `trial`, a first small computation on it. Raises DoesNotFit when torch cannot use what is wanted, or the
     device cannot compute in that precision.
     """
     facts = facts or look()
-    device = _checked(wanted, facts) if wanted else _best(facts, precision)
+    device = _checked(wanted, facts, trial) if wanted else _best(facts, precision, trial)
     return TrainingDevice(device, _name_of(device, facts), choose_precision(precision, device, facts))
 
 
-def why_not(device: torch.device, facts: TorchFacts | None = None) -> Text:
+def why_not(device: torch.device, facts: TorchFacts) -> Text:
     """Why torch cannot use the device, as the end of a sentence; empty when nothing speaks against it."""
-    facts = facts or look()
     match device.type:
         case "cpu":
             return NOTHING
@@ -160,14 +184,13 @@ def why_not(device: torch.device, facts: TorchFacts | None = None) -> Text:
             return Text("device.skep_does_not_know_kind")
 
 
-def choose_precision(wanted: str, device: torch.device, facts: TorchFacts | None = None) -> str:
-    """What to compute in. "auto" is bf16 on GPUs that have it, fp16 on those that are only quick in that, else fp32.
+def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> str:
+    """What to compute in. "auto" is the best of an NVIDIA or AMD GPU, else fp32.
 
     Raises DoesNotFit when the device lacks what is wanted.
     """
-    facts = facts or look()
     if wanted == "auto":
-        return _best_precision(device, facts)
+        return facts.gpus[device.index or 0].best_precision if device.type == "cuda" else "fp32"
     if not _has(device, wanted, facts):
         raise DoesNotFit(
             Text("device.project_computes_cannot", wanted=wanted, name_of=_name_of(device, facts)),
@@ -175,15 +198,6 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts | None
             remedy="setting:compute.device",
         )
     return wanted
-
-
-def _best_precision(device: torch.device, facts: TorchFacts) -> str:
-    if device.type != "cuda":
-        return "fp32"
-    gpu = facts.gpus[device.index or 0]
-    if gpu.bf16:
-        return "bf16"
-    return "fp16" if gpu.quick_fp16 else "fp32"
 
 
 def _has(device: torch.device, precision: str, facts: TorchFacts) -> bool:
@@ -204,8 +218,8 @@ class Threads:
     holds always.
     """
 
-    def __init__(self, wanted: int) -> None:
-        cores = _cores()
+    def __init__(self, wanted: int, cores: int | None = None) -> None:
+        cores = cores or usable_cores()
         self._present = wanted or max(1, cores // PRESENT_CORES)
         self._away = wanted or max(1, cores // 2)
 
@@ -216,7 +230,7 @@ class Threads:
             torch.set_num_threads(count)
 
 
-def _cores() -> int:
+def usable_cores() -> int:
     physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     # a container may be given fewer; macOS cannot tell
     return min(physical, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else physical
@@ -226,10 +240,6 @@ def _toolkit() -> str:
     if torch.version.hip:
         return f"ROCm {torch.version.hip}"
     return f"CUDA {torch.version.cuda}" if torch.version.cuda else ""
-
-
-def _gpus() -> tuple[Gpu, ...]:
-    return tuple(_gpu(index) for index in range(torch.cuda.device_count()))
 
 
 def _gpu(index: int) -> Gpu:
@@ -243,7 +253,7 @@ def _first_sentence(text: str) -> str:
     return " ".join(text.split()).split(". ", maxsplit=1)[0].rstrip(".")
 
 
-def _checked(wanted: str, facts: TorchFacts) -> torch.device:
+def _checked(wanted: str, facts: TorchFacts, trial: Callable[[torch.device], Text]) -> torch.device:
     try:
         device = torch.device(wanted)
     except RuntimeError:
@@ -252,7 +262,7 @@ def _checked(wanted: str, facts: TorchFacts) -> torch.device:
             Text("device.use_cpu_cuda_0_cuda"),
             remedy="setting:compute.device",
         ) from None
-    if reason := why_not(device, facts) or _try(device):
+    if reason := why_not(device, facts) or trial(device):
         raise DoesNotFit(
             Text("device.training_cannot_use", wanted=wanted, reason=reason),
             Text("device.choose_another_setting_leave_empty", setting="compute.device"),
@@ -261,14 +271,14 @@ def _checked(wanted: str, facts: TorchFacts) -> torch.device:
     return device
 
 
-def _best(facts: TorchFacts, precision: str) -> torch.device:
+def _best(facts: TorchFacts, precision: str, trial: Callable[[torch.device], Text]) -> torch.device:
     """The GPU with the most memory that computes, else the processor; one that has the precision comes first."""
     by_memory = sorted(range(len(facts.gpus)), key=lambda index: -facts.gpus[index].memory)
     candidates = [torch.device("cuda", index) for index in by_memory]
     if facts.mps_available:
         candidates.append(torch.device("mps"))
     candidates.sort(key=lambda device: not _has(device, precision, facts))
-    return next((device for device in candidates if not _try(device)), CPU)
+    return next((device for device in candidates if not trial(device)), CPU)
 
 
 def _why_not_cuda(index: int, facts: TorchFacts) -> Text:
@@ -282,21 +292,6 @@ def _why_not_cuda(index: int, facts: TorchFacts) -> Text:
     if not count:
         return Text("device.pytorch_built_finds_no_working", toolkit=facts.toolkit)
     return Text("device.there_only_one_gpu") if count == 1 else Text("device.there_only_gpus", count=count)
-
-
-def _try(device: torch.device) -> Text:
-    """Why a first small computation fails, as the end of a sentence; empty when it works."""
-    try:
-        ones = torch.ones(_TRIAL_SIZE, _TRIAL_SIZE, device=device)
-        float((ones @ ones).sum())
-    except torch.OutOfMemoryError:
-        return Text("device.memory_full")
-    except RuntimeError as error:
-        if "no kernel image" in str(error):
-            return Text("device.pytorch_was_not_built_model")
-        said = _first_sentence(str(error).partition("\n")[0])
-        return verbatim(said) if said else Text("device.pytorch_does_not_say_why")
-    return NOTHING
 
 
 def _name_of(device: torch.device, facts: TorchFacts) -> str:

@@ -11,33 +11,24 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from skep.core.errors import SwarmError
-from skep.core.session.messages import (
-    FinishTraining,
-    SetShare,
-    ShardArrived,
-    ShardFailed,
-    StopTraining,
-    WorkerEvaluated,
-    WorkerOptions,
-)
+from skep.core.session import messages
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
+from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
-from skep.worker.swarm.traffic import ByteCounters
 from skep.worker.training.data import Samples
-from skep.worker.training.device_errors import as_device_error
-from skep.worker.training.evaluator import Evaluator
-from skep.worker.training.oom_retry import PartialGradients
-from skep.worker.training.pace import SLEEP_SECONDS, Pace, SleepDetector, SwarmWait, Throughput
+from skep.worker.training.device_errors import PartialGradients, as_device_error
+from skep.worker.training.pace import SLEEP_SECONDS, Pace, SleepDetector, SwarmWait
 from skep.worker.training.reporter import Reporter
 from skep.worker.training.resource_limits import ResourceLimits
-from skep.worker.training.trainer import Trainer
+from skep.worker.training.trainer import Evaluator, Trainer
 
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
@@ -49,47 +40,40 @@ def hear_data(link: Link, samples: Samples) -> None:
     """Hand what the engine said about shards since the last call to `samples`."""
     for message in link.received():
         match message:
-            case ShardArrived():
+            case messages.ShardArrived():
                 samples.arrived(message.sha256, message.path)
-            case ShardFailed():
+            case messages.ShardFailed():
                 samples.failed(message.sha256, message.problem)
-            case SetShare() | FinishTraining() | StopTraining() | WorkerOptions():
+            case messages.SetShare() | messages.FinishTraining() | messages.StopTraining() | messages.WorkerOptions():
                 pass  # obeyed by the listening thread
 
 
+@dataclass
 class TrainingLoop:
-    def __init__(
-        self,
-        *,
-        link: Link,
-        pace: Pace,
-        samples: Samples,
-        trainer: Trainer,
-        sync: SyncStrategy,
-        throughput: Throughput,
-        rounds: Rounds,
-        traffic: ByteCounters,
-        step_batch: int,
-        limits: ResourceLimits,
-        sleep: SleepDetector | None = None,
-    ) -> None:
-        self._link, self._pace, self._samples, self._trainer = link, pace, samples, trainer
-        self._sync, self._rounds, self._throughput = sync, rounds, throughput
-        self._step_batch, self._limits, self._sleep = step_batch, limits, sleep or SleepDetector()
-        self._evaluator = Evaluator(trainer, samples, lambda: limits.size)
+    """What the training thread does, with all that it drives; `find_back_seconds` as FIND_BACK_SECONDS."""
+
+    link: Link
+    pace: Pace
+    samples: Samples
+    trainer: Trainer
+    sync: SyncStrategy
+    rounds: Rounds
+    traffic: ByteCounters
+    step_batch: int
+    limits: ResourceLimits
+    sleep: SleepDetector = field(default_factory=SleepDetector)
+    find_back_seconds: float = FIND_BACK_SECONDS
+    _filled: int = 0
+    _resting: bool = False
+    _longest_piece: float = 0.0
+
+    def __post_init__(self) -> None:
+        limits = self.limits
+        self._evaluator = Evaluator(self.trainer, self.samples, lambda: limits.size)
         self._reporter = Reporter(
-            link=link,
-            pace=pace,
-            samples=samples,
-            sync=sync,
-            rounds=rounds,
-            traffic=traffic,
-            heavy=lambda: limits.heavy,
+            self.link, self.pace, self.samples, self.sync, self.rounds, self.traffic, lambda: limits.heavy
         )
-        self._filled = 0
-        self._resting = False
         self._stood_in = "joining", time.monotonic()
-        self._longest_piece = 0.0
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
         """Train until `stop` is set, or after `finish` was, until a round took what was accumulated.
@@ -97,17 +81,17 @@ class TrainingLoop:
         Raises SkepError when the swarm, the data or the device fails for good.
         """
         finish = finish or threading.Event()
-        with as_device_error(self._trainer.device_name), self._reporter.beating():
-            self._sleep.restart()
+        with as_device_error(self.trainer.name), self._reporter.beating():
+            self.sleep.restart()
             while not stop.is_set():
-                hear_data(self._link, self._samples)
-                if self._sleep.gap(self._longest_piece):
+                hear_data(self.link, self.samples)
+                if self.sleep.gap(self._longest_piece):
                     self._find_back(stop)
-                self._limits.obey(self._stood_in)
+                self.limits.obey(self._stood_in)
                 if finish.is_set():
                     if self._is_finished():
                         return
-                elif self._pace.share == 0.0 or self._limits.must_rest:
+                elif self.pace.share == 0.0 or self.limits.must_rest:
                     self._rest()
                 else:
                     self._take_turn(stop, finish)
@@ -116,16 +100,16 @@ class TrainingLoop:
     def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
         """A micro-batch, a look at the swarm, and the nap that is owed."""
         self._wake()
-        begun, spent_before = time.monotonic(), self._pace.compute_seconds
+        begun, spent_before = time.monotonic(), self.pace.compute_seconds
         trained = self._work()
         if trained is None:
             return
-        if self._sleep.gap(self._longest_piece):
+        if self.sleep.gap(self._longest_piece):
             self._find_back(stop)  # before a look at the swarm would begin a round that is long over
         elif not self._keep_in_step():
-            spent = self._pace.compute_seconds - spent_before
-            self._throughput.turn(trained, time.monotonic() - begun, spent)
-        while self._pace.nap() and not (stop.is_set() or finish.is_set()):
+            spent = self.pace.compute_seconds - spent_before
+            self.pace.throughput.turn(trained, time.monotonic() - begun, spent)
+        while self.pace.nap() and not (stop.is_set() or finish.is_set()):
             self._keep_in_step()
 
     # --- working
@@ -135,51 +119,51 @@ class TrainingLoop:
         if self._evaluator.busy:
             self._evaluate()
             return 0
-        if self._samples.ready(self._next_size):
+        if self.samples.ready(self._next_size):
             return self._train()
-        with self._pace.waiting():
+        with self.pace.waiting():
             time.sleep(DATA_LOOK_SECONDS)
         self._keep_in_step()
         return None
 
     def _evaluate(self) -> None:
-        with self._pace.computing() as allowed:
+        with self.pace.computing() as allowed:
             evaluation = self._evaluator.go_on() if allowed else None
         if evaluation:
-            self._link.send(WorkerEvaluated(evaluation))
+            self.link.send(messages.WorkerEvaluated(evaluation))
 
     @property
     def _next_size(self) -> int:
-        return min(self._limits.size, self._step_batch - self._filled)
+        return min(self.limits.size, self.step_batch - self._filled)
 
     def _train(self) -> int:
         size, begun = self._next_size, time.monotonic()
-        with self._pace.computing() as allowed:
+        with self.pace.computing() as allowed:
             if not allowed:
                 return 0
-            batch = self._samples.next_batch(size)
-            loss = self._add_gradients(batch, size / self._step_batch)
+            batch = self.samples.next_batch(size)
+            loss = self._add_gradients(batch, size / self.step_batch)
         wall = time.monotonic() - begun
         self._longest_piece = max(self._longest_piece, min(wall, SLEEP_SECONDS))
-        self._limits.took(size, wall, self._pace.spent)
+        self.limits.took(size, wall, self.pace.spent)
         if not math.isfinite(loss):
             return 0  # nothing was added; these samples are simply not counted
         self._reporter.trained(loss, size)
-        self._rounds.grow(self._sync.epoch, size)
+        self.rounds.grow(self.sync.epoch, size)
         self._filled += size
-        if self._filled == self._step_batch:
+        if self._filled == self.step_batch:
             self._hand_over()
             # a newcomer's first work before its first examination, which takes as long as some batches
-            self._evaluator.begin(self._sync.epoch)
+            self._evaluator.begin(self.sync.epoch)
         return size
 
     def _add_gradients(self, batch: Batch, scale: float) -> float:
         """The loss; not finite when nothing was added."""
         try:
-            return self._limits.add_gradients(batch, scale)
+            return self.limits.add_gradients(batch, scale)
         except PartialGradients:
             self._filled = 0
-            self._sync.discard(Text("training.gradients_were_not_finite"))
+            self.sync.discard(Text("training.gradients_were_not_finite"))
             return math.nan
 
     def _hand_over(self) -> None:
@@ -187,28 +171,28 @@ class TrainingLoop:
         if not self._filled:
             return
         filled, self._filled = self._filled, 0
-        if self._trainer.gradients_finite():
-            self._sync.contribute(filled)
+        if self.trainer.gradients_finite():
+            self.sync.contribute(filled)
         else:
-            self._sync.discard(Text("training.gradients_were_not_finite"))
+            self.sync.discard(Text("training.gradients_were_not_finite"))
 
     def _keep_in_step(self) -> bool:
         """A look at the swarm, and all that follows from it; whether the epoch changed."""
         with self._in_swarm() as engagement:
-            moved_on = self._sync.tend(self._hand_over)
+            moved_on = self.sync.tend(self._hand_over)
             engagement.behind = "round" if moved_on else ""
         if moved_on:
             give_back()  # what a round took here, and a state that was handed over
-            self._evaluator.begin(self._sync.epoch)
+            self._evaluator.begin(self.sync.epoch)
             self._reporter.tell(at_once=True)
         return moved_on
 
     @contextmanager
     def _in_swarm(self) -> Iterator[SwarmWait]:
         """What takes long here is named, and is no gap."""
-        with self._pace.in_swarm() as engagement:
+        with self.pace.in_swarm() as engagement:
             yield engagement
-        self._sleep.restart()
+        self.sleep.restart()
         if engagement.behind:
             self._stood_in = engagement.behind, time.monotonic()
 
@@ -219,32 +203,32 @@ class TrainingLoop:
         if not self._resting:
             self._resting = True
             self._hand_over()
-        self._sync.rest(leaving=leaving)
+        self.sync.rest(leaving=leaving)
         self._keep_in_step()
-        self._pace.wait_for_change(REST_LOOK_SECONDS)
+        self.pace.wait_for_change(REST_LOOK_SECONDS)
 
     def _is_finished(self) -> bool:
         """One more look before leaving: whether there is nothing left to wait for."""
         self._rest(leaving=True)
-        return self._sync.settled
+        return self.sync.settled
 
     def _wake(self) -> None:
-        self._limits.prepare()
+        self.limits.prepare()
         if self._resting:
             self._resting = False
             with self._in_swarm() as engagement:
                 engagement.behind = "state"
-                self._sync.wake()
+                self.sync.wake()
 
     def _find_back(self, stop: threading.Event) -> None:
         """The computer slept: the swarm went on without us, and what was computed before may be worth nothing now."""
         if self._resting:
-            self._sync.discard(ASLEEP)
+            self.sync.discard(ASLEEP)
             return
-        deadline = time.monotonic() + FIND_BACK_SECONDS
+        deadline = time.monotonic() + self.find_back_seconds
         with self._in_swarm() as engagement:
             engagement.behind = "state"
-            while not stop.is_set() and not self._sync.find_back(self._hand_over):
+            while not stop.is_set() and not self.sync.find_back(self._hand_over):
                 if time.monotonic() > deadline:
                     raise SwarmError(
                         Text("training.swarm_does_not_answer_since"),

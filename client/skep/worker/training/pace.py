@@ -62,10 +62,16 @@ class Pace:
         self._owed = 0.0
         self._recent: deque[tuple[float, float, float]] = deque()
         self.compute_seconds = self.nap_seconds = self.waiting_seconds = 0.0
+        self.throughput = Throughput()
 
     @property
     def share(self) -> float:
         return self._share
+
+    @property
+    def rate(self) -> float | None:
+        """Samples a second at the share that is asked, or None before anything was trained."""
+        return self.throughput.rate(self._share)
 
     def set_share(self, share: float) -> None:
         """From any thread: the share asked from now on. Ends a nap at once."""

@@ -11,14 +11,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 from skep.core.session.messages import WorkerProgress
 from skep.core.session.phases import SwarmProgress
 from skep.worker.process.link import Link
+from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import SyncStrategy
-from skep.worker.swarm.traffic import ByteCounters
 from skep.worker.training.data import Samples
 from skep.worker.training.pace import Pace
 
@@ -28,24 +29,22 @@ LOSSES: Final = 32
 """Micro-batches whose mean loss is shown."""
 
 
+@dataclass
 class Reporter:
-    def __init__(
-        self,
-        *,
-        link: Link,
-        pace: Pace,
-        samples: Samples,
-        sync: SyncStrategy,
-        rounds: Rounds,
-        traffic: ByteCounters,
-        heavy: Callable[[], bool],
-    ) -> None:
-        self._link, self._pace, self._samples = link, pace, samples
-        self._sync, self._rounds, self._traffic, self._heavy = sync, rounds, traffic, heavy
-        self._losses: deque[float] = deque(maxlen=LOSSES)
-        self._trained: deque[tuple[float, int]] = deque()
-        self._told_at = 0.0
-        self._lock = threading.Lock()
+    """Reports every `every` seconds; `heavy` says whether a single sample takes too long while somebody is there."""
+
+    link: Link
+    pace: Pace
+    samples: Samples
+    sync: SyncStrategy
+    rounds: Rounds
+    traffic: ByteCounters
+    heavy: Callable[[], bool]
+    every: float = REPORT_SECONDS
+    _losses: deque[float] = field(default_factory=lambda: deque(maxlen=LOSSES))
+    _trained: deque[tuple[float, int]] = field(default_factory=deque)
+    _told_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def trained(self, loss: float, samples: int) -> None:
         """A micro-batch was counted; `loss` in nats per token."""
@@ -54,16 +53,16 @@ class Reporter:
             self._trained.append((time.monotonic(), samples))
 
     def tell(self, *, at_once: bool = False) -> None:
-        """Report, unless the last report is less than a second old. From any thread."""
+        """Report, unless the last report is not that old. From any thread."""
         with self._lock:
             now = time.monotonic()
-            if at_once or now - self._told_at >= REPORT_SECONDS:
+            if at_once or now - self._told_at >= self.every:
                 self._told_at = now
                 self._send(now)
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Meanwhile, report when a second has gone by without a word from the training thread."""
+        """Meanwhile, report when `every` seconds have gone by without a word from the training thread."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), name="reports", daemon=True)
         thread.start()
@@ -74,23 +73,23 @@ class Reporter:
             thread.join(REPORT_SECONDS)
 
     def _beat(self, over: threading.Event) -> None:
-        while not over.wait(max(0.05, self._told_at + REPORT_SECONDS - time.monotonic())):
+        while not over.wait(max(0.05, self._told_at + self.every - time.monotonic())):
             self.tell()
 
     def _send(self, now: float) -> None:
         # held, so that a round that begins meanwhile does not give these samples the next contribution's name
-        with self._rounds.held():
-            samples = self._rounds.grown
-            growing = self._rounds.growing if samples else ""
+        with self.rounds.held():
+            samples = self.rounds.grown
+            growing = self.rounds.growing if samples else ""
             progress = self.progress(now)
-            self._link.send(WorkerProgress(progress, growing, samples, self._samples.position, self._heavy()))
+            self.link.send(WorkerProgress(progress, growing, samples, self.samples.position, self.heavy()))
 
     def progress(self, now: float) -> SwarmProgress:
         """What a front end shows. `now` is monotonic seconds."""
-        swarm, pace = self._sync.progress, self._pace
+        swarm, pace = self.sync.progress, self.pace
         return SwarmProgress(
-            epoch=self._sync.epoch,
-            peers=self._rounds.last_peers,
+            epoch=self.sync.epoch,
+            peers=self.rounds.last_peers,
             loss=sum(self._losses) / len(self._losses) if self._losses else None,
             samples_per_second=self._rate(now),
             share_asked=pace.share,
@@ -100,8 +99,8 @@ class Reporter:
             compute_seconds=pace.compute_seconds,
             nap_seconds=pace.nap_seconds,
             waiting_seconds=pace.waiting_seconds,
-            bytes_sent=self._traffic.sent.value,
-            bytes_received=self._traffic.received.value,
+            bytes_sent=self.traffic.sent.value,
+            bytes_received=self.traffic.received.value,
         )
 
     def _rate(self, now: float) -> float:

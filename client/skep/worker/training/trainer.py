@@ -1,27 +1,25 @@
-"""The model of a manifest in training: micro-batches, the dry run that measures them, and held-out loss.
-
-It must not know about the swarm; it adds gradients to `.grad` and never clears them.
-"""
+"""The model of a manifest in training: the dry run that measures its micro-batches, and its loss on held-out samples."""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
-
-import torch
 
 from skep.core.errors import DoesNotFit
 from skep.core.project.manifest import Manifest
+from skep.core.record.contributions import Evaluation
 from skep.core.text import Text
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.recipes.tensors.batches import Batch
-from skep.worker.training.compute_group import ComputeGroup
+from skep.worker.training.compute_group import ComputeGroup, all_finite
+from skep.worker.training.data import Samples
 from skep.worker.training.device import TrainingDevice
 from skep.worker.training.device_errors import MAKE_ROOM, is_lack_of_memory
 from skep.worker.training.micro_batches import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun, expected_of_twice
-from skep.worker.training.precision import all_finite
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
@@ -31,6 +29,9 @@ HOPELESS: Final = 2
 """What takes so many times too long at first, warm caches do not save."""
 SURELY: Final = 1.25
 """What is expected to take so many times too long is not tried at all."""
+HELD_OUT_SAMPLES: Final = 32
+EVALUATION_COST: Final = 100
+"""A held-out evaluation is repeated only after this many times the computing it took: at most 1 % of the work."""
 
 
 def step_batch_for(target_batch_size: int) -> int:
@@ -39,43 +40,23 @@ def step_batch_for(target_batch_size: int) -> int:
     return int(2 ** math.floor(math.log2(wanted)))
 
 
-class Trainer:
-    """The model on its devices."""
+class Trainer(ComputeGroup):
+    """The group that trains what a manifest names."""
 
     def __init__(self, manifest: Manifest, devices: Sequence[TrainingDevice], files: Files = NO_FILES) -> None:
-        self._manifest, self._recipe = manifest, open_recipe(manifest.recipe, files)
-        self.group = ComputeGroup(devices, self._recipe)
+        super().__init__(devices, open_recipe(manifest.recipe, files))
+        self._manifest = manifest
         self.checkpointing = False
         if manifest.activation_checkpointing == "on":
-            self._checkpoint_activations()
-
-    def stopwatch(self) -> float:
-        """Seconds of computing by the calling thread."""
-        return self.group.stopwatch()
+            self.recompute_activations()
 
     @property
-    def parameters(self) -> list[torch.nn.Parameter]:
-        return self.group.parameters
-
-    @property
-    def device_name(self) -> str:
-        return self.group.name
-
-    def empty_caches(self) -> None:
-        """Give back what torch keeps of the device's memory and does not use."""
-        self.group.empty_caches()
-
-    def add_gradients(self, batch: Batch, scale: float) -> float:
-        """As ComputeGroup.add_gradients."""
-        return self.group.add_gradients(batch, scale)
-
-    def loss(self, batch: Batch) -> float:
-        """As ComputeGroup.loss."""
-        return self.group.loss(batch)
+    def away_seconds(self) -> float:
+        """The longest a micro-batch may take while nobody uses this computer."""
+        return AWAY_ON_PROCESSOR if self.kind == "cpu" else AWAY_ON_GPU
 
     def gradients_finite(self) -> bool:
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
-        return all_finite(gradients)
+        return all_finite(p.grad for p in self.parameters if p.grad is not None)
 
     def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
         """What micro-batches of 1, 2, 4, … samples take, up to `step_batch`, memory, or what one may take while away.
@@ -83,7 +64,7 @@ class Trainer:
         `enough` says whether the computer has memory left. Leaves rubbish in `.grad`. Raises DoesNotFit when not even one
         sample fits.
         """
-        away = AWAY_ON_PROCESSOR if self.group.kind == "cpu" else AWAY_ON_GPU
+        away = self.away_seconds
         seconds: dict[int, float] = {}
         size = 1
         while size <= step_batch:
@@ -100,10 +81,10 @@ class Trainer:
         if seconds:
             return DryRun(seconds, max(seconds), away)
         if self._manifest.activation_checkpointing == "auto" and not self.checkpointing:
-            self._checkpoint_activations()
+            self.recompute_activations()
             return self.dry_run(step_batch, enough)
         raise DoesNotFit(
-            Text("training.not_even_one_sample_fits", title=self._manifest.title, name=self.group.name),
+            Text("training.not_even_one_sample_fits", title=self._manifest.title, name=self.name),
             MAKE_ROOM,
         )
 
@@ -113,9 +94,9 @@ class Trainer:
         best = math.inf
         try:
             for _ in range(DRY_RUNS):
-                begun = self.group.stopwatch()
+                begun = self.stopwatch()
                 self.add_gradients(batch, 1.0)
-                best = min(best, self.group.stopwatch() - begun)
+                best = min(best, self.stopwatch() - begun)
                 if best > HOPELESS * bound:
                     break
         except (MemoryError, RuntimeError) as error:
@@ -124,6 +105,48 @@ class Trainer:
             raise
         return best
 
-    def _checkpoint_activations(self) -> None:
-        self.group.recompute_activations()
+    def recompute_activations(self) -> None:
+        super().recompute_activations()
         self.checkpointing = True
+
+
+@dataclass
+class Evaluator:
+    """Measures held-out loss a micro-batch at a time, and not too often."""
+
+    trainer: Trainer
+    samples: Samples
+    size: Callable[[], int]
+    _todo: Batch | None = None
+    _done: int = 0
+    _total: float = 0.0
+    _epoch: int = -1
+    _spent: float = 0.0
+    _next: float = 0.0
+
+    def begin(self, epoch: int) -> None:
+        """Start this epoch's evaluation, unless one is under way, the last was too recent, or its data is on its way."""
+        if self._todo is not None or epoch == self._epoch or time.monotonic() < self._next:
+            return
+        self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
+        if self._todo is not None:
+            self._done, self._total, self._epoch, self._spent = 0, 0.0, epoch, 0.0
+
+    @property
+    def busy(self) -> bool:
+        return self._todo is not None
+
+    def go_on(self) -> Evaluation | None:
+        """One micro-batch; the evaluation after its last."""
+        assert self._todo is not None
+        begun = self.trainer.stopwatch()
+        chunk = self._todo.part(self._done, self.size())
+        self._total += self.trainer.loss(chunk) * len(chunk)
+        self._done += len(chunk)
+        self._spent += self.trainer.stopwatch() - begun
+        if self._done < len(self._todo):
+            return None
+        self._next = time.monotonic() + EVALUATION_COST * self._spent
+        mean = self._total / self._done
+        self._todo = None
+        return Evaluation(self._epoch, mean) if math.isfinite(mean) else None

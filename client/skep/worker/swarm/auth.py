@@ -1,14 +1,20 @@
-"""Invitations in the swarm's DHT: what this peer presents there, and whom it answers.
+"""Invitations in the swarm: what this peer presents, and whom it answers in the DHT and admits to averaging.
 
 hivemind's authorizer signs DHT requests with a random key and never sees who sent them. Here the key is the libp2p
 identity's own, and the peer id derived from it must be the invitation's and the one the connection was made under, so
-neither an invitation nor a signed request is of use to anybody else. It must not touch averaging; `members` does.
+neither an invitation nor a signed request is of use to anybody else.
+
+For averaging it does not matter where an invitation comes from, since only the publisher can make one: it is read from the
+DHT, where each peer lays down its own, at the first request of a peer that is not known yet, and remembered until it
+expires. An all-reduce among peers that know each other asks nobody.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
+import time
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import UTC, datetime, timedelta
@@ -22,6 +28,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from hivemind.dht import DHTID, protocol
 from hivemind.dht.validation import DHTRecord, RecordValidatorBase
+from hivemind.p2p import PeerID
 from hivemind.proto.auth_pb2 import AccessToken
 from hivemind.proto.crypto_pb2 import PrivateKey
 from hivemind.utils import MSGPackSerializer, get_dht_time
@@ -31,12 +38,17 @@ from hivemind.utils.crypto import RSAPrivateKey
 from skep.core.errors import InvitationError, SwarmError
 from skep.core.project import invitation
 from skep.core.project.addresses import peer_id_of
-from skep.core.project.invitation import Invitation
+from skep.core.project.invitation import TRAINER, Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 
 PUBLISH_SECONDS: Final = 15.0
+LOOK_PAUSE_SECONDS: Final = 1.0
+"""Between two looks into the DHT, so that strangers who knock all the time do not make us ask all the time."""
+LOOK_SECONDS: Final = 5.0
+PUBLISH_EVERY_SECONDS: Final = 120.0
+"""The peers that keep our entry may leave."""
 READ_AT_MOST: Final = 4096
 """Invitations whose signatures are remembered."""
 
@@ -51,12 +63,8 @@ class Membership:
         self.key = IdentityKey(identity_path)
         self.peer = peer_of_key(self.key.get_public_key().to_bytes())
         self._read = functools.lru_cache(READ_AT_MOST)(read)
-        self.own = self._judge_own()
-
-    def _judge_own(self) -> Invitation:
-        own = self._read(self.raw)
-        invitation.check(own, self.manifest, self.peer, now())
-        return own
+        self.own = self._read(self.raw)
+        invitation.check(self.own, self.manifest, self.peer, now())
 
     def good(self, raw: bytes, peer: str) -> Invitation | None:
         """The invitation in `raw` if it lets `peer` in now, whoever handed it over."""
@@ -72,13 +80,9 @@ class Membership:
         return f"{self.manifest.run_id}_invitations"
 
     @property
-    def seconds_left(self) -> float:
-        return (self.own.expires - now()) / timedelta(seconds=1)
-
-    @property
     def record(self) -> dict[str, Any]:
         """This peer's entry in the book, as dht.store takes it."""
-        left = self.seconds_left
+        left = (self.own.expires - now()) / timedelta(seconds=1)
         return {"key": self.book, "subkey": self.peer, "value": self.raw, "expiration_time": get_dht_time() + left}
 
     def publish(self, dht: hivemind.DHT) -> None:
@@ -210,3 +214,51 @@ class InvitationValidator(RecordValidatorBase):
         except Exception:  # noqa: BLE001 - strangers' bytes: whatever they raise, they are no entry
             return False
         return isinstance(peer, str) and isinstance(raw, bytes) and self._membership.good(raw, peer) is not None
+
+
+class AdmissionList:
+    """The invitations one averager process knows, by peer id."""
+
+    def __init__(self, membership: Membership, dht: hivemind.DHT, patience: float = LOOK_SECONDS) -> None:
+        """A look into the DHT takes at most `patience` seconds."""
+        self._membership, self._dht, self._patience = membership, dht, patience
+        self._known: dict[str, Invitation] = {}
+        self._looking = asyncio.Lock()
+        self._looked = float("-inf")
+        self._published = time.monotonic()
+
+    async def admits(self, peer: PeerID, *, averaging: bool = True) -> bool:
+        """Whether the peer is invited now, to average or at least to load the state."""
+        asked = time.monotonic()
+        if self._good(peer) is None:
+            async with self._looking:
+                if self._looked < asked:  # else somebody looked for all who were waiting
+                    await self._look()
+        found = self._good(peer)
+        return found is not None and (found.role == TRAINER or not averaging)
+
+    def _good(self, peer: PeerID) -> Invitation | None:
+        found = self._known.get(str(peer))
+        return found if found is not None and found.expires > now() else None
+
+    async def _look(self) -> None:
+        await asyncio.sleep(max(0.0, self._looked + LOOK_PAUSE_SECONDS - time.monotonic()))
+        self._looked = time.monotonic()
+        try:
+            async with asyncio.timeout(self._patience):
+                book = await self._dht.get(self._membership.book, latest=True, return_future=True)
+        except TimeoutError:
+            return
+        entries = book.value if book and isinstance(book.value, dict) else {}
+        # the book is the swarm's, so whatever is gone from it or expired is forgotten here too
+        self._known = {peer: found for peer, found in self._known.items() if found.expires > now()}
+        for peer, entry in entries.items():
+            if isinstance(peer, str) and isinstance(entry.value, bytes):
+                found = self._membership.good(entry.value, peer)
+                self._known |= {peer: found} if found else {}
+
+    async def publish_again(self) -> None:
+        """Lay our own invitation down once more, when that is due."""
+        if time.monotonic() - self._published >= PUBLISH_EVERY_SECONDS:
+            self._published = time.monotonic()
+            await self._dht.store(**self._membership.record, return_future=True)
