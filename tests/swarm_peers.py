@@ -21,8 +21,9 @@ from hivemind.utils.crypto import RSAPrivateKey
 from manifests import raw
 from skep.core.session.messages import ContributionConfirmed, ContributionLost, ContributionPending
 from skep.recipes.registry import parse_manifest
-from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.strategy import Participant
 
 STEP_BATCH = 8
 PATIENCE = 60
@@ -54,7 +55,7 @@ class SmallPeer:
         self.told = []
         self.rounds = Rounds(f"{dht.peer_id}"[-4:], self.told.append)
         self.parameters = [torch.nn.Parameter(value.clone()) for value in start]
-        self.optimizer = GlobalRounds(manifest, dht, self.parameters, STEP_BATCH, self.rounds)
+        self.optimizer = GlobalRounds(Participant(manifest, dht, self.parameters, STEP_BATCH, self.rounds))
 
     def compute(self, gradients, samples):
         """As a backward pass over so many samples, whose mean gradients are given, and no step batch is full yet."""

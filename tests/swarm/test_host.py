@@ -22,8 +22,9 @@ from skep.core.session.messages import ContributionLost, StopTraining
 from skep.host.server.checkpoints import read
 from skep.host.shards.dataset import INDEX_NAME
 from skep.recipes.registry import open_recipe, parse_manifest
-from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.strategy import Participant
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
@@ -152,7 +153,7 @@ class Newcomer:
         self.told = []
         self.rounds = Rounds("n", self.told.append)
         self.model = open_recipe(manifest.recipe).build()
-        self.optimizer = GlobalRounds(manifest, dht, list(self.model.parameters()), 4, self.rounds)
+        self.optimizer = GlobalRounds(Participant(manifest, dht, list(self.model.parameters()), 4, self.rounds))
 
     def tensors(self):
         averager = self.optimizer.state_averager

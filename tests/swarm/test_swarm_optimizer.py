@@ -19,9 +19,10 @@ from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import NOTHING, verbatim
 from skep.recipes.registry import parse_manifest
-from skep.worker.swarm import optimizer as optimizer_module
-from skep.worker.swarm.optimizer import GlobalRounds
+from skep.worker.swarm import global_rounds
+from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.strategy import Participant
 
 TARGET = 64
 STEP_BATCH = 8
@@ -56,7 +57,7 @@ class Peer:
         self.told = []
         self.rounds = Rounds("s", self.told.append)
         self.parameter = torch.nn.Parameter(torch.zeros(size))
-        self.optimizer = GlobalRounds(manifest, dht, [self.parameter], STEP_BATCH, self.rounds)
+        self.optimizer = GlobalRounds(Participant(manifest, dht, [self.parameter], STEP_BATCH, self.rounds))
 
     def contribute(self, samples=STEP_BATCH):
         self.parameter.grad += samples / STEP_BATCH
@@ -238,7 +239,7 @@ def test_a_resting_peer_publishes_what_it_has_with_a_rate_of_zero_whatever_is_re
     peer.contribute(24)
     wait_until(lambda: (record_of(tracker) or {}).get("samples_accumulated") == 24)
     assert record_of(tracker)["samples_per_second"] > 0
-    peer.optimizer.rest()
+    peer.optimizer.rest(leaving=False)
     wait_until(lambda: record_of(tracker)["samples_per_second"] == 0.0)
     assert record_of(tracker)["samples_accumulated"] == 24
     tracker.report_local_progress(0, 16)  # as at the end of a round or after a discard
@@ -273,7 +274,7 @@ def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dht
     time.sleep(1.0)  # what must not happen has had the time it took the other
     assert record_of(ours) is None
     peer.optimizer.wake()
-    time.sleep(optimizer_module.LOOK_SECONDS / 2)
+    time.sleep(global_rounds.LOOK_SECONDS / 2)
     peer.contribute()
     wait_until(lambda: record_of(ours))
 
@@ -285,7 +286,7 @@ def test_a_peer_that_takes_up_again_in_the_same_epoch_is_counted_on_for_what_it_
     tracker = peer.optimizer.tracker
     peer.contribute()
     wait_until(lambda: record_of(tracker))
-    peer.optimizer.rest()
+    peer.optimizer.rest(leaving=False)
     peer.optimizer.withdraw()
     wait_until(lambda: record_of(tracker) is None)
     peer.optimizer.wake()
@@ -310,7 +311,7 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
     tracker.max_refresh_period = tracker.default_refresh_period = 600.0
     tracker.global_state_updated.set()
     tracker.global_progress.next_fetch_time = get_dht_time() + 600
-    peer.optimizer.rest()
+    peer.optimizer.rest(leaving=False)
     ghost(dhts[1], epoch=4)
     wait_until(lambda: dhts[0].get(tracker.training_progress_key, latest=True))
     looked = []
@@ -328,7 +329,7 @@ def swarm_moves_on(kind, make_dhts, peers, ghost, **options):
     donor, peer = peers(Peer, dhts[0]), peers(kind, dhts[1], **options)
     if kind is Peer:
         peer.contribute()
-        peer.optimizer.rest()
+        peer.optimizer.rest(leaving=False)
     else:
         peer.work_until_synchronous()
     donate(donor, epoch=1, value=7.0)
@@ -384,7 +385,7 @@ def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_th
     peer.epoch()  # the round waits in the background for one who never comes
     assert peer.optimizer.state_averager.pending_updates
     peer.contribute()
-    peer.optimizer.rest()
+    peer.optimizer.rest(leaving=False)
     donate(donor, epoch=2, value=7.0)
     absent.report_local_progress(2, 1)
     wait_until(lambda: peer.optimizer.tracker.global_epoch == 2)
@@ -401,7 +402,7 @@ def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_th
 
 @pytest.fixture
 def hasty(monkeypatch):
-    monkeypatch.setattr(optimizer_module, "STATE_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(global_rounds, "STATE_PAUSE_SECONDS", 0.1)
 
 
 def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts, peers, ghost, hasty):

@@ -15,7 +15,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-import hivemind
 from hivemind.p2p import PeerID
 
 from skep.core.errors import DataError
@@ -32,14 +31,13 @@ from skep.worker.swarm import network
 from skep.worker.swarm.auth import membership_of
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import strategy_of
+from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.training import device
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import as_device_error, as_does_not_fit
 from skep.worker.training.loop import TrainingLoop, hear_data
-from skep.worker.training.micro_batches import MicroBatches
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
+from skep.worker.training.resource_limits import MicroBatches, ModelOffload, ResourceLimits
 from skep.worker.training.trainer import HELD_OUT_SAMPLES, Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
@@ -69,12 +67,13 @@ class Joining:
             threads.use(present=False)
             membership = membership_of(self.options, self.manifest)
             peer_id = PeerID.from_identity(Path(self.options.identity_path).read_bytes())
-            samples = self._open_data(str(peer_id))
+            position, ask = self.options.position, lambda sha256: self.link.send(ShardWanted(sha256))
+            samples = Samples(self.options.index, str(peer_id), self.manifest.run_id, position, ask)
         with self._stage(Stage.DATA):
             self._await_data(samples)
             files = self._await_files(samples)
         with self._stage(Stage.PEERS):
-            traffic = ByteCounters.fresh()
+            traffic = ByteCounters()
             watch_streams(traffic)
             library = partial(self._open_recipe, files)
             dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
@@ -82,15 +81,10 @@ class Joining:
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)
             trainer = Trainer(self.manifest, [chosen], files)
-            sync = strategy_of(self.manifest)(
-                self.manifest,
-                dht,
-                trainer.parameters,
-                step_batch,
-                self.rounds,
-                rate=lambda: self.pace.rate,
-                membership=membership,
+            own = Participant(
+                self.manifest, dht, trainer.parameters, step_batch, self.rounds, self.pace.rate, membership
             )
+            sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
             if self.options.nice:
                 lower_training(self.options.nice)  # after the network's processes were forked: they must stay quick
@@ -118,7 +112,7 @@ class Joining:
                 epoch=sync.epoch,
                 step_batch=step_batch,
                 micro_batch=limits.size,
-                addresses=() if dht.client_mode else addresses_of(dht),
+                addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
                 client_mode=dht.client_mode,
                 heavy=limits.heavy,
             )
@@ -140,15 +134,6 @@ class Joining:
         self.link.send(WorkerStage(stage, 0.0))
         yield
         self.link.send(WorkerStage(stage, 1.0))
-
-    def _open_data(self, peer_id: str) -> Samples:
-        return Samples(
-            self.options.index,
-            peer_id,
-            self.manifest.run_id,
-            self.options.position,
-            lambda sha256: self.link.send(ShardWanted(sha256)),
-        )
 
     def _open_recipe(self, files: Files) -> None:
         with without_collecting():
@@ -177,7 +162,3 @@ class Joining:
                 time.sleep(0.02)
             found[file.name] = path
         return found
-
-
-def addresses_of(dht: hivemind.DHT) -> tuple[str, ...]:
-    return tuple(str(address) for address in dht.get_visible_maddrs())

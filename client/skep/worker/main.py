@@ -39,10 +39,7 @@ GRACE_SECONDS: Final = 0.6
 GOODBYE_SECONDS: Final = 0.5
 LAST_RESORT_SECONDS: Final = 0.8
 """A departure that takes longer is cut short: something it needs, such as the DHT's process, hangs."""
-UNEXPECTED: Final = Problem(
-    Text("worker.training_process_met_error_skep"),
-    Text("worker.log_has_details_skep_starts"),
-)
+UNEXPECTED: Final = Problem(Text("worker.training_process_met_error_skep"), Text("worker.log_has_details_skep_starts"))
 
 Farewell = Callable[[float], None]
 """Tells the swarm that we go, within so many seconds."""

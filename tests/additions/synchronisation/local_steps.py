@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import torch
 
-from skep.core.project.types import Manifest
-from skep.worker.swarm.auth import Membership
-from skep.worker.swarm.rounds import RoundFacts, Rounds
-from skep.worker.swarm.strategy import EpochProgress, Rate, StrategyMaker
+from skep.worker.swarm.rounds import RoundFacts
+from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
 
 
 class LocalSteps:
     """Implements SyncStrategy. `dht` is whatever gives the parameters of another peer."""
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        dht: Any,
-        parameters: list[torch.nn.Parameter],
-        step_batch: int,
-        rounds: Rounds,
-        *,
-        rate: Rate,
-        membership: Membership | None,
-    ) -> None:
-        self._swarm, self._parameters, self._rounds = dht, parameters, rounds
-        self._optimizer = torch.optim.SGD(parameters, manifest.optimizer.learning_rate)
-        self._target, self._samples, self.epoch = manifest.sync.target_batch_size, 0, 0
+    def __init__(self, own: Participant) -> None:
+        self._swarm, self._parameters, self._rounds = own.dht, own.parameters, own.rounds
+        self._optimizer = torch.optim.SGD(own.parameters, own.manifest.optimizer.learning_rate)
+        self._target, self._samples, self.epoch = own.manifest.sync.target_batch_size, 0, 0
 
     @property
     def progress(self) -> EpochProgress:

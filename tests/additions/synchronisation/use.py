@@ -23,12 +23,11 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import strategy_of
+from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.training.device import CPU, Threads, pick
 from skep.worker.training.loop import TrainingLoop
-from skep.worker.training.micro_batches import DryRun, MicroBatches
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
+from skep.worker.training.resource_limits import DryRun, MicroBatches, ModelOffload, ResourceLimits
 from skep.worker.training.trainer import Trainer
 
 
@@ -67,7 +66,7 @@ class Samples:
 link, trainer = Link(), Trainer(manifest, [pick("cpu", "fp32")])
 rounds, pace = Rounds("s", link.send), Pace(1.0)
 swarm = SimpleNamespace(parameters=[torch.full_like(parameter, 0.01) for parameter in trainer.parameters])
-sync = strategy_of(manifest)(manifest, swarm, trainer.parameters, 4, rounds, rate=lambda: pace.rate, membership=None)
+sync = strategy_of(manifest)(Participant(manifest, swarm, trainer.parameters, 4, rounds))
 sync.ready(1.0)
 sync.synchronise()
 assert all(bool((parameter == 0.01).all()) for parameter in trainer.parameters)  # what the other peer has
@@ -78,7 +77,7 @@ loop = TrainingLoop(
     trainer=trainer,
     sync=sync,
     rounds=rounds,
-    traffic=ByteCounters.fresh(),
+    traffic=ByteCounters(),
     step_batch=4,
     limits=ResourceLimits(
         RequestedLimits(), trainer, MicroBatches(DryRun({1: 0.001, 2: 0.001}, 2)), Threads(1), ModelOffload(CPU, list)

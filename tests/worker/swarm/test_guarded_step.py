@@ -7,7 +7,7 @@ from english import in_english, spoken
 from skep.core.project.manifest import OptimizerSpec
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import verbatim
-from skep.worker.swarm.optimizer import failure_words
+from skep.worker.swarm.global_rounds import failure_words
 from skep.worker.swarm.optimizers import optimizer_factory
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 

@@ -53,10 +53,9 @@ def test_a_seed_that_refuses_is_told_so(closed_port):
     assert in_english(dial_one(address(closed_port))) == "refuses the connection"
 
 
-def test_a_seed_that_is_silent_is_given_up_in_time(silent_port, monkeypatch):
-    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+def test_a_seed_that_is_silent_is_given_up_in_time(silent_port):
     begun = time.monotonic()
-    assert in_english(dial_one(address(silent_port))) == "did not answer within 1 s"
+    assert in_english(dial_one(address(silent_port), within=1.0)) == "did not answer within 1 s"
     assert time.monotonic() - begun < 3
 
 
@@ -69,11 +68,10 @@ def test_what_is_not_tcp_cannot_be_tried_and_counts_as_reachable():
     assert not dial_one(f"/ip4/127.0.0.1/udp/1/quic/p2p/{PEER_ID}")
 
 
-def test_seeds_are_tried_at_once_and_answered_in_order(open_port, closed_port, silent_port, monkeypatch):
-    monkeypatch.setattr(network, "DIAL_SECONDS", 1.0)
+def test_seeds_are_tried_at_once_and_answered_in_order(open_port, closed_port, silent_port):
     addresses = [address(silent_port), address(open_port), address(closed_port), address(silent_port)]
     begun = time.monotonic()
-    tried = dial(addresses)
+    tried = dial(addresses, within=1.0)
     assert time.monotonic() - begun < 1.9
     assert [seed.address for seed in tried] == addresses
     assert [bool(in_english(seed.failure)) for seed in tried] == [True, False, True, True]
@@ -111,20 +109,16 @@ def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_
 class Connections:
     """Stands in for the network: which DHTs were started, and what a peer that was asked to dial back found."""
 
-    def __init__(self, monkeypatch, found=None):
+    def __init__(self, found=None):
         self.modes, self.asked, self.ended, self.answering = [], 0, [], []
         self._found = found
-        monkeypatch.setattr(network, "dial", lambda addresses: [Seed(each) for each in addresses])
-        monkeypatch.setattr(network, "_connect", self._connect)
-        monkeypatch.setattr(network.reachability, "find_out", self._find_out)
-        monkeypatch.setattr(network.reachability, "answer_others", self.answering.append)
 
-    def _connect(self, _start, _alive, _membership, *, client_mode, meanwhile=bool):
+    def connect(self, *, client_mode, meanwhile=bool):
         meanwhile()
         self.modes.append(client_mode)
         return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
 
-    def _find_out(self, _dht):
+    def find_out(self, _dht):
         self.asked += 1
         return self._found
 
@@ -157,13 +151,12 @@ ANYWHERE = "0.0.0.0"
         ("on", "127.0.0.1", True, [True], 0),
     ],
 )
-def test_client_mode_is_chosen_by_setting_or_by_whether_we_can_be_dialled(
-    monkeypatch, tmp_path, mode, listen, found, modes, asked
-):
-    connections = Connections(monkeypatch, found)
-    dht = network.reach(start(tmp_path, mode, listen), [address(1)])
-    assert connections.modes == modes
-    assert connections.asked == asked
+def test_client_mode_is_chosen_by_setting_or_by_whether_we_can_be_dialled(tmp_path, mode, listen, found, modes, asked):
+    made = Connections(found)
+    options = start(tmp_path, mode, listen)
+    dht = network.connect_as_needed(options, made.connect, bool, made.find_out, made.answering.append)
+    assert made.modes == modes
+    assert made.asked == asked
     assert dht.client_mode == modes[-1]
-    assert connections.ended == modes[:-1]
-    assert bool(connections.answering) == (listen == ANYWHERE and not modes[-1])
+    assert made.ended == modes[:-1]
+    assert bool(made.answering) == (listen == ANYWHERE and not modes[-1])

@@ -16,7 +16,7 @@ LIMIT = 300_000
 @pytest.fixture
 def watched():
     stock = P2P.send_raw_data, P2P.receive_raw_data
-    made = ByteCounters.fresh()
+    made = ByteCounters()
     watch_streams(made, limit=LIMIT)
     yield made
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, stock)

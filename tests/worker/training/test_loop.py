@@ -27,17 +27,15 @@ from skep.core.session.messages import (
 from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, AveragedGradients
+from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
 from skep.worker.swarm.network import ByteCounters
-from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
-from skep.worker.training.loop import TrainingLoop
-from skep.worker.training.micro_batches import DryRun, MicroBatches
+from skep.worker.training.loop import RATE_SECONDS, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.reporter import RATE_SECONDS
-from skep.worker.training.resource_limits import ResourceLimits
+from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
 
 STEP_BATCH = 8
@@ -123,31 +121,56 @@ class FakeTrainer:
         return self.seconds
 
 
-@dataclass
-class FakeOptimizer:
-    """Ends the epoch when told by `round_due`; what the loop did to it is in `calls`."""
+class FakeTracker:
+    """The books of a swarm that is where this peer is, with two others, or as many as `answers`; None is no answer."""
 
-    rounds: Rounds
-    local_epoch: int = 3
-    accumulated: int = 0
-    round_due: bool = False
-    calls: list = field(default_factory=list)
-    under_way: bool = False
-    answers: list = field(default_factory=list)
-    company: int = 2
-    alone: bool = False
+    global_epoch, others = 0, 2
 
-    def __post_init__(self):
-        self.tracker = SimpleNamespace(
-            rate=None, global_progress=SimpleNamespace(samples_accumulated=40.7, target_batch_size=512)
-        )
+    def __init__(self):
+        self.answers = []
+        self.global_progress = SimpleNamespace(samples_accumulated=40.7, target_batch_size=512, num_peers=3)
+        self.fetched_global_progress_this_epoch = threading.Event()
 
-    @property
-    def settled(self):
-        return not (self.accumulated or self.under_way)
+    def back(self, within):
+        self.fetched_global_progress_this_epoch.clear()
+        answer = self.answers.pop(0) if self.answers else 2
+        if answer is not None:
+            self.others = answer
+            self.fetched_global_progress_this_epoch.set()
 
-    def ask_for_state(self):
+    def rest(self):
         pass
+
+    def report_local_progress(self, epoch, samples):
+        pass
+
+
+class FakeRounds(GlobalRounds):
+    """Without hivemind: ends the epoch when told by `round_due`; what the loop did to it is in `calls`.
+
+    A round stays open while it is `under_way`.
+    """
+
+    _parent_pid = 0  # hivemind's: there is nothing to shut down
+    local_epoch, accumulated = 3, 0
+    round_due = under_way = False
+
+    def __init__(self, rounds):
+        self.calls, self._rounds = [], rounds
+        self.tracker, self.state_averager = FakeTracker(), SimpleNamespace(pending_updates=False)
+
+    def rest(self, *, leaving):
+        if self._resting_since is None:
+            self.calls.append(("rest", self.accumulated))
+        super().rest(leaving=leaving)
+
+    def wake(self):
+        self.calls.append(("wake",))
+        super().wake()
+
+    def find_back(self, hand_over):
+        self.calls.append(("find back",))
+        return super().find_back(hand_over)
 
     def contribute(self, samples):
         self.calls.append(("contribute", samples))
@@ -156,14 +179,16 @@ class FakeOptimizer:
     def discard(self, reason):
         self.calls.append(("discard", reason))
         self.accumulated = 0
-        self.rounds.lose(reason)
+        self._rounds.lose(reason)
 
-    def tend(self, hand_over):
+    def _keep_in_step(self, hand_over):
         if not self.round_due:
             return False
         hand_over()
         self.calls.append(("round", self.accumulated))
-        self.rounds.open(self.local_epoch)
+        self._rounds.open(self.local_epoch).settle(RoundFacts(2, ("another",), (), complete=True))
+        if not self.under_way:
+            self._rounds.close()
         self.accumulated, self.round_due = 0, False
         self.local_epoch += 1
         return True
@@ -171,16 +196,8 @@ class FakeOptimizer:
     def apply_arrived(self):
         self.calls.append(("apply",))
 
-    def rest(self):
-        self.calls.append(("rest", self.accumulated))
-
-    def wake(self):
-        self.calls.append(("wake",))
-
-    def find_back(self, company, hand_over):
-        self.calls.append(("find back", company))
+    def withdraw_from_rounds(self):
         self.round_due = False
-        return self.answers.pop(0) if self.answers else True
 
     def withdraw(self):
         if ("withdraw",) not in self.calls:
@@ -224,7 +241,7 @@ class Bench:
     def __init__(self, share=1.0, micro_batch=4):
         self.link, self.samples, self.trainer = FakeLink(), FakeSamples(held_out_count=0), FakeTrainer()
         self.rounds = Rounds("s", self.link.send)
-        self.optimizer = FakeOptimizer(self.rounds)
+        self.optimizer = self.sync = FakeRounds(self.rounds)
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
         self.orders = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
         self.sleep = FakeSleepDetector()
@@ -233,16 +250,6 @@ class Bench:
         self.residence = FakeOffload()
         self.limits = ResourceLimits(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
         self.finish = threading.Event()
-        self.sync = AveragedGradients(
-            None,
-            None,
-            [],
-            STEP_BATCH,
-            self.rounds,
-            rate=lambda: self.pace.rate,
-            membership=None,
-            optimizer=lambda *_, **__: self.optimizer,
-        )
         self.loop = TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -250,7 +257,7 @@ class Bench:
             trainer=self.trainer,
             sync=self.sync,
             rounds=self.rounds,
-            traffic=ByteCounters.fresh(),
+            traffic=ByteCounters(),
             step_batch=STEP_BATCH,
             limits=self.limits,
             sleep=self.sleep,
@@ -379,10 +386,10 @@ def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
     assert looks == [10, 10, 10]  # the unfinished step batch was handed over
     assert len(bench.trainer.done) == 5
     bench.optimizer.round_due = bench.optimizer.under_way = True
-    bench.optimizer.alone = True  # as it looks to one that has left the swarm's books
+    bench.optimizer.tracker.global_progress.num_peers = 1  # as it looks to one that has left the swarm's books
     bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round goes on in the background
     assert len(bench.optimizer.named("apply")) == 3  # still there
-    bench.optimizer.under_way = False
+    bench.rounds.close()
     bench.run_until(lambda: False)  # it ends by itself
     assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]
     assert not bench.link.all(ContributionLost)
@@ -393,7 +400,7 @@ def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
 def test_leaving_waits_for_no_round_where_none_will_come(alone):
     bench = Bench(share=1.0 if alone else 0.0)
     bench.run_until(lambda: bench.trainer.done if alone else bench.optimizer.named("rest"))
-    bench.optimizer.alone = alone
+    bench.optimizer.tracker.global_progress.num_peers = 1 if alone else 3
     bench.finish.set()
     bench.run_until(lambda: False)
     assert not bench.optimizer.named("discard")  # who departs accounts for what is left
@@ -421,7 +428,7 @@ def test_a_leave_ends_a_nap():
     bench = Bench(share=0.0001)
     bench.pace.stopwatch = iter(range(10**6)).__next__  # owes hours
     bench.run_until(lambda: bench.trainer.done)
-    bench.optimizer.alone = True
+    bench.optimizer.tracker.global_progress.num_peers = 1
     threading.Timer(0.1, bench.finish.set).start()
     bench.run_until(lambda: False)
     assert len(bench.trainer.done) <= 2
@@ -523,8 +530,8 @@ def test_progress_tells_what_a_front_end_shows():
     bench = Bench(share=0.5)
     ticks = iter(range(10**6))
     bench.pace.stopwatch = lambda: next(ticks) / 20
-    bench.loop._reporter.traffic.count_sent(7)
-    bench.loop._reporter.traffic.count_received(9)
+    bench.loop.traffic.sent.value = 7
+    bench.loop.traffic.received.value = 9
     bench.run_until(lambda: len(bench.trainer.done) == 3)
     bench.loop._reporter.tell(at_once=True)
     told = bench.link.all(WorkerProgress)[-1]
@@ -729,23 +736,24 @@ def test_the_swarm_is_told_the_rate_of_now():
     bench.pace.stopwatch = time.monotonic
     add_gradients = bench.trainer.add_gradients
     bench.trainer.add_gradients = lambda *given: (time.sleep(0.005), add_gradients(*given))[1]
-    assert bench.optimizer.tracker.rate() is None
+    assert bench.pace.rate() is None
     bench.run_until(lambda: len(bench.trainer.done) >= 40)
-    full = bench.optimizer.tracker.rate()
+    full = bench.pace.rate()
     assert 0 < full <= 4 / 0.005
     bench.pace.set_share(0.2)
-    assert full / 6 < bench.optimizer.tracker.rate() < full / 4  # at once, not after dozens of step batches
+    assert full / 6 < bench.pace.rate() < full / 4  # at once, not after dozens of step batches
     bench.pace.set_share(0.0)
-    assert bench.optimizer.tracker.rate() == 0.0
+    assert bench.pace.rate() == 0.0
 
 
 def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
     bench = Bench(micro_batch=4)
     bench.run_until(lambda: len(bench.trainer.done) == 3)
-    bench.optimizer.answers = [False, True]
+    bench.optimizer.tracker.answers = [None, 0, 2]
     bench.sleep.slept = [60.0]
     bench.run_until(lambda: len(bench.trainer.done) == 4)
-    assert bench.optimizer.calls[1:3] == [("find back", 2), ("find back", 2)]  # asked until it answers
+    # asked until it answers, and a swarm that had other peers is not believed to be empty
+    assert bench.optimizer.calls[1:4] == [("find back",)] * 3
     assert bench.optimizer.local_epoch == 3
 
 
@@ -768,7 +776,7 @@ def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
 def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words():
     bench = Bench()
     bench.loop.find_back_seconds = 0.1
-    bench.optimizer.answers = [False] * 10**6
+    bench.optimizer.tracker.answers = [None] * 10**6
     bench.sleep.slept = [60.0]
     with raises(SwarmError, match="has not answered since this computer woke up"):
         bench.run_until(lambda: False)
@@ -776,7 +784,7 @@ def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words():
 
 def test_a_stop_is_obeyed_while_the_swarm_is_looked_for():
     bench = Bench()
-    bench.optimizer.answers = [False] * 10**6
+    bench.optimizer.tracker.answers = [None] * 10**6
     bench.sleep.slept = [60.0]
     bench.run_until(lambda: len(bench.optimizer.named("find back")) > 2)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from skep.worker.training.micro_batches import (
+from skep.worker.training.resource_limits import (
     AWAY_ON_GPU,
     AWAY_ON_PROCESSOR,
     PRESENT_SECONDS,

@@ -12,9 +12,8 @@ from skep.recipes.tensors.batches import text_batch
 from skep.worker.process.memory import PATIENCE_SECONDS, MemoryWatch
 from skep.worker.training import resource_limits
 from skep.worker.training.device import CPU, Threads
-from skep.worker.training.micro_batches import DryRun, MicroBatches
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.resource_limits import ModelOffload, ResourceLimits
+from skep.worker.training.resource_limits import DryRun, MicroBatches, ModelOffload, ResourceLimits
 
 DRY_RUN = DryRun({size: 0.01 + 0.002 * size for size in (1, 2, 4, 8, 16, 32, 64)}, 64)
 """16 samples take 42 ms, 32 take 74 ms."""

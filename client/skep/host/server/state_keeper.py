@@ -31,8 +31,7 @@ from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.averagers import CheckedStateAverager, loading_codec
-from skep.worker.swarm.optimizer import scheduler
-from skep.worker.swarm.optimizers import optimizer_factory
+from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 
 LOAD_SECONDS: Final = 300.0

@@ -79,14 +79,11 @@ def kill_descendants() -> None:
         except ChildProcessError:
             return
         if not ended:
-            _kill_children()  # repeated, because one may have started another (p2pd) meanwhile
+            # repeated, because one may have started another (p2pd) meanwhile
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
             time.sleep(0.005)
-
-
-def _kill_children() -> None:
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
 
 
 _TASKS: Final = Path("/proc/self/task")

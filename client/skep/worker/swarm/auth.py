@@ -16,7 +16,6 @@ import contextlib
 import functools
 import time
 from collections.abc import Iterator
-from concurrent.futures import TimeoutError as FutureTimeout
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -62,7 +61,7 @@ class Membership:
         self.raw = text.encode()
         self.key = IdentityKey(identity_path)
         self.peer = peer_of_key(self.key.get_public_key().to_bytes())
-        self._read = functools.lru_cache(READ_AT_MOST)(read)
+        self._read = functools.lru_cache(READ_AT_MOST)(functools.partial(invitation.read, verify=verify))
         self.own = self._read(self.raw)
         invitation.check(self.own, self.manifest, self.peer, now())
 
@@ -88,7 +87,7 @@ class Membership:
     def publish(self, dht: hivemind.DHT) -> None:
         """Lay this peer's invitation down where others look it up. Raises SwarmError."""
         stored = dht.store(**self.record, return_future=True)
-        with contextlib.suppress(FutureTimeout):
+        with contextlib.suppress(TimeoutError):
             if stored.result(PUBLISH_SECONDS):
                 return
         raise SwarmError(Text("swarm.swarm_did_not_take_computer"), Text("round.skep_tries_again"))
@@ -118,11 +117,6 @@ def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-def read(raw: bytes) -> Invitation:
-    """Raises InvitationError."""
-    return invitation.read(raw, verify)
 
 
 def verify(key: bytes, signature: bytes, message: bytes) -> bool:

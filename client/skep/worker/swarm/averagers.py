@@ -10,65 +10,61 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
+from functools import partial
 from typing import Any, Final
 
 import torch
+from hivemind import compression
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.partition import AllreduceException
-from hivemind.compression import (
-    CompressionBase,
-    CompressionInfo,
-    Float16Compression,
-    NoCompression,
-    RoleAdaptiveCompression,
-    ScaledFloat16Compression,
-    SizeAdaptiveCompression,
-    Uniform8BitQuantization,
-)
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
 from hivemind.utils import MPFuture
 
 from skep.core.errors import SwarmError
+from skep.core.project.manifest import PowerSGD
 from skep.core.text import Text
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 
 INDEPENDENT: Final = 1e-3
 """Part of a column that must not lie in the columns before it, or it holds rounding errors rather than gradients."""
-CODECS: Final[dict[str, Callable[[], CompressionBase]]] = {
-    "none": NoCompression,
-    "float16": Float16Compression,
-    "scaled-float16": ScaledFloat16Compression,
-    "uniform-8bit": Uniform8BitQuantization,
+CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
+    "none": compression.NoCompression,
+    "float16": compression.Float16Compression,
+    "scaled-float16": compression.ScaledFloat16Compression,
+    "uniform-8bit": compression.Uniform8BitQuantization,
 }
 
 
-def round_codec(name: str, threshold: int) -> CompressionBase:
+def round_codec(name: str, threshold: int) -> compression.CompressionBase:
     """How tensors are sent in a round; `threshold` is the number of values from which size-adaptive takes 8 bits."""
     if name == "size-adaptive":
-        return SizeAdaptiveCompression(threshold, less=Float16Compression(), greater_equal=Uniform8BitQuantization())
+        return compression.SizeAdaptiveCompression(
+            threshold, less=compression.Float16Compression(), greater_equal=compression.Uniform8BitQuantization()
+        )
     return CODECS[name]()
 
 
-def loading_codec(name: str, threshold: int) -> CompressionBase:
+def loading_codec(name: str, threshold: int) -> compression.CompressionBase:
     """How a state is handed to a newcomer: its parameters as named, the optimizer's statistics always whole.
 
     Rounded to 16 or 8 bits, second moments become zero, or even negative, and the newcomer's first step is anything.
     """
-    return RoleAdaptiveCompression(parameter=Shaped(round_codec(name, threshold)), default=NoCompression())
+    return compression.RoleAdaptiveCompression(
+        parameter=Shaped(round_codec(name, threshold)), default=compression.NoCompression()
+    )
 
 
-class Shaped(SizeAdaptiveCompression):
+class Shaped(compression.SizeAdaptiveCompression):
     """A codec for tensors of at least one dimension; single numbers, which some codecs cannot take, are sent whole."""
 
-    def __init__(self, codec: CompressionBase) -> None:
-        super().__init__(0, less=NoCompression(), greater_equal=codec)
+    def __init__(self, codec: compression.CompressionBase) -> None:
+        super().__init__(0, less=compression.NoCompression(), greater_equal=codec)
 
-    def choose_compression(self, info: CompressionInfo) -> CompressionBase:
+    def choose_compression(self, info: compression.CompressionInfo) -> compression.CompressionBase:
         return self.greater_equal if len(info.descriptor.size) else self.less
 
 
@@ -128,7 +124,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         with self.lock_averaged_tensors:
             for feedback in self._ms:
                 feedback.zero_()
-        with contextlib.suppress(FutureTimeout):  # without it the first rounds leave out more, and no harm is done
+        with contextlib.suppress(TimeoutError):  # without it the first rounds leave out more, and no harm is done
             self.load_factors(within)
 
     def load_factors(self, within: float) -> bool:
@@ -167,7 +163,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
             return
         # every peer must go on with the same P: so it is small and whole, and of no use where parts are missing
         await super()._run_allreduce_inplace_(
-            tensors, group_info, group_id, **(kwargs | {"compression": NoCompression()})
+            tensors, group_info, group_id, **(kwargs | {"compression": compression.NoCompression()})
         )
         if self._running_groups[group_id].result().tensor_part_container.failed_size:
             raise AllreduceException("part of the common basis did not arrive")
@@ -222,7 +218,7 @@ class CheckedStateAverager(HonestAverager, TrainingStateAverager):
 
     _coming: MPFuture | None = None
 
-    def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[CompressionInfo]]:
+    def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[compression.CompressionInfo]]:
         """What is handed over to a newcomer, in memory that is shared with the averager's process."""
         metadata, tensors, infos = super().get_current_state()
         for tensor in tensors:
@@ -298,6 +294,14 @@ def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) 
             )
         if not torch.isfinite(other).all():
             raise SwarmError(Text("peer.peer_sent_state_values_not"), Text("peer.skep_tries_another_peer"))
+
+
+def gradient_averager(powersgd: PowerSGD | None, options: dict[str, Any]) -> Callable[..., CheckedGradientAverager]:
+    """What makes the averager of gradients that a manifest asks for."""
+    if powersgd is None:
+        return partial(CheckedGradientAverager, **options)
+    ratio = powersgd.min_compression_ratio
+    return partial(LowRankGradientAverager, averager_rank=powersgd.rank, min_compression_ratio=ratio, **options)
 
 
 # handler names on the wire are made from class names: under ours, no stock peer would find us

@@ -1,90 +1,202 @@
-"""The sync mode "global": everybody's gradients are averaged in one round per epoch, by hivemind."""
+"""The sync mode "global": everybody's gradients are averaged in one round per epoch, by hivemind.
+
+hivemind.Optimizer is wrapped so that nothing it does silently is wrong; this is the only place that subclasses it. Stock
+behaviour this mends, each shown by a test: after a failed round it steps on zeros; one NaN poisons every peer; a lost peer
+downloads the state for ever; clipping in the loop clips the accumulated buffer again and again; a paused peer's old rate is
+extrapolated by the others.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final
+from concurrent.futures import CancelledError
+from functools import partial
+from itertools import chain
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import hivemind
 import torch
+from hivemind.averaging.control import AveragingStage, StepControl
 
-from skep.core.project.types import Manifest
+from skep.core.errors import SwarmError
 from skep.core.session.transitions import LEFT
-from skep.core.text import Text
-from skep.worker.swarm.auth import Membership
-from skep.worker.swarm.optimizer import GlobalRounds
-from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import EpochProgress, Rate, StrategyMaker
+from skep.core.text import NOTHING, Text
+from skep.worker.process.memory import DroppedInForks, give_back
+from skep.worker.swarm import averagers
+from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
+from skep.worker.swarm.rounds import Round
+from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
+from skep.worker.swarm.tracker import LiveProgressTracker, Presence
 
+STATE_ATTEMPTS: Final = 3
+PAUSED: Final = Text("round.computer_was_paused")
+STATE_PAUSE_SECONDS: Final = 2.0
+RECORD_SECONDS: Final = 30.0
+"""How long other peers believe our last progress record; half of stock, so that a vanished peer is forgotten sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
 """How long a peer that computes nothing is counted on for the round that takes what it had accumulated."""
+LOOK_SECONDS: Final = 2.0
+"""How long a peer that comes back waits for news of the swarm: right after a pause, what it knows may be 10 s old."""
 
 
-class AveragedGradients:
-    """Implements SyncStrategy over hivemind's optimizer.
+class GlobalRounds(hivemind.Optimizer):
+    """Implements SyncStrategy. Use `Rounds.grow` after each micro-batch, and never `step` or `zero_grad`.
 
     At rest, what was accumulated goes into the round of this epoch, if that comes soon. Later this peer is off the
     swarm's books, and it waits for the peer to wake in the same epoch; who leaves gives it up.
     """
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        dht: hivemind.DHT,
-        parameters: list[torch.nn.Parameter],
-        step_batch: int,
-        rounds: Rounds,
-        *,
-        rate: Rate,
-        membership: Membership | None,
-        optimizer: Callable[..., GlobalRounds] = GlobalRounds,
-    ) -> None:
-        self._optimizer = optimizer(manifest, dht, parameters, step_batch, rounds, membership=membership)
-        self._optimizer.tracker.rate = rate
-        self._resting_since: float | None = None
-        self._leaving = False
-        self._company: int | None = None
-        self._optimizer.ask_for_state()
+    scheduled_grads: StepControl | None
+    scheduled_state: StepControl | None
+    _resting_since: float | None = None
+    _leaving = False
+    _company: int | None = None
+    """Other peers on the swarm's books before this computer slept, until it is in step again."""
+
+    def __init__(self, own: Participant) -> None:
+        manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
+        self._rounds = rounds
+        self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
+        # hivemind hands these to the state averager alone
+        shared = {
+            # below the matchmaking time, or groups split
+            "request_timeout": min(3.0, sync.matchmaking_seconds / 3),
+            # in proportion to it, a peer averages more or less of the tensors for the others; None is as much as they do
+            "bandwidth": manifest.needs.upload_mbit or None,
+            "membership": own.membership,
+        }
+        threshold = sync.size_adaptive_threshold
+        self._trained, self._stepping = own.parameters, list[torch.optim.Optimizer]()
+        self._dropped = DroppedInForks(self._not_averaged)
+        super().__init__(
+            dht=own.dht,
+            run_id=manifest.run_id,
+            target_batch_size=sync.target_batch_size,
+            batch_size_per_step=own.step_batch,
+            params=own.parameters,
+            optimizer=partial(self._make_stepping, optimizer_factory(manifest.optimizer, rounds)),
+            scheduler=partial(scheduler, schedule=manifest.schedule),
+            matchmaking_time=sync.matchmaking_seconds,
+            averaging_timeout=sync.averaging_timeout_seconds,
+            next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
+            reuse_grad_buffers=sync.reuse_grad_buffers,
+            offload_optimizer=sync.offload_optimizer,
+            delay_optimizer_step=sync.delay_optimizer_step,
+            delay_grad_averaging=sync.delay_grad_averaging,
+            delay_state_averaging=sync.delay_state_averaging,
+            average_state_every=sync.average_state_every,
+            client_mode=own.dht.client_mode,
+            grad_compression=averagers.round_codec(sync.grad_compression, threshold),
+            state_averaging_compression=averagers.round_codec(sync.state_compression, threshold),
+            load_state_compression=averagers.loading_codec(sync.load_compression, threshold),
+            grad_averager_factory=averagers.gradient_averager(sync.powersgd, shared),
+            averager_opts=shared,
+            tracker_opts={"metadata_expiration": RECORD_SECONDS},
+        )
+        self.grad_averager.step_batch = own.step_batch
+        self.tracker.rate = own.rate
+
+    def _make_stepping(self, make: Callable[[Any], torch.optim.Optimizer], groups: Any) -> torch.optim.Optimizer:
+        self._stepping.append(make(groups))
+        return self._stepping[-1]
+
+    def _not_averaged(self) -> Iterator[torch.Tensor]:
+        """What the averagers' processes have no use for: they average copies of it, which they share with us."""
+        parameters = [p for optimizer in self._stepping for group in optimizer.param_groups for p in group["params"]]
+        yield from self._trained
+        yield from (p.grad for p in chain(self._trained, parameters) if p.grad is not None)
+        for optimizer in self._stepping:
+            yield from tensors_of(optimizer)
+
+    def _make_progress_tracker(self, target_batch_size: int, **kwargs: Any) -> LiveProgressTracker:
+        return LiveProgressTracker(
+            dht=self.dht,
+            prefix=self.run_id,
+            target_batch_size=target_batch_size,
+            client_mode=self.client_mode,
+            status_loglevel=self.status_loglevel,
+            start=True,
+            **kwargs,
+        )
+
+    def _make_state_averager(self, **kwargs: Any) -> averagers.CheckedStateAverager:
+        return averagers.CheckedStateAverager(
+            dht=self.dht,
+            prefix=f"{self.run_id}_state_averager",
+            min_matchmaking_time=self.matchmaking_time,
+            allreduce_timeout=self.allreduce_timeout,
+            shutdown_timeout=self.shutdown_timeout,
+            offload_optimizer=self.offload_optimizer,
+            custom_gradients=self.offload_optimizer,
+            status_loglevel=self.status_loglevel,
+            next_chunk_timeout=self.next_chunk_timeout,
+            client_mode=self.client_mode,
+            auxiliary=self.auxiliary,
+            start=True,
+            **kwargs,
+        )
+
+    # --- what the training loop calls
+
+    @property
+    def accumulated(self) -> int:
+        """Samples of ours, in step batches handed over, that wait for the round of this epoch."""
+        return int(self.grad_averager.local_samples_accumulated)
 
     @property
     def epoch(self) -> int:
-        return int(self._optimizer.local_epoch)
+        return int(self.local_epoch)
 
     @property
     def progress(self) -> EpochProgress:
-        swarm = self._optimizer.tracker.global_progress
+        swarm = self.tracker.global_progress
         return EpochProgress(max(0, int(swarm.samples_accumulated)), int(swarm.target_batch_size))
 
     @property
     def settled(self) -> bool:
-        return self._optimizer.settled or (self._optimizer.accumulated > 0 and self._optimizer.alone)
+        """Nothing of ours waits for a round, and no round or step of ours is under way; or no round will come."""
+        alone = self.tracker.global_progress.num_peers <= 1
+        under_way = self._rounds.oldest or self.state_averager.pending_updates
+        return bool(alone if self.accumulated else not under_way)
 
     def ready(self, within: float) -> None:
-        self._optimizer.wait_until_ready(within)
-        self._optimizer.grad_averager.reset_accumulated_grads_()
-
-    def synchronise(self) -> None:
-        self._optimizer.synchronise()
+        """The averagers' processes start while other things are done. Raises SwarmError when one does not."""
+        try:
+            for averager in (self.state_averager, self.grad_averager):
+                averager.wait_until_ready(within)
+        except Exception as error:
+            raise SwarmError(Text("round.part_skep_averages_others_did"), Text("round.skep_tries_again")) from error
+        self.grad_averager.reset_accumulated_grads_()
 
     def contribute(self, samples: int) -> None:
-        self._optimizer.contribute(samples)
+        """Count `samples` whose scaled gradients were added to `.grad` since the last call."""
+        self.grad_averager.accumulate_grads_(samples)
+        self.tracker.grow(self.local_epoch, self.accumulated)
 
     def discard(self, reason: Text) -> None:
-        self._optimizer.discard(reason)
+        """Throw this epoch's gradients away, and say so."""
+        self._rounds.lose(reason)
+        self.grad_averager.reset_accumulated_grads_()
+        self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
+
+    def apply_arrived(self) -> None:
+        """Put what arrived in the background into the model."""
+        self.state_averager.step(apply_delayed_updates=True)
 
     def tend(self, hand_over: Callable[[], None]) -> bool:
         if self._resting_since is None:
-            return self._optimizer.tend(hand_over)
+            return self._keep_in_step(hand_over)
         moved_on = False
         if self._counted_on:
-            moved_on = self._optimizer.tend(hand_over)
+            moved_on = self._keep_in_step(hand_over)
         else:
-            if self._optimizer.accumulated and self._leaving:
-                self._optimizer.discard(LEFT)
-            self._optimizer.apply_arrived()
+            if self.accumulated and self._leaving:
+                self.discard(LEFT)
+            self.apply_arrived()
         if not self._counted_on:
-            self._optimizer.withdraw()
+            self.withdraw()
         return moved_on
 
     @property
@@ -92,31 +204,178 @@ class AveragedGradients:
         """At rest: whether a round is still to take what was accumulated."""
         since = self._resting_since
         soon = since is not None and time.monotonic() - since < LAST_ROUND_SECONDS
-        return soon and self._optimizer.accumulated > 0
+        return soon and self.accumulated > 0
+
+    def _keep_in_step(self, hand_over: Callable[[], None]) -> bool:
+        """Apply what arrived in the background, keep in step with the swarm, take part in a round that is due.
+
+        `hand_over` is called right before a round begins, or the gradients are given up, to count the samples of an
+        unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
+        Raises SwarmError when the swarm moved on and nobody hands over its state.
+        """
+        before = self.local_epoch
+        self.tracker.tell()
+        self.apply_arrived()
+        if self._should_load_state_from_peers():
+            hand_over()
+            self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
+        else:
+            self._maybe_schedule_gradient_averaging()
+            self._maybe_schedule_state_averaging()
+            if self.tracker.ready_to_update_epoch:
+                hand_over()
+                self._update_global_epoch(None)
+        return bool(self.local_epoch != before)
+
+    def ask_for_state(self) -> None:
+        """Have the state sent that `synchronise` will take over, while something else is done."""
+        if self.tracker.global_epoch > 0:
+            self.state_averager.ask_for_state(self.load_state_timeout)
+
+    def synchronise(self) -> None:
+        """Before the first sample: take over the swarm's state, unless there is none yet. Raises SwarmError."""
+        if self.tracker.global_epoch > 0:
+            self.catch_up(NOTHING)
+
+    def catch_up(self, reason: Text) -> None:
+        """Load the newest state from the swarm: a few attempts, each bounded and checked. Raises SwarmError."""
+        self.withdraw_from_rounds()
+        self.state_averager.step(wait_for_delayed_updates=True)
+        self._rounds.lose(reason)
+        with self.tracker.pause_updates():
+            self._load_state()
+            if self.tracker.global_epoch - 1 <= self.local_epoch < self.tracker.global_epoch:
+                self.state_averager.local_epoch = self.tracker.global_epoch
+            self.grad_averager.catch_up(self.load_state_timeout)
+            self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
+        if not self.client_mode:
+            self.state_averager.state_sharing_priority = self.local_epoch
+        give_back()
+
+    def load_state_from_peers(self, **_kwargs: Any) -> None:
+        """Stock entry point, which loops for ever on failure; ours is bounded."""
+        self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
 
     def rest(self, *, leaving: bool) -> None:
+        """Stop being counted on: what is accumulated stays for this epoch's round, the rate becomes zero."""
         self._leaving = leaving
         if self._resting_since is None:
             self._resting_since = time.monotonic()
-            self._optimizer.rest()
+            self.tracker.rest()
 
     def wake(self) -> None:
+        """Take up work again after a rest, in step with the swarm. Raises SwarmError."""
         self._resting_since = None
-        self._optimizer.wake()
+        self.tracker.back(LOOK_SECONDS)
+        if self.local_epoch < self.tracker.global_epoch:
+            self.catch_up(PAUSED)
+        else:
+            self.tracker.report_local_progress(self.local_epoch, self.accumulated)
 
     def find_back(self, hand_over: Callable[[], None]) -> bool:
+        """After the computer slept: whether we are in step again, and nothing stale is left. Raises SwarmError.
+
+        A swarm that had other peers before is not believed to be empty before it answers.
+        """
         if self._company is None:
-            self._company = self._optimizer.company
-        found = self._optimizer.find_back(self._company, hand_over)
-        if found:
-            self._company = None
-        return found
+            self._company = int(self.tracker.others)
+        self.withdraw_from_rounds()
+        self.tracker.back(LOOK_SECONDS)
+        heard = self.tracker.fetched_global_progress_this_epoch.is_set()
+        if not heard or (self._company and not self.tracker.others):
+            return False
+        if self.local_epoch < self.tracker.global_epoch:
+            hand_over()
+            self.catch_up(ASLEEP)
+        self._company = None
+        return True
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        return self._optimizer.tensors()
+        """What lives on the training device beside the model: gradient accumulators, the optimizer's statistics."""
+        yield from self.grad_averager.local_accumulators
+        yield from tensors_of(self.state_averager.optimizer)
 
     def farewell(self, within: float) -> None:
-        self._optimizer.tracker.withdraw(within)
+        self.tracker.withdraw(within)
+
+    def withdraw(self) -> None:
+        """Nothing of ours is left for a round: leave the swarm's books until `wake`. Harmless when repeated."""
+        if self.tracker.presence is not Presence.AWAY:
+            self.tracker.withdraw(0.0)
+            self.withdraw_from_rounds()
+
+    def withdraw_from_rounds(self) -> None:
+        """Leave pre-arranged rounds: cancel the search for a group, give a formed group zero weight.
+
+        A round that goes on in the background carries work of ours already, and is left alone.
+        """
+        for control in (self.scheduled_grads, self.scheduled_state):
+            if control is not None and not control.done() and not control.triggered:
+                if control.stage in {AveragingStage.IDLE, AveragingStage.LOOKING_FOR_GROUP}:
+                    control.cancel()
+                else:
+                    self._tag_along_with_zero_weight(control)
+        self.scheduled_grads = self.scheduled_state = None
+
+    # --- how hivemind's steps are changed
+
+    def _load_state(self) -> None:
+        for attempt in range(STATE_ATTEMPTS):
+            try:
+                if self.state_averager.load_checked(self.load_state_timeout) is not None:
+                    return
+                failure: SwarmError | None = None
+            except SwarmError as error:
+                failure = error
+            except TimeoutError:
+                failure = None
+            if attempt + 1 < STATE_ATTEMPTS:
+                time.sleep(STATE_PAUSE_SECONDS)
+        raise failure or SwarmError(Text("round.no_peer_swarm_hands_over"), Text("round.others_may_have_just_left"))
+
+    def _begin_averaging_gradients(self, grad_scaler: Any) -> bool:
+        if not self.offload_optimizer:
+            # parameters averaged in the background would be copied over the step to come
+            self.state_averager.step(wait_for_delayed_updates=True)
+        # by now hivemind has waited for the earlier epoch's delayed step, so its round is closed
+        opened = self._rounds.open(self.local_epoch)
+        began = bool(super()._begin_averaging_gradients(grad_scaler))
+        if began:
+            self._round_of[self.scheduled_grads] = opened
+        elif self.tracker.global_progress.num_peers > 1:
+            opened.fail(Text("round.round_could_not_begin"))
+        else:
+            opened.stand_alone()
+            super()._load_local_gradients_into_optimizer()
+        return began
+
+    def _load_local_gradients_into_optimizer(self) -> None:
+        """Not where hivemind does it: alone with a plain optimizer, it would leave out or repeat the mean."""
+
+    def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
+        assert maybe_step_control is not None
+        opened = self._round_of[maybe_step_control]
+        try:
+            gathered = maybe_step_control.result(self.averaging_timeout)
+            opened.settle(gathered.facts)
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises whatever its processes raised
+            opened.fail(failure_words(error))
+        self._load_averaged_gradients_into_optimizer_()
 
 
-STRATEGY: Final[StrategyMaker] = AveragedGradients
+def failure_words(error: BaseException) -> Text:
+    """Why a round failed, for the ledger."""
+    if isinstance(error, TimeoutError):
+        return Text("round.round_took_too_long")
+    if "could not find a group" in str(error):
+        return Text("round.no_group_was_found_round")
+    return Text("round.round_failed")
+
+
+def take_part(own: Participant) -> GlobalRounds:
+    made = GlobalRounds(own)
+    made.ask_for_state()
+    return made
+
+
+STRATEGY: Final[StrategyMaker] = take_part

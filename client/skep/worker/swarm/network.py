@@ -15,8 +15,8 @@ import multiprocessing as mp
 import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, Final
@@ -75,14 +75,28 @@ def reach(
             ),
             Text("swarm.check_computer_internet_connection_firewall"),
         )
-    dht = _connect(options, alive, membership, client_mode=options.client_mode == "on", meanwhile=meanwhile)
+    return connect_as_needed(options, partial(_connect, options, alive, membership), meanwhile)
+
+
+def connect_as_needed(
+    options: WorkerOptions,
+    connect: Callable[..., hivemind.DHT],
+    meanwhile: Callable[[], object],
+    find_out: Callable[[hivemind.DHT], bool | None] = reachability.find_out,
+    answer_others: Callable[[hivemind.DHT], None] = reachability.answer_others,
+) -> hivemind.DHT:
+    """`connect` with a `client_mode` as the options say, or where it is automatic, as `find_out` does.
+
+    A peer that listens on more than loopback answers the others' questions too.
+    """
+    dht = connect(client_mode=options.client_mode == "on", meanwhile=meanwhile)
     # loopback is what nobody outside need reach
     if options.listen_host.startswith("127.") or options.client_mode == "on":
         return dht
-    if options.client_mode == "automatic" and reachability.find_out(dht) is False:
+    if options.client_mode == "automatic" and find_out(dht) is False:
         dht.shutdown()
-        return _connect(options, alive, membership, client_mode=True)
-    reachability.answer_others(dht)
+        return connect(client_mode=True)
+    answer_others(dht)
     return dht
 
 
@@ -112,12 +126,12 @@ def _connect(
                 **listening,
                 **guard,
             )
-    except (FutureTimeout, Exception) as error:
+    except Exception as error:
         raise _not_joined(error, alive) from error
     meanwhile()
     try:
         dht.wait_until_ready(START_SECONDS)
-    except (FutureTimeout, Exception) as error:
+    except Exception as error:
         raise _not_joined(error, alive) from error
     if membership:
         membership.publish(dht)
@@ -137,30 +151,27 @@ def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:
     )
 
 
-def dial(addresses: Sequence[str]) -> list[Seed]:
-    """Try every address at once, each for at most DIAL_SECONDS; addresses that cannot be tried count as reachable."""
+def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> list[Seed]:
+    """Try every address at once, each for at most `within` seconds; addresses that cannot be tried count as reachable."""
     with ThreadPoolExecutor(max_workers=min(16, len(addresses) or 1)) as pool:
-        failures = pool.map(dial_one, addresses)
+        failures = pool.map(partial(dial_one, within=within), addresses)
         return [Seed(address, failure) for address, failure in zip(addresses, failures, strict=True)]
 
 
-def dial_one(address: str) -> Text:
+def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:
     """Why the TCP address in a multiaddress does not answer, in words; empty when it does or is not TCP."""
     match address.split("/"):
         case [_, _, host, "tcp", port, *_]:
-            return dial_tcp(host, int(port))
+            pass
         case _:
             return NOTHING
-
-
-def dial_tcp(host: str, port: int) -> Text:
     try:
-        with socket.create_connection((host, port), DIAL_SECONDS):
+        with socket.create_connection((host, int(port)), within):
             return NOTHING
     except ConnectionRefusedError:
         return Text("swarm.refuses_connection")
     except TimeoutError:
-        return Text("swarm.did_not_answer_within_s", dial_seconds=DIAL_SECONDS)
+        return Text("swarm.did_not_answer_within_s", dial_seconds=within)
     except (socket.gaierror, UnicodeError):  # the latter for a label that is too long for any name
         return Text("swarm.name_could_not_found")
     except OSError as error:
@@ -181,24 +192,21 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0].rstrip(".")[:200]
 
 
+def _counter() -> Synchronized[int]:
+    return mp.Value("Q", 0)
+
+
 @dataclass(frozen=True)
 class ByteCounters:
     """Bytes since the start of the worker, shared by it and the processes it forks."""
 
-    sent: Synchronized[int]
-    received: Synchronized[int]
+    sent: Synchronized[int] = field(default_factory=_counter)
+    received: Synchronized[int] = field(default_factory=_counter)
 
-    @staticmethod
-    def fresh() -> ByteCounters:
-        return ByteCounters(mp.Value("Q", 0), mp.Value("Q", 0))
 
-    def count_sent(self, size: int) -> None:
-        with self.sent.get_lock():
-            self.sent.value += size
-
-    def count_received(self, size: int) -> None:
-        with self.received.get_lock():
-            self.received.value += size
+def add(counter: Synchronized[int], size: int) -> None:
+    with counter.get_lock():
+        counter.value += size
 
 
 def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
@@ -207,7 +215,7 @@ def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
 
     async def send_raw_data(data: bytes, writer: asyncio.StreamWriter, *, chunk_size: int = 2**16) -> None:
         await send_raw(data, writer, chunk_size=chunk_size)
-        traffic.count_sent(len(data) + P2P.HEADER_LEN)
+        add(traffic.sent, len(data) + P2P.HEADER_LEN)
 
     async def receive_raw_data(reader: asyncio.StreamReader) -> bytes:
         header = await reader.readexactly(P2P.HEADER_LEN)
@@ -215,7 +223,7 @@ def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
         if length > limit:
             raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {limit}")
         data = await reader.readexactly(length)
-        traffic.count_received(length + P2P.HEADER_LEN)
+        add(traffic.received, length + P2P.HEADER_LEN)
         return data
 
     P2P.send_raw_data = staticmethod(send_raw_data)

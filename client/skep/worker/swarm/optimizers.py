@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 import torch
 
 from skep.core.project.manifest import OptimizerSpec
+from skep.core.project.schedule import factor
 from skep.core.text import Text
 from skep.worker.swarm.rounds import Rounds
 
@@ -135,3 +136,14 @@ def optimizer_factory(spec: OptimizerSpec, rounds: Rounds) -> Factory:
             return partial(GuardedSGD, spec=spec, rounds=rounds, momentum=spec.betas[0])
         case "lamb":
             return partial(GuardedLamb, spec=spec, rounds=rounds, betas=spec.betas)
+
+
+def scheduler(optimizer: torch.optim.Optimizer, schedule: Any) -> torch.optim.lr_scheduler.LambdaLR:
+    """Learning rate as a function of the epoch alone; hivemind steps it once per epoch."""
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, partial(factor, schedule))
+
+
+def tensors_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
+    """Its statistics."""
+    for kept in optimizer.state.values():
+        yield from (value for value in kept.values() if torch.is_tensor(value))

@@ -15,7 +15,6 @@ import contextlib
 import enum
 import ipaddress
 from collections.abc import Iterable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final
 
 import hivemind
@@ -55,7 +54,7 @@ def find_out(dht: hivemind.DHT) -> bool | None:
     answer = dht.run_coroutine(_ask_all, return_future=True)
     try:
         return reachable(Verdict(number) for number in answer.result(ANSWER_SECONDS + DIAL_SECONDS))
-    except FutureTimeout:
+    except TimeoutError:
         answer.cancel()
         return None
 

@@ -90,22 +90,25 @@ class SyncStrategy(Protocol):
         """Tell the swarm that this peer goes, from any thread; returns after at most `within` seconds."""
 
 
-class StrategyMaker(Protocol):
-    def __call__(
-        self,
-        manifest: Manifest,
-        dht: hivemind.DHT,
-        parameters: list[torch.nn.Parameter],
-        step_batch: int,
-        rounds: Rounds,
-        *,
-        rate: Rate,
-        membership: Membership | None,
-    ) -> SyncStrategy:
-        """Begin to take part with these trained `parameters`; what a newcomer needs is asked for at once.
+@dataclass(frozen=True)
+class Participant:
+    """This peer, as a strategy needs it.
 
-        `step_batch` samples are contributed at a time, or fewer. `rounds` is told what becomes of each contribution.
-        """
+    `parameters` are those that are trained. `step_batch` samples are contributed at a time, or fewer. `rounds` is told what
+    becomes of each contribution.
+    """
+
+    manifest: Manifest
+    dht: hivemind.DHT
+    parameters: list[torch.nn.Parameter]
+    step_batch: int
+    rounds: Rounds
+    rate: Rate = lambda: None
+    membership: Membership | None = None
+
+
+StrategyMaker = Callable[[Participant], SyncStrategy]
+"""Begins to take part; what a newcomer needs is asked for at once."""
 
 
 def strategy_of(manifest: Manifest) -> StrategyMaker:

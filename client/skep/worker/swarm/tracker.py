@@ -6,7 +6,6 @@ import enum
 import math
 import time
 from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final
 
 from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainingProgress, ProgressTracker
@@ -21,11 +20,6 @@ LEAST_SECONDS: Final = 0.5
 """Between two records that tell nothing but another rate."""
 GROWTH_SECONDS: Final = 2.0
 """Between two that tell nothing but more samples, which the others extrapolate: each keeps three processes busy."""
-
-
-def unknown() -> float | None:
-    """The rate of a peer that measures none of its own: hivemind's estimate stands."""
-    return None
 
 
 class Presence(enum.Enum):
@@ -52,7 +46,8 @@ class LiveProgressTracker(ProgressTracker):
 
     local_progress: LocalTrainingProgress
     presence = Presence.WORKING
-    rate: Rate = staticmethod(unknown)
+    rate: Rate = staticmethod(lambda: None)
+    """That of a peer that measures none: hivemind's estimate stands."""
     others = 0
     """Peers but for us on the swarm's books, as last seen."""
     _told_samples, _told_rate = 0, 0.0
@@ -77,9 +72,7 @@ class LiveProgressTracker(ProgressTracker):
         now = time.monotonic()
         if self.presence is Presence.WORKING and now - self._told_at >= self._stands_for():
             self._told_at = now
-            self.local_progress = self._get_local_progress(
-                self.local_progress.epoch, self.local_progress.samples_accumulated
-            )
+            self._renew()
             self._note_told()
             self.should_report_progress.set()
 
@@ -91,6 +84,11 @@ class LiveProgressTracker(ProgressTracker):
         if rate is not None and abs(rate - self._told_rate) > CHANGE * max(rate, self._told_rate):
             return LEAST_SECONDS
         return GROWTH_SECONDS if samples > self._told_samples else math.inf
+
+    def _renew(self) -> None:
+        """Make our record anew, with the rate of now."""
+        told = self.local_progress
+        self.local_progress = self._get_local_progress(told.epoch, told.samples_accumulated)
 
     def _note_told(self) -> None:
         told = self.local_progress
@@ -115,15 +113,13 @@ class LiveProgressTracker(ProgressTracker):
         )
         try:
             gone.result(within)
-        except (FutureTimeout, CancelledError, OSError):
+        except (TimeoutError, CancelledError, OSError):
             gone.cancel()  # the swarm forgets us by itself when the record expires
 
     def back(self, within: float) -> None:
         """Be counted on again, and look at once how far the swarm is; returns after at most `within` seconds."""
         self.presence = Presence.WORKING
-        self.local_progress = self._get_local_progress(
-            self.local_progress.epoch, self.local_progress.samples_accumulated
-        )
+        self._renew()
         self.performance_ema.reset_timer()
         self.fetched_global_progress_this_epoch.clear()
         self.global_progress.next_fetch_time = 0.0

@@ -169,15 +169,11 @@ class Samples:
     ) -> None:
         self._index = index
         self._order = PeerOrder(index, peer_id, run_id)
-        self._position = position
+        self.position = position
+        """Samples drawn so far, in all passes; give it back to the constructor to go on here."""
         self._requests = _Requests(ask)
         self._open: dict[str, _Open] = {}
         self._held_out: dict[str, Rows] = {}
-
-    @property
-    def position(self) -> int:
-        """Samples drawn so far, in all passes; give it back to the constructor to go on here."""
-        return self._position
 
     def arrived(self, sha256: str, path: str) -> None:
         """A verified shard lies at `path`."""
@@ -196,10 +192,10 @@ class Samples:
 
         Raises DataError when a shard that is needed is not what was promised, or cannot be had after two tries.
         """
-        spans = list(self._order.spans(self._position, count))
+        spans = list(self._order.spans(self.position, count))
         self._close_all_but({span.shard.sha256 for span in spans})
         served = [self._open_span(span) is not None for span in spans]
-        self._requests.ask_ahead(self._after(spans[-1], self._position + count))
+        self._requests.ask_ahead(self._after(spans[-1], self.position + count))
         return all(served)
 
     def next_batch(self, count: int) -> Batch:
@@ -207,12 +203,12 @@ class Samples:
         if not self.ready(count):
             raise DataError(Text("training.training_data_was_taken_before"), Text("training.report_mistake_skep"))
         parts = []
-        for span in self._order.spans(self._position, count):
+        for span in self._order.spans(self.position, count):
             shard = self._open_span(span)
             assert shard is not None
             parts.append(shard.rows(span))
-        batch = batch_of(parts, self._position)
-        self._position += count
+        batch = batch_of(parts, self.position)
+        self.position += count
         return batch
 
     def held_out(self, count: int) -> Batch | None:

@@ -71,7 +71,10 @@ def as_device_error(device: str) -> Iterator[None]:
         if is_lack_of_memory(error):
             raise out_of_memory(device) from None
         if is_loss_of_device(error):
-            raise gone(device) from None
+            raise DeviceError(
+                Text("device.stopped_working", device=device),
+                Text("device.skep_tries_again_if_happens"),
+            ) from None
         raise
 
 
@@ -79,13 +82,6 @@ def out_of_memory(device: str) -> DeviceError:
     return DeviceError(
         Text("device.not_even_one_sample_finds", device=device),
         Text("device.skep_tries_again_later", make_room=MAKE_ROOM),
-    )
-
-
-def gone(device: str) -> DeviceError:
-    return DeviceError(
-        Text("device.stopped_working", device=device),
-        Text("device.skep_tries_again_if_happens"),
     )
 
 

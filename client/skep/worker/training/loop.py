@@ -1,7 +1,8 @@
-"""The training loop: micro-batches with naps between them, step batches, rounds, rests.
+"""The training loop: micro-batches with naps between them, step batches, rounds, rests, and what the front end is told.
 
 Everything is throttled here, between micro-batches. It must not know how a round works (optimizer) or where shards
-come from (data, link).
+come from (data, link). Progress is told about once a second, from a thread of its own too, since the training thread may
+stand in a round for half a minute.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from typing import Final
 
 from skep.core.errors import SwarmError
 from skep.core.session import messages
+from skep.core.session.phases import SwarmProgress
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.process.link import Link
@@ -26,7 +29,6 @@ from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import SLEEP_SECONDS, Pace, SleepDetector, SwarmWait
-from skep.worker.training.reporter import Reporter
 from skep.worker.training.resource_limits import ResourceLimits
 from skep.worker.training.trainer import Evaluator, Trainer
 
@@ -34,6 +36,10 @@ REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker starts anew."""
+REPORT_SECONDS: Final = 1.0
+RATE_SECONDS: Final = 10.0
+LOSSES: Final = 32
+"""Micro-batches whose mean loss is shown."""
 
 
 def hear_data(link: Link, samples: Samples) -> None:
@@ -68,11 +74,8 @@ class TrainingLoop:
     _longest_piece: float = 0.0
 
     def __post_init__(self) -> None:
-        limits = self.limits
-        self._evaluator = Evaluator(self.trainer, self.samples, lambda: limits.size)
-        self._reporter = Reporter(
-            self.link, self.pace, self.samples, self.sync, self.rounds, self.traffic, lambda: limits.heavy
-        )
+        self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
+        self._reporter = Reporter(self.link, self.pace, self.samples, self.sync, self.rounds, self.traffic, self.limits)
         self._stood_in = "joining", time.monotonic()
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
@@ -117,7 +120,10 @@ class TrainingLoop:
     def _work(self) -> int | None:
         """A micro-batch; the samples that were trained, or None when there was nothing to compute yet."""
         if self._evaluator.busy:
-            self._evaluate()
+            with self.pace.computing() as allowed:
+                evaluation = self._evaluator.go_on() if allowed else None
+            if evaluation:
+                self.link.send(messages.WorkerEvaluated(evaluation))
             return 0
         if self.samples.ready(self._next_size):
             return self._train()
@@ -125,12 +131,6 @@ class TrainingLoop:
             time.sleep(DATA_LOOK_SECONDS)
         self._keep_in_step()
         return None
-
-    def _evaluate(self) -> None:
-        with self.pace.computing() as allowed:
-            evaluation = self._evaluator.go_on() if allowed else None
-        if evaluation:
-            self.link.send(messages.WorkerEvaluated(evaluation))
 
     @property
     def _next_size(self) -> int:
@@ -234,3 +234,82 @@ class TrainingLoop:
                         Text("training.swarm_does_not_answer_since"),
                         Text("training.skep_tries_again_check_network"),
                     )
+
+
+@dataclass
+class Reporter:
+    """Reports every `every` seconds."""
+
+    link: Link
+    pace: Pace
+    samples: Samples
+    sync: SyncStrategy
+    rounds: Rounds
+    traffic: ByteCounters
+    limits: ResourceLimits
+    every: float = REPORT_SECONDS
+    _losses: deque[float] = field(default_factory=lambda: deque(maxlen=LOSSES))
+    _trained: deque[tuple[float, int]] = field(default_factory=deque)
+    _told_at: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def trained(self, loss: float, samples: int) -> None:
+        """A micro-batch was counted; `loss` in nats per token."""
+        with self._lock:
+            self._losses.append(loss)
+            self._trained.append((time.monotonic(), samples))
+
+    def tell(self, *, at_once: bool = False) -> None:
+        """Report, unless the last report is not that old. From any thread."""
+        with self._lock:
+            now = time.monotonic()
+            if at_once or now - self._told_at >= self.every:
+                self._told_at = now
+                self._send(now)
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Meanwhile, report when `every` seconds have gone by without a word from the training thread."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._beat, args=(over,), name="reports", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(REPORT_SECONDS)
+
+    def _beat(self, over: threading.Event) -> None:
+        while not over.wait(max(0.05, self._told_at + self.every - time.monotonic())):
+            self.tell()
+
+    def _send(self, now: float) -> None:
+        # held, so that a round that begins meanwhile does not give these samples the next contribution's name
+        with self.rounds.held():
+            samples = self.rounds.grown
+            growing = self.rounds.growing if samples else ""
+            progress = self.progress(now)
+            self.link.send(
+                messages.WorkerProgress(progress, growing, samples, self.samples.position, self.limits.heavy)
+            )
+
+    def progress(self, now: float) -> SwarmProgress:
+        """What a front end shows. `now` is monotonic seconds."""
+        swarm, pace = self.sync.progress, self.pace
+        while self._trained and self._trained[0][0] < now - RATE_SECONDS:
+            self._trained.popleft()
+        return SwarmProgress(
+            epoch=self.sync.epoch,
+            peers=self.rounds.last_peers,
+            loss=sum(self._losses) / len(self._losses) if self._losses else None,
+            samples_per_second=sum(size for _, size in self._trained) / RATE_SECONDS,
+            share_asked=pace.share,
+            share_measured=pace.measured,
+            samples_accumulated=swarm.samples,
+            target_batch_size=swarm.target,
+            compute_seconds=pace.compute_seconds,
+            nap_seconds=pace.nap_seconds,
+            waiting_seconds=pace.waiting_seconds,
+            bytes_sent=self.traffic.sent.value,
+            bytes_received=self.traffic.received.value,
+        )

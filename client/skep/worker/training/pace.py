@@ -68,7 +68,6 @@ class Pace:
     def share(self) -> float:
         return self._share
 
-    @property
     def rate(self) -> float | None:
         """Samples a second at the share that is asked, or None before anything was trained."""
         return self.throughput.rate(self._share)

@@ -1,10 +1,17 @@
-"""How the training thread keeps to what was ordered: sizes of micro-batches, threads, memory, who is at the computer."""
+"""How the training thread keeps to what was ordered: sizes of micro-batches, threads, memory, who is at the computer.
+
+A micro-batch is short while somebody uses this computer, and as large as it gains while nobody does. Sizes are powers of
+two. The dry run says where to begin, every micro-batch afterwards whether that still holds.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
 
 import torch
 
@@ -14,8 +21,117 @@ from skep.worker.process.memory import MemoryWatch, give_back
 from skep.worker.training.compute_group import ComputeGroup
 from skep.worker.training.device import CPU, Threads
 from skep.worker.training.device_errors import add_gradients
-from skep.worker.training.micro_batches import MicroBatches
 from skep.worker.training.pace import RequestedLimits
+
+PRESENT_SECONDS: Final = 0.05
+"""The longest a micro-batch may take while somebody uses this computer; one sample is the least there is."""
+AWAY_ON_GPU: Final = 0.1
+AWAY_ON_PROCESSOR: Final = 0.2
+"""The same while nobody does: whoever comes back waits no longer than this for it, on the processor at lowest priority."""
+GAIN: Final = 1.01
+"""A larger micro-batch is taken only where a sample then takes less by this factor."""
+RECENT: Final = 5
+ENOUGH: Final = 3
+"""Micro-batches of one size that are looked at, and how many it takes to change it: a single slow one is an accident."""
+ROOM: Final = 0.8
+"""A size is doubled where twice its time stays below this part of the bound, so that it is not halved right after."""
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Seconds of computing of a micro-batch, by its size, from one sample on; memory holds no more than `limit`.
+
+    `away` is how many seconds one may take while nobody is there.
+    """
+
+    seconds: Mapping[int, float]
+    limit: int
+    away: float = AWAY_ON_GPU
+
+    def useful(self) -> int:
+        """The smallest size within `away` from which on no larger one is quicker for each sample."""
+        within = {size: taken / size for size, taken in self.seconds.items() if size == 1 or taken <= self.away}
+        best = min(within.values())
+        return min(size for size, each in within.items() if each <= best * GAIN)
+
+    def within(self, bound: float) -> int:
+        """The largest size, up to the useful one, that takes no longer than `bound` seconds; at least 1."""
+        return max(
+            size for size, taken in self.seconds.items() if size == 1 or (taken <= bound and size <= self.useful())
+        )
+
+
+def expected_of_twice(seconds: Mapping[int, float]) -> float:
+    """What twice the largest size tried will take: a fixed part and one for each sample, by the two largest."""
+    size = max(seconds)
+    growth = seconds[size] - seconds.get(size // 2, seconds[size])
+    return seconds[size] + 2 * max(0.0, growth)
+
+
+class Sizing:
+    """One size under one bound in seconds, halved and doubled by what is measured."""
+
+    def __init__(self, size: int, limit: int, bound: float) -> None:
+        self.size, self._limit, self._bound = size, limit, bound
+        self._recent: deque[float] = deque(maxlen=RECENT)
+
+    def took(self, size: int, seconds: float) -> None:
+        """A micro-batch took so long, by the clock on the wall; one of another size tells nothing."""
+        if size != self.size:
+            return
+        self._recent.append(seconds)
+        if len(self._recent) < ENOUGH:
+            return
+        typical = median(self._recent)
+        if typical > self._bound:
+            self._become(max(1, size // 2))
+        elif 2 * typical <= ROOM * self._bound and 2 * size <= self._limit:
+            self._become(2 * size)
+
+    def _become(self, size: int) -> None:
+        if size != self.size:
+            self.size = size
+            self._recent.clear()
+
+
+class MicroBatches:
+    """The sizes for both grades, under one cap that memory sets."""
+
+    def __init__(self, dry_run: DryRun) -> None:
+        limit = min(dry_run.limit, dry_run.useful())
+        self._sizings = {
+            True: Sizing(dry_run.within(PRESENT_SECONDS), limit, PRESENT_SECONDS),
+            False: Sizing(dry_run.within(dry_run.away), limit, dry_run.away),
+        }
+        self._cap = self._limit = limit
+        self._single = dry_run.seconds[1]
+        self._singles: deque[float] = deque(maxlen=RECENT)
+
+    def size(self, *, present: bool) -> int:
+        """Samples in the next micro-batch."""
+        return min(self._cap, self._sizings[present].size)
+
+    @property
+    def heavy(self) -> bool:
+        """Whether a single sample takes longer than a micro-batch may while somebody uses this computer."""
+        return self._single > PRESENT_SECONDS
+
+    def took(self, size: int, wall: float, spent: float, *, present: bool) -> None:
+        """A micro-batch took `wall` seconds, and `spent` seconds of computing: what others took of the device is not ours."""
+        self._sizings[present].took(size, wall)
+        if size == 1:
+            self._singles.append(spent)
+            self._single = median(self._singles)
+        else:
+            self._single = min(self._single, spent)
+
+    def ran_out(self, size: int) -> None:
+        """Memory did not suffice for `size` samples."""
+        self._cap = max(1, min(self._cap, size // 2))
+
+    def try_again(self) -> None:
+        """Memory may suffice again."""
+        self._cap = self._limit
 
 
 class ModelOffload:

@@ -19,7 +19,7 @@ from skep.worker.training.compute_group import ComputeGroup, all_finite
 from skep.worker.training.data import Samples
 from skep.worker.training.device import TrainingDevice
 from skep.worker.training.device_errors import MAKE_ROOM, is_lack_of_memory
-from skep.worker.training.micro_batches import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun, expected_of_twice
+from skep.worker.training.resource_limits import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun, expected_of_twice
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
