@@ -116,15 +116,18 @@ class PipedWorker:
     def wait_for(self, condition, within=PATIENCE):
         """The first message, past or coming, that meets the condition."""
         deadline = time.monotonic() + within
-        with self._news:
-            while True:
+        while True:
+            ended = self.process.poll() is not None
+            if ended:
+                self._threads[0].join(PATIENCE)  # its last words may not have been read yet
+            with self._news:
                 for message in self.said:
                     if condition(message):
                         return message
+                assert not ended, self.words()[-3000:]
                 left = deadline - time.monotonic()
                 assert left > 0, f"not within {within} s; it said {self.said[-3:]}\n{self.words()[-2000:]}"
                 self._news.wait(min(left, 0.2))
-                assert self.process.poll() is None, self.words()[-3000:]
 
     def all(self, *kinds):
         with self._news:

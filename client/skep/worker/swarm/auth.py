@@ -62,8 +62,12 @@ class Membership:
         self.key = IdentityKey(identity_path)
         self.peer = peer_of_key(self.key.get_public_key().to_bytes())
         self._read = functools.lru_cache(READ_AT_MOST)(functools.partial(invitation.read, verify=verify))
-        self.own = self._read(self.raw)
-        invitation.check(self.own, self.manifest, self.peer, now())
+        self.own = self._judge_own()
+
+    def _judge_own(self) -> Invitation:
+        own = self._read(self.raw)
+        invitation.check(own, self.manifest, self.peer, now())
+        return own
 
     def good(self, raw: bytes, peer: str) -> Invitation | None:
         """The invitation in `raw` if it lets `peer` in now, whoever handed it over."""

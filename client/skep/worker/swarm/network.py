@@ -41,14 +41,6 @@ NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
 """What p2pd says when it reached no seed under the identity in its address."""
 
 
-@dataclass(frozen=True)
-class Seed:
-    """One seed address and, when it could not be reached, why not."""
-
-    address: str
-    failure: Text = NOTHING
-
-
 def reach(
     options: WorkerOptions,
     peers: Sequence[str],
@@ -65,13 +57,13 @@ def reach(
     Raises SwarmError that names every seed that was tried and what happened.
     """
     P2P._UNIX_SOCKET_PREFIX = f"/unix{Path(options.run_folder) / 'h-'}"  # noqa: SLF001 - hivemind has no other way
-    seeds = dial([*peers, *options.seeds])
-    alive = [seed.address for seed in seeds if not seed.failure]
+    dialled = dial([*peers, *options.seeds])
+    alive = [address for address, failure in dialled.items() if not failure]
     if not alive:
         raise SwarmError(
             Text(
                 "swarm.none_project_seed_peers_answers",
-                failures=tuple(Text("swarm.seed", seed=endpoint(each.address), failure=each.failure) for each in seeds),
+                failures=tuple(Text("swarm.seed", seed=endpoint(each), failure=why) for each, why in dialled.items()),
             ),
             Text("swarm.check_computer_internet_connection_firewall"),
         )
@@ -151,11 +143,10 @@ def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:
     )
 
 
-def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> list[Seed]:
-    """Try every address at once, each for at most `within` seconds; addresses that cannot be tried count as reachable."""
+def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> dict[str, Text]:
+    """Why each address does not answer within so many seconds, all tried at once; empty where it does or cannot be tried."""
     with ThreadPoolExecutor(max_workers=min(16, len(addresses) or 1)) as pool:
-        failures = pool.map(partial(dial_one, within=within), addresses)
-        return [Seed(address, failure) for address, failure in zip(addresses, failures, strict=True)]
+        return dict(zip(addresses, pool.map(partial(dial_one, within=within), addresses), strict=True))
 
 
 def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:

@@ -159,14 +159,7 @@ class Samples:
     Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` by `arrived` and `failed`.
     """
 
-    def __init__(
-        self,
-        index: ShardIndex,
-        peer_id: str,
-        run_id: str,
-        position: int,
-        ask: Callable[[str], None],
-    ) -> None:
+    def __init__(self, index: ShardIndex, peer_id: str, run_id: str, position: int, ask: Callable[[str], None]) -> None:
         self._index = index
         self._order = PeerOrder(index, peer_id, run_id)
         self.position = position
