@@ -44,7 +44,7 @@ app: $(READY) ## skep in the tray and a window
 demo: $(READY) ## a practice swarm on this computer, joined, trained with, reported
 	$(BIN)/skep demo
 
-# The suites run in processes of their own, and so does each file of peers: hivemind renames a log level for everybody, and
+# The suites run in processes of their own, and so does each file of peers: hivemind renames a log level of the whole process, and
 # keeps locks for a whole process that a peer killed at a bad moment never gives back.
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)

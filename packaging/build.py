@@ -2,7 +2,7 @@
 
     python packaging/build.py
 
-It must not sign, package or install anything; deb.py and portable.py make of the folder what people install.
+It does not sign, package or install anything; deb.py and portable.py make packages of the folder.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def main() -> None:
         step("the training stack", lambda: lay_trees(internal))
     step("the practice swarm's texts", lambda: lay_sources(internal))
     if platform.system() == "Linux":
-        step("what nobody needs", lambda: slim.drop_unneeded(internal) and slim.strip(internal))
+        step("unused libraries and symbols", lambda: slim.drop_unneeded(internal) and slim.strip(internal))
     step("licences", lambda: licences.collect(FOLDER, WORK))
     tidy_modes(FOLDER)
     total = sizes.write(FOLDER, WORK / "sizes.md")
-    say(f"{FOLDER}: {total / 1e6:.0f} MB; what takes the room is in {WORK / 'sizes.md'}.")
+    say(f"{FOLDER}: {total / 1e6:.0f} MB; the size of each part is in {WORK / 'sizes.md'}.")
     if total > inventory.SIZE_LIMIT and not is_gpu_build():
         sys.exit(f"That is more than the {inventory.SIZE_LIMIT / 1e6:.0f} MB that inventory.py allows.")
 
@@ -119,7 +119,7 @@ def _git(*arguments: str) -> str:
 
 
 def lay_trees(internal: Path) -> None:
-    """The training stack's files, and their compiled form: where skep is installed nobody may write it later."""
+    """The training stack's files, and their compiled form: where skep is installed, it cannot be written later."""
     for tree in inventory.trees().values():
         for place, source in inventory.files(tree):
             target = internal / place

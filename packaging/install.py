@@ -1,9 +1,9 @@
-"""Runs pip install, and says the size of each large file before it is fetched, and of everything at the end.
+"""Runs pip install. Prints the size of each large file before it is downloaded, and the total at the end.
 
     python install.py ARGUMENTS-OF-PIP-INSTALL
 
-The sizes are pip's own words. Its --dry-run would say them all at once, but it fetches every file of an index that does
-not offer metadata apart. Needs the standard library and pip alone: it runs before skep is installed.
+The sizes come from pip's output. pip's --dry-run would list them before anything is installed, but it downloads every file
+of an index that does not offer metadata separately. Needs only the standard library and pip: it runs before skep is installed.
 """
 
 from __future__ import annotations

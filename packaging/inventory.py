@@ -1,9 +1,9 @@
-"""What goes into the frozen skep, and what is left out of it. It decides; it copies and runs nothing.
+"""What goes into the frozen skep, and what is left out of it. This module decides; it copies and runs nothing.
 
 Two kinds of packages go in. Light ones, which the app and the terminal need, are frozen by PyInstaller, module by module.
 The training stack (`trees`) is laid beside them as it was installed, files and all: torch compiles functions from
-their source, transformers lists its own folder, and wheels find their libraries by relative paths. What of it nobody
-needs is left out by `PRUNED`.
+their source, transformers lists its own folder, and wheels find their libraries by relative paths. `PRUNED` names the
+parts that are left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIZE_LIMIT: Final = 1_000_000_000
 """Bytes on disk, with the processor's build of torch."""
 
 PROGRAMS: Final = {"skep": "run_skep.py", "skep-gui": "run_skep_gui.py"}
-"""Each program and its entry. None may be called as a package of ours, which it would hide."""
+"""Each program and its entry. None may have the name of a package of skep: the program would hide it."""
 
 SHARED: Final = (
     "_cffi_backend", "backports", "certifi", "cffi", "charset_normalizer", "cryptography", "filelock", "idna", "msgspec", "platformdirs", "psutil",

@@ -20,7 +20,7 @@ from skep.adapters.process.programs import CURRENT, START, VERSIONS
 from skep.core.releases import archive_name
 
 XZ: Final = "xz -6 -T0"
-"""What unpacks by file managers and by Python alone."""
+"""File managers and Python's standard library can unpack it."""
 
 
 def main() -> None:

@@ -128,7 +128,7 @@ class Repository:
             self._targets.signed.targets[file.name] = TargetFile.from_file(file.name, str(file))
 
     def sign(self) -> None:
-        """Write every list anew, the timestamp last: whoever asks meanwhile sees the old state or the new one."""
+        """Write every list anew, the timestamp last: a client that asks meanwhile gets the old state or the new one."""
         self._sign_root()
         targets = self._signed(Targets.type, self._targets)
         snapshot = self._latest(Snapshot.type, Snapshot())
@@ -139,7 +139,7 @@ class Repository:
         self._signed(Timestamp.type, timestamp)
 
     def _sign_root(self) -> None:
-        """The first root, and later the next one in time: whoever has an earlier one follows the chain."""
+        """The first root, and a new one a year before it expires: clients with an earlier one follow the chain."""
         known = self._latest(Root.type, Root(consistent_snapshot=True))
         if self._version(Root.type) and known.signed.expires - self._now > RENEW_ROOT:
             return

@@ -1,4 +1,4 @@
-"""Says what takes the room in a folder, largest first, as a table of Markdown. It changes nothing."""
+"""Lists the sizes of a folder's parts, largest first, as a Markdown table. It changes nothing."""
 
 from __future__ import annotations
 

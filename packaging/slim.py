@@ -1,4 +1,4 @@
-"""Makes a build smaller without taking anything from it: symbols that only debuggers read, and libraries nobody asks for.
+"""Removes from a build what it does not use: debugging symbols, and libraries that nothing loads.
 
 PyInstaller collects what Qt's plugins need before it is told which plugins stay out, and so brings GTK. Linux only.
 """

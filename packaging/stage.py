@@ -1,6 +1,6 @@
 """Lays the frozen skep out as Linux installs programs: below usr/, with menu entry, icons, man pages and completions.
 
-The .deb and the portable archive hold the same files. It must not build them, nor know what holds them.
+The .deb and the portable archive hold the same files. This module neither builds the files nor packs them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LINUX: Final = HERE / "linux"
 ICONS: Final = ROOT / "assets" / "icons"
 ICON_SIZES: Final = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 HOMEPAGE: Final = os.environ.get("SKEP_HOMEPAGE", "https://skep.example.org")
-"""Where the project lives; whoever publishes a package sets it."""
+"""The project's web address; set it before a package is published."""
 VERSION: Final = version("skep")
 SUMMARIES: Final = {
     "skep": "lend this computer's idle GPU to open training projects",

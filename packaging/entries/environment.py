@@ -12,5 +12,5 @@ for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         os.environ.pop(name, None)
     else:
         os.environ[name] = before
-# each program of ours is on its own, whoever started it
+# a program that skep starts unpacks and sets up for itself, also when a frozen program started it
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"
