@@ -18,7 +18,7 @@ import pytest
 
 from english import in_english, raises
 from skep.adapters.net import control_socket
-from skep.adapters.net.control_socket import REQUEST_LIMIT, ControlServer, Door, ask
+from skep.adapters.net.control_socket import REQUEST_LIMIT, ControlFile, ControlServer, ask
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import BadInput, NotRunning, SettingsError, StorageError
 from skep.core.session import control
@@ -44,7 +44,7 @@ def serve(file):
 @contextlib.contextmanager
 def connected(file):
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(Door.read(file).socket_file)
+        client.connect(ControlFile.read(file).socket_file)
         yield client
 
 
@@ -52,8 +52,8 @@ def connected(file):
 def admitted(file):
     """A client that has shown the key and may send anything now."""
     with connected(file) as client, Connection(os.dup(client.fileno())) as connection:
-        answer_challenge(connection, Door.read(file).key)
-        deliver_challenge(connection, Door.read(file).key)
+        answer_challenge(connection, ControlFile.read(file).key)
+        deliver_challenge(connection, ControlFile.read(file).key)
         yield connection
 
 
@@ -144,26 +144,26 @@ def test_a_request_over_the_limit_is_refused_before_it_is_sent(file, serve):
 
 def test_socket_key_and_folder_are_for_this_user_only(file, serve):
     serve()
-    place = Path(Door.read(file).socket_file)
+    place = Path(ControlFile.read(file).socket_file)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-    assert len(Door.read(file).key) == 32
+    assert len(ControlFile.read(file).key) == 32
 
 
 def test_every_start_makes_another_key(file):
     keys = set()
     for _ in range(2):
         with ControlServer(file, dict):
-            keys.add(Door.read(file).key)
+            keys.add(ControlFile.read(file).key)
     assert len(keys) == 2
 
 
 def test_without_the_key_no_request_is_heard(file, serve):
     heard = []
     serve(heard.append)
-    door = Door.read(file)
-    Door(door.socket_file, b"another key").write(file)
+    door = ControlFile.read(file)
+    ControlFile(door.socket_file, b"another key").write(file)
     with raises(NotRunning, match="did not answer"):
         ask(file, {"verb": "leave"})
     assert heard == []
@@ -264,7 +264,7 @@ def test_one_client_more_than_may_wait_is_turned_away_with_words(file, serve, mo
             client = stack.enter_context(socket.socket(socket.AF_UNIX))
             client.setblocking(False)
             with contextlib.suppress(BlockingIOError):
-                client.connect(Door.read(file).socket_file)
+                client.connect(ControlFile.read(file).socket_file)
         with raises(NotRunning, match=r"did not answer\.$"):
             ask(file, {})
 
@@ -312,7 +312,7 @@ def test_another_process_answers(file, other_process):
 
 
 def test_after_a_kill_nobody_runs_and_the_next_start_tidies_up(file, other_process):
-    left = Path(Door.read(file).socket_file)
+    left = Path(ControlFile.read(file).socket_file)
     other_process.kill()
     other_process.wait()
     assert left.is_socket()
@@ -345,7 +345,7 @@ def test_one_that_takes_too_long_does_not_answer_in_time(file, serve):
 def test_closing_removes_everything_and_may_be_repeated(file):
     server = ControlServer(file, dict)
     server.start()
-    place = Path(Door.read(file).socket_file)
+    place = Path(ControlFile.read(file).socket_file)
     server.close()
     server.close()
     assert not file.exists()
@@ -396,9 +396,9 @@ def test_closing_leaves_a_successors_file(file):
     first = ControlServer(file, dict)
     first.start()
     with contextlib.closing(first):
-        successor = Door("/elsewhere", b"key")
+        successor = ControlFile("/elsewhere", b"key")
         successor.write(file)
-    assert Door.read(file) == successor
+    assert ControlFile.read(file) == successor
 
 
 # --- places that do not serve

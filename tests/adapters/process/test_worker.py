@@ -23,7 +23,7 @@ from english import raises
 from fakes import make_index
 from skep.adapters.process import process_tree
 from skep.adapters.process.process_tree import Mark, Tree, mark, sweep_leftovers
-from skep.adapters.process.worker import NONSENSE, Lines, WorkerProcess
+from skep.adapters.process.worker import UNREADABLE, Lines, WorkerProcess
 from skep.core.errors import SkepError
 from skep.core.session import messages as m
 from skep.core.text import Problem, Text
@@ -308,13 +308,13 @@ def test_a_worker_that_floods_its_log_still_ends(house: House, run: Run):
 def test_rubbish_on_the_pipe_ends_the_worker_and_nothing_after_it_is_believed(house: House, run: Run):
     run(RUBBISH)
     assert house.wait_exit() == -signal.SIGKILL
-    assert house.said[:-1] == [m.ShardWanted("before"), m.WorkerFailed(NONSENSE, retry=True)]
+    assert house.said[:-1] == [m.ShardWanted("before"), m.WorkerFailed(UNREADABLE, retry=True)]
 
 
 def test_a_line_without_an_end_ends_the_worker(house: House, run: Run):
     run(ENDLESS_LINE)
     assert house.wait_exit() == -signal.SIGKILL
-    assert house.said[:-1] == [m.WorkerFailed(NONSENSE, retry=True)]
+    assert house.said[:-1] == [m.WorkerFailed(UNREADABLE, retry=True)]
 
 
 @pytest.mark.parametrize("end", ["sys.exit(1)", "os.kill(os.getpid(), signal.SIGKILL)", "hear(); hear(); os._exit(0)"])

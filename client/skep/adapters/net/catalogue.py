@@ -159,7 +159,7 @@ class FileCatalogue:
     def add(self, source: str, *, consent: bool = False) -> VerifiedProject:
         """Verify the manifest at a path, a web address or a join link, or that of a file with a link, and keep it.
 
-        A link names its publisher, and nothing signed by anybody else is looked at any further.
+        A link names its publisher; a manifest signed with another key is refused.
         A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
         with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
         """

@@ -29,7 +29,7 @@ BACKLOG: Final = 128
 """Clients that may wait to be accepted; one more is turned away at once."""
 
 
-class Door(msgspec.Struct, frozen=True):
+class ControlFile(msgspec.Struct, frozen=True):
     """What the control file says. `key` is secret."""
 
     socket_file: str = msgspec.field(name="socket")
@@ -41,7 +41,7 @@ class Door(msgspec.Struct, frozen=True):
         atomic_write(control_file, msgspec.json.encode(self), mode=0o600)
 
     @classmethod
-    def read(cls, control_file: Path) -> Door:
+    def read(cls, control_file: Path) -> ControlFile:
         """Raises OSError; a damaged file leads nowhere and counts as missing."""
         try:
             return msgspec.json.decode(control_file.read_bytes(), type=cls)
@@ -63,7 +63,7 @@ def _listen(listening: socket.socket, socket_file: Path) -> None:
 def remove_stale(control_file: Path) -> None:
     """Remove what a killed holder of this home left: the file, and the socket with its folder."""
     with contextlib.suppress(OSError):
-        socket_file = Path(Door.read(control_file).socket_file)
+        socket_file = Path(ControlFile.read(control_file).socket_file)
         if socket_file.is_socket():
             remove_socket(socket_file)
         control_file.unlink()
@@ -72,7 +72,7 @@ def remove_stale(control_file: Path) -> None:
 def remove(control_file: Path, socket_file: Path) -> None:
     """Remove our own; a control file that names another socket is a successor's and stays."""
     with contextlib.suppress(OSError):
-        if Door.read(control_file).socket_file == str(socket_file):
+        if ControlFile.read(control_file).socket_file == str(socket_file):
             control_file.unlink()
     remove_socket(socket_file)
 
@@ -160,7 +160,7 @@ class ControlServer:
         self._listening = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _listen(self._listening, socket_file)
         self._wake, self._woken = map(opened.enter_context, socket.socketpair())
-        Door(str(socket_file), key).write(self._control_file)
+        ControlFile(str(socket_file), key).write(self._control_file)
 
     def _accept(self, key: bytes) -> None:
         while True:
@@ -219,16 +219,16 @@ def ask(control_file: Path, request: dict[str, Any], timeout: float = PATIENCE) 
 
     Raises NotRunning when none listens or it does not answer, BadInput when the request is too large.
     """
-    door = _find_door(control_file)
+    named = _read_control_file(control_file)
     raw = _encode(request, REQUEST_LIMIT)
     try:
-        with _connected(door.socket_file) as client, _deadline(client, timeout) as late:
+        with _connected(named.socket_file) as client, _deadline(client, timeout) as late:
             try:
-                return _decode(_exchange(client, door.key, raw))
+                return _decode(_exchange(client, named.key, raw))
             except (*_FOREIGN, BadInput):
                 raise _no_answer(control_file, timeout if late.is_set() else None) from None
     except (FileNotFoundError, ConnectionRefusedError):
-        raise _nobody(control_file) from None
+        raise _not_running(control_file) from None
     except OSError:
         raise _no_answer(control_file, None) from None
 
@@ -241,7 +241,7 @@ def _exchange(client: socket.socket, key: bytes, raw: bytes) -> bytes:
         return connection.recv_bytes(ANSWER_LIMIT)
 
 
-def _nobody(control_file: Path) -> NotRunning:
+def _not_running(control_file: Path) -> NotRunning:
     return NotRunning(
         Text("control_socket.no_skep_running", parent=str(control_file.parent)),
         Text("control_socket.start_one_skep_join"),
@@ -258,16 +258,16 @@ def _no_answer(control_file: Path, timeout: float | None) -> NotRunning:
     )
 
 
-def _find_door(control_file: Path) -> Door:
+def _read_control_file(control_file: Path) -> ControlFile:
     with os_errors(
         Text("control_socket.cannot_read", control_file=str(control_file)),
         Text("control_socket.home_another_user"),
         NotRunning,
     ):
         try:
-            return Door.read(control_file)
+            return ControlFile.read(control_file)
         except FileNotFoundError:
-            raise _nobody(control_file) from None
+            raise _not_running(control_file) from None
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ _CLOSE_SECONDS: Final = 0.5
 _PUBLISHER: Final = Text("web.tell_project_publisher")
 
 UNSIZED_LIMIT: Final = 64 * 1024 * 1024
-"""The largest file of a size that nobody has said: a tokenizer takes a few MB."""
+"""Bytes in the largest file of unknown size: a tokenizer takes a few MB."""
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class HttpShards:
             self._stop.check()
             fail(error.problem)
         except Exception:
-            # whoever asked waits for an answer, so no error may end the thread in silence
+            # the caller waits for an answer, so every error is posted
             log.exception("a download failed in an unforeseen way")
             fail(Problem(Text("shard.training_data_could_not_fetched"), Text("shard.log_says_more_try_again")))
 
@@ -144,7 +144,7 @@ class HttpShards:
         return bytes(raw)
 
     def _fetch_unsized(self, file: FileRef) -> Path:
-        """A file whose size nobody has said; it is small, and comes whole or not at all."""
+        """A file of unknown size; it is small, and is kept whole or not at all."""
         kept = self._cache.find_any_size(file)
         if kept:
             return kept

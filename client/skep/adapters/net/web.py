@@ -41,8 +41,8 @@ class TryAgain(DataError):
     """A failure that may pass."""
 
 
-class Silent(TryAgain):
-    """The server does not begin to answer. That was waited for already, so it is not asked again in the same breath."""
+class ServerTimeout(TryAgain):
+    """The server does not begin to answer. That was waited for already, so it is not asked again at once."""
 
 
 class RangeRefused(TryAgain):
@@ -58,7 +58,7 @@ class NotThere(DataError):
 
 
 class Stopped(Exception):
-    """Downloads were stopped from our side; nobody needs words."""
+    """Downloads were stopped from our side, so there is nothing to tell a person."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Patience:
     """How long to wait for a server, in seconds, and how often to try again.
 
     `read_seconds` is the longest silence; over the same time at least `bytes_per_second` must come on average. A person
-    waits for the first shard, and whoever asks for one asks twice: a dead server should be said within half a minute.
+    waits for the first shard, which is asked for twice: a dead server should be reported within half a minute.
     """
 
     connect_seconds: float = 10.0
@@ -168,14 +168,14 @@ class Web:
         self._patience, self._stop, self._proxy = patience, stop, proxy
 
     def persist(self, attempt: Callable[[], Result]) -> Result:
-        """The result of `attempt`, called again as our patience says while it raises TryAgain, but for Silent."""
+        """The result of `attempt`, called again as our patience says while it raises TryAgain, but for ServerTimeout."""
         # urllib3 cannot do it by itself: a download is more than one request, and its waits end when we are stopped
         retry = self._patience.retry
         while True:
             try:
                 return attempt()
             except TryAgain as error:
-                if isinstance(error, Silent) or not retry.total:
+                if isinstance(error, ServerTimeout) or not retry.total:
                     raise
                 retry = retry.increment(error=error)
             self._stop.wait(retry.get_backoff_time())
@@ -224,7 +224,7 @@ class Web:
                 Text("web.check_computer_clock_network_hotel"),
             ) from None
         except requests.exceptions.Timeout:
-            raise Silent(Text("web.data_server_does_not_answer", host=host), _CONNECTION) from None
+            raise ServerTimeout(Text("web.data_server_does_not_answer", host=host), _CONNECTION) from None
         except requests.exceptions.ConnectionError:
             raise TryAgain(Text("web.data_server_cannot_reached", host=host), _CONNECTION) from None
         except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, UnicodeError):

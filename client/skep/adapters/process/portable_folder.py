@@ -10,7 +10,7 @@
 
 Changing the version is renaming a link, which either happened or did not, so that skep starts whenever it was interrupted.
 A version that runs goes on from its own folder. It must not decide which version is to be installed, nor trust an archive
-by itself: whoever calls has verified it.
+by itself: the caller has verified it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class PortableFolder:
             return to
 
     def tidy(self) -> None:
-        """Remove what an interrupted update left and versions that nobody can go back to. Harmless when repeated."""
+        """Remove what an interrupted update left and versions that cannot be gone back to. Harmless when repeated."""
         needed = {self.current, self.previous, self.running, _LOCK}
         with contextlib.suppress(OSError, UpdateError), self._alone():
             for path in self._versions.iterdir():
@@ -171,7 +171,7 @@ class PortableFolder:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Raises UpdateError while another skep changes the folder, and where nobody may."""
+        """Raises UpdateError while another skep changes the folder, and where the folder may not be written."""
         try:
             held = file_lock(self._versions / _LOCK).acquire()
         except Timeout:

@@ -1,6 +1,6 @@
 """Finds and ends everything a worker has started, even what outlived it, and after everything was killed at once.
 
-Processes are told apart by number *and* start time: a number alone may by now belong to a stranger. It must not know
+Processes are told apart by number *and* start time: a number alone may by now belong to another program's. It must not know
 what the processes do, nor end anything politely (worker_process asks first).
 """
 
@@ -60,12 +60,12 @@ def _lives(process: psutil.Process) -> bool:
 class Tree:
     """A process that leads a session of its own, and all it has started.
 
-    `held` says that the caller is the root's parent and has not waited for it, so that nobody else can have its
+    `held` says that the caller is the root's parent and has not waited for it, so that no other process can have its
     number. Otherwise the session counts as ours only while a process seen in it before still lives there: a session's
     number is not given away before its last process is gone.
 
     `folder` is the one that the tree's processes, and no others, have for temporary files: by it those are ended that
-    went to other sessions, and lost their parents, before anybody saw them.
+    went to other sessions, and lost their parents, before they were seen.
     """
 
     def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:

@@ -95,7 +95,7 @@ LAST_WORDS_SECONDS: Final = 1.0
 
 log = logging.getLogger(__name__)
 
-NONSENSE: Final = Problem(
+UNREADABLE: Final = Problem(
     Text("worker.training_process_sent_something_skep"),
     Text("worker.if_happens_again_please_report"),
 )
@@ -169,7 +169,7 @@ class _Life:
         self._tree = Tree(root, held=True, folder=run_folder)
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
-        self._speaks_nonsense = False
+        self._is_refused = False
         self._stirred = threading.Event()
         """Something happened that the watching thread must look at now."""
         self._gone = threading.Event()
@@ -203,7 +203,7 @@ class _Life:
         """Wait until nothing of it is left, or the system does not let us end it."""
         self._gone.wait(max(0.0, self._kill_at - time.monotonic()) + 2 * KILL_SECONDS)
 
-    # --- the writing thread: a worker that does not read must block nobody else
+    # --- the writing thread: a worker that does not read must not block other threads
 
     def _write(self) -> None:
         assert self._process.stdin is not None
@@ -226,7 +226,7 @@ class _Life:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        hear = Lines(wire.LINE_LIMIT, self._hear, self._nonsense)
+        hear = Lines(wire.LINE_LIMIT, self._hear, self._refuse)
         note = Lines(LOG_LINE_BYTES, self._note, self._note)
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ, hear)
@@ -239,25 +239,25 @@ class _Life:
                     else:
                         selector.unregister(key.fileobj)
                 if time.monotonic() > self._read_until:
-                    break  # somebody who escaped us holds the pipe
+                    break  # a process that we did not find holds the pipe
         note.end()
 
     def _hear(self, line: bytes) -> None:
-        if self._speaks_nonsense:
+        if self._is_refused:
             return
         try:
             message = wire.decode_from_worker(line)
         except wire.WireError as error:
-            self._nonsense(str(error).encode())
+            self._refuse(str(error).encode())
         else:
             self._post(message)
 
-    def _nonsense(self, what: bytes) -> None:
+    def _refuse(self, what: bytes) -> None:
         """A bug or an attack: no more is believed, and the process ends at once."""
-        if not self._speaks_nonsense:
-            self._speaks_nonsense = True
+        if not self._is_refused:
+            self._is_refused = True
             self._log.error("the worker's message is none of ours: %r", what[:200])
-            self._post(m.WorkerFailed(NONSENSE, retry=True))
+            self._post(m.WorkerFailed(UNREADABLE, retry=True))
             self._end_by(0.0)
 
     def _note(self, line: bytes) -> None:
@@ -271,7 +271,7 @@ class _Life:
         except Exception:
             log.exception("the worker cannot be watched, so it is ended")
             os.kill(self._process.pid, signal.SIGKILL)
-        self._bury()
+        self._clean_up()
 
     def _guard(self) -> None:
         look_at, wait = 0.0, FIRST_REMEMBER_SECONDS
@@ -311,7 +311,7 @@ class _Life:
         except (psutil.Error, ChildProcessError):
             return False
 
-    def _bury(self) -> None:
+    def _clean_up(self) -> None:
         code = self._process.wait()
         remove_run_folder(self._run_folder)
         forget_registry(self._registry_file)

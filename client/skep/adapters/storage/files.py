@@ -46,7 +46,7 @@ def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
     Durable when it returns. Raises OSError, and then nothing is left behind.
     """
     with _written_beside(path, content, mode) as temporary, contextlib.suppress(FileExistsError):
-        path.hardlink_to(temporary)  # unlike a rename, it fails where somebody else was quicker
+        path.hardlink_to(temporary)  # unlike a rename, it fails where the file was made meanwhile
     sync_folder(path.parent)
 
 

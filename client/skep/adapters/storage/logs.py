@@ -1,7 +1,7 @@
 """Logs of one home in one folder: rotated, readable by this user only, and without what `core.redact` takes out.
 
-It must not touch the root logger, which belongs to whoever embeds skep. A log that cannot be written (the disk is
-full) is silent: it must never hurt what it watches.
+The root logger is left alone: it belongs to the program that embeds skep. A log that cannot be written (the disk is
+full) is silent, so that logging never stops what it records.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PACKAGE: Final = "skep"
 
 
 def open_log(folder: Path, name: str) -> logging.Logger:
-    """A log of its own, `name`.log in `folder`; both are made with the first entry. It passes nothing on."""
+    """A separate log, `name`.log in `folder`; both are made with the first entry. It passes nothing on."""
     log = logging.Logger(name, logging.INFO)  # noqa: LOG001 - one made by getLogger would be shared between homes
     log.addHandler(_Rotated(folder, name))
     return log

@@ -92,7 +92,7 @@ def default_home(environ: Mapping[str, str]) -> Path:
 
 
 def make_run_folder() -> Path:
-    """A new private folder with a path short enough for unix sockets; whoever asked for it removes it.
+    """A new private folder with a path short enough for unix sockets; the caller removes it.
 
     Raises StorageError.
     """

@@ -60,7 +60,7 @@ class PublisherKeys:
             NAME.read(name, "")
         except FieldError as error:
             raise BadInput(Text("key.name", phrase=error.phrase), Text("key.choose_another_name")) from None
-        # whoever does without a keyring is not asked to unlock one
+        # without consent to the keyring, nothing may ask to unlock it
         taken = self._secrets.is_in_file(_secret(name)) if in_file else self._secrets.get(_secret(name)) is not None
         if taken or self._public(name).exists():
             raise BadInput(

@@ -176,7 +176,7 @@ class PauseFile:
     def load(self) -> tuple[bool, float | None]:
         """Whether a pause was saved, and its end in seconds since the epoch. Raises StorageError.
 
-        A file that is there but damaged counts as a pause without an end: somebody did ask for a pause.
+        A file that is there but damaged counts as a pause without an end, since a pause was asked for.
         """
         with os_errors(
             Text("pause_file.cannot_read", path=str(self._path)), Text("pause_file.make_file_readable_you_remove")

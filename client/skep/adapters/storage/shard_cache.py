@@ -143,7 +143,7 @@ class ShardCache:
             with self._lock:
                 if not path.is_file() or path.is_symlink():
                     return None
-                # in the same breath, so that no other download takes its place while it is hashed
+                # still under the lock, so that no other download evicts it while it is hashed
                 self._keep_for_the_worker(shard)
             if path.stat().st_size == shard.bytes and self._is_verified(path, shard.sha256):
                 os.utime(path)
@@ -152,7 +152,7 @@ class ShardCache:
         return None
 
     def find_any_size(self, file: FileRef) -> Path | None:
-        """As `find`, for a file whose size nobody has said: the hash alone decides."""
+        """As `find`, for a file of unknown size: the hash alone decides."""
         path = self._folder / shard_name(file.sha256)
         with disk_errors(self._folder):
             size = path.stat().st_size if path.is_file() else 0

@@ -45,7 +45,7 @@ SHARDS: Final = 24
 HELD_OUT_SAMPLES: Final = 256
 RESTART_SECONDS: Final = 3.0
 SHARE: Final = 0.3
-"""What each training peer computes at: enough to average with, and the processor is left to whoever joins."""
+"""What each training peer computes at: enough to average with, and most of the processor is left for who joins."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,7 @@ def prepare_data(folder: PracticeFolder) -> tuple[ShardIndex, str]:
 @contextlib.contextmanager
 def seed(folder: PracticeFolder, port: int) -> Iterator[list[str]]:
     """A running seed peer process; its addresses."""
-    identity = folder.identity("seed")
-    identity.peer_id  # noqa: B018 - makes the key at first use
-    arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(identity.path)]
+    arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(folder.identity("seed").path)]
     process = PeerProcess(arguments, folder.root / "seed.log")
     try:
         yield process.start()
@@ -226,7 +224,6 @@ class Trainer:
     def start(self) -> None:
         """Start its worker, unless it was told to stop. Raises SkepError."""
         identity = self._folder.identity(self._name)
-        identity.peer_id  # noqa: B018 - makes the key at first use
         with self._changing:
             if self._stopping:
                 return

@@ -126,7 +126,7 @@ class _Server(http.server.ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news."""
+        """Nothing: clients go away all the time."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

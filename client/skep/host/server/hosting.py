@@ -74,7 +74,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
             server.start()
             started.callback(server.close)
             web = server.address
-        peer = KeptPeer(_peer(asked, folder, manifest, text, host), report)
+        peer = RestartedPeer(_peer(asked, folder, manifest, text, host), report)
         started.callback(peer.end)
         addresses = peer.start()
         report(
@@ -110,7 +110,7 @@ def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
 
 
 def join_link(asked: Hosting, manifest: Manifest) -> str:
-    """The link that joins the project; empty where nobody said at which address its manifest is public."""
+    """The link that joins the project; empty where the manifest's public address is unknown."""
     address = asked.url
     if not address and asked.data is not None:
         parts = urlsplit(manifest.data.index)
@@ -138,7 +138,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
     return PeerProcess(arguments, folder.log_file)
 
 
-class KeptPeer:
+class RestartedPeer:
     """The host's peer process, started again when it ends by itself; its events are passed on."""
 
     def __init__(self, process: PeerProcess, report: Report) -> None:

@@ -32,13 +32,13 @@ LOOK_SECONDS: Final = 2.0
 def main() -> None:
     """A peer process from here to its end. Whatever happens, no child of it is left behind."""
     arguments = _arguments()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started us; we see our stdin close
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process; we see our stdin close
     processes.tie_to_this_process()
     processes.raise_file_limit()
     processes.use_fork()
     try:
         serve(arguments)
-    except Exception:  # noqa: BLE001 - stderr is the seed's log, and may be gone with whoever started us
+    except Exception:  # noqa: BLE001 - stderr is the seed's log, and may be gone with the parent process
         with contextlib.suppress(OSError):
             traceback.print_exc()
     finally:
@@ -134,7 +134,7 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
 
 
 def tell(line: dict[str, Any]) -> None:
-    """One JSON line to whoever started us."""
+    """One JSON line to the parent process."""
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 

@@ -74,7 +74,7 @@ class StateKeeper:
         """The epoch whose state is on offer; 0 while there is none."""
         self._seen: Swarm | None = None
         self._not_before = 0.0
-        self._trouble = NOTHING
+        self._last_problem = NOTHING
 
     def restore(self) -> None:
         """Take up the newest checkpoint that can be read; each that cannot be is told as a problem."""
@@ -82,7 +82,7 @@ class StateKeeper:
             try:
                 self._take_up(read(path))
             except SkepError as error:
-                self._complain(error)
+                self._report_problem(error)
             else:
                 self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
                 return
@@ -94,11 +94,11 @@ class StateKeeper:
             self._report(swarm)
             if self._is_due(swarm):
                 self._load()
-            self._shine(swarm)
+            self._publish_epoch(swarm)
         except SkepError as error:
-            self._complain(error)
+            self._report_problem(error)
         except FutureTimeout:
-            self._complain(
+            self._report_problem(
                 SwarmError(
                     Text("state_keeper.seed_network_process_does_not"), Text("state_keeper.skep_host_tries_again")
                 )
@@ -108,14 +108,14 @@ class StateKeeper:
         wanted = self._kept + (self._every if self._kept else 1)
         return swarm.epoch >= wanted and time.monotonic() >= self._not_before
 
-    def _shine(self, swarm: Swarm) -> None:
-        """Tell newcomers of our epoch exactly while nobody who trains is there to tell them."""
+    def _publish_epoch(self, swarm: Swarm) -> None:
+        """Publish our epoch to newcomers exactly while no trainer is there to do it."""
         # a trainer may be one epoch behind the state that another has just handed us
         carried = swarm.peers > 0 and swarm.epoch >= self._kept - 1
         if self._kept and not carried:
-            self._records.light(self._kept)
+            self._records.publish(self._kept)
         else:
-            self._records.douse()
+            self._records.withdraw()
 
     def _load(self) -> None:
         """Load the newest state from the swarm, write it down, offer it. Raises SkepError."""
@@ -131,7 +131,7 @@ class StateKeeper:
             )
         path = self._folder.write(self._checkpoint(epoch))
         self._offer(epoch)
-        self._trouble = NOTHING
+        self._last_problem = NOTHING
         self._tell({"event": "checkpoint", "epoch": epoch, "path": str(path)})
 
     def _checkpoint(self, epoch: int) -> Checkpoint:
@@ -164,10 +164,10 @@ class StateKeeper:
             self._seen = swarm
             self._tell({"event": "swarm"} | asdict(swarm) | {"kept_epoch": self._kept})
 
-    def _complain(self, error: SkepError) -> None:
+    def _report_problem(self, error: SkepError) -> None:
         """Tell a problem once, however often it comes in a row."""
-        if error.title != self._trouble:
-            self._trouble = error.title
+        if error.title != self._last_problem:
+            self._last_problem = error.title
             self._tell(problem_event(error.title, error.hint))
 
 
@@ -193,7 +193,7 @@ class SwarmRecords:
         signer = RSASignatureValidator()
         self._own: bytes = signer.local_public_key
         dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), signer])
-        self._lit = False
+        self._published = False
 
     def look(self) -> Swarm:
         """What the trainers say of themselves; our own record is not among them. Raises concurrent.futures' TimeoutError."""
@@ -202,7 +202,7 @@ class SwarmRecords:
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
         return Swarm(len(trainers), max((record.epoch for record in trainers), default=0))
 
-    def light(self, epoch: int) -> None:
+    def publish(self, epoch: int) -> None:
         """Say, for the next BEACON_SECONDS, that the run stands at `epoch`."""
         standing = LocalTrainingProgress(
             peer_id=self._dht.peer_id.to_bytes(),
@@ -213,13 +213,13 @@ class SwarmRecords:
             client_mode=False,
         )
         self._store(standing.dict())
-        self._lit = True
+        self._published = True
 
-    def douse(self) -> None:
+    def withdraw(self) -> None:
         """Take our record back, where there is one."""
-        if self._lit:
+        if self._published:
             self._store(None)
-            self._lit = False
+            self._published = False
 
     def _store(self, value: dict[str, Any] | None) -> None:
         self._dht.store(
@@ -232,7 +232,7 @@ class SwarmRecords:
 
 
 def _record(value: Any) -> LocalTrainingProgress | None:
-    """None for a record taken back, and for nonsense."""
+    """None for a record taken back, and for one that is not valid."""
     try:
         return None if value is None else LocalTrainingProgress.parse_obj(value)
     except ValidationError:

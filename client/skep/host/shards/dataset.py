@@ -40,7 +40,7 @@ from skep.host.shards.corpus import HELD_OUT_SHARE
 
 INDEX_NAME: Final = "index.json"
 SHARD_BYTES: Final = 8 * 1024 * 1024
-"""What a shard holds where nobody says how many samples: a few seconds' download."""
+"""What a shard holds where the author gives no number of samples: a few seconds' download."""
 FEWEST_SHARDS: Final = 8
 """Less data is cut smaller, so that peers need not begin with the same shard."""
 MOST_SHARDS: Final = 12_000
