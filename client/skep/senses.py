@@ -17,14 +17,14 @@ from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.power_limit import ONLY_NVIDIA, NvidiaLimiter, PowerCapKeeper
 from skep.adapters.macos.activity import MacActivity
 from skep.adapters.process.own_processes import OwnProcesses, is_our_process, practice_process
-from skep.adapters.sensors.battery import BatterySensor
+from skep.adapters.sensors.battery import on_battery
 from skep.adapters.sensors.processor import ProcessorSensor
 from skep.adapters.sensors.sleep import SleepWatch
-from skep.adapters.sensors.source import Unavailable
+from skep.adapters.sensors.source import Asked
 from skep.adapters.storage.paths import Home
 from skep.adapters.windows.activity import WindowsActivity
 from skep.core.device import Device, DeviceKind, PowerCap
-from skep.core.policy.conditions import Condition
+from skep.core.policy.conditions import Condition, missing
 from skep.core.text import Text
 from skep.engine.engine import Engine
 from skep.ports import Devices, Post, Sensor
@@ -73,8 +73,12 @@ def _of_the_system(post: Post) -> Sequence[Sensor]:
         from skep.adapters.linux import session  # noqa: PLC0415 - as above
 
         return session.of_the_machine(os.environ, post)
-    note = Text("machine.system_does_not_tell_programs")
-    return (BatterySensor(), Unavailable("Connection", Condition.METERED, note), SleepWatch(post))
+    unknown = missing(Text("machine.system_does_not_tell_programs"))
+    return (
+        Asked("Battery, by the operating system", Condition.BATTERY, on_battery),
+        Asked("Connection", Condition.METERED, lambda: unknown),
+        SleepWatch(post),
+    )
 
 
 def _of_every_system() -> Sequence[Sensor]:

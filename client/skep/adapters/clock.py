@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
 
 
 class LocalZone(tzinfo):
@@ -26,11 +27,11 @@ class LocalZone(tzinfo):
         return clock.replace(tzinfo=self, fold=int(again))
 
 
+_ZONE: Final = LocalZone()
+
+
 class SystemClock:
     """Implements ports.Clock."""
-
-    def __init__(self) -> None:
-        self._zone = LocalZone()
 
     def wall(self) -> float:
         return time.time()
@@ -41,4 +42,4 @@ class SystemClock:
     def zone(self) -> tzinfo:
         if hasattr(time, "tzset"):  # not on Windows, where it is not needed
             time.tzset()
-        return self._zone
+        return _ZONE

@@ -17,7 +17,7 @@ import pytest
 from english import in_english
 from manifests import raw
 from nvml_card import LIBRARY
-from skep.adapters.gpu import amd, apple, cpu, nvidia, pci
+from skep.adapters.gpu import amd, cpu, nvidia, pci
 from skep.adapters.gpu.devices import LocalDevices
 from skep.core.device import DeviceKind
 
@@ -437,7 +437,7 @@ def sysctl(tmp_path, monkeypatch):
 
 def test_an_apple_chip_shares_the_computers_memory(sysctl):
     sysctl('test "$*" = "-n machdep.cpu.brand_string" && echo "Apple M2 Pro"')
-    (chip,) = apple.devices("Darwin", "arm64")
+    (chip,) = cpu.apple_devices("Darwin", "arm64")
     assert (chip.kind, chip.name, in_english(chip.unusable)) == (DeviceKind.APPLE, "Apple M2 Pro", None)
     assert chip.memory_total == psutil.virtual_memory().total
     assert (chip.temperature, chip.power, chip.utilisation) == (None, None, None)
@@ -445,12 +445,12 @@ def test_an_apple_chip_shares_the_computers_memory(sysctl):
 
 def test_an_apple_chip_whose_name_cannot_be_had_is_still_listed(sysctl):
     sysctl("exit 1")
-    assert apple.devices("Darwin", "arm64")[0].name == "Apple chip"
+    assert cpu.apple_devices("Darwin", "arm64")[0].name == "Apple chip"
 
 
 @pytest.mark.parametrize(("system", "machine"), [("Linux", "aarch64"), ("Darwin", "x86_64"), ("Linux", "arm64")])
 def test_other_computers_have_no_apple_chip(system, machine):
-    assert apple.devices(system, machine) == []
+    assert cpu.apple_devices(system, machine) == []
 
 
 # --- the processor

@@ -17,7 +17,7 @@ from skep.adapters.process.own_processes import (
     practice_noted,
     practice_process,
 )
-from skep.adapters.sensors.memory import MemorySensor
+from skep.adapters.sensors import memory
 from skep.adapters.sensors.processor import (
     SHORTEST_SECONDS,
     Look,
@@ -274,7 +274,7 @@ def test_no_name_of_another_program_is_ever_read(monkeypatch):
 
 
 def test_memory_is_what_programs_can_get():
-    seen = MemorySensor().read()[Condition.MEMORY]
+    seen = memory.SENSOR().read()[Condition.MEMORY]
     assert 0 < seen.value < psutil.virtual_memory().total
 
 

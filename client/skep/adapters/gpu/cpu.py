@@ -1,15 +1,19 @@
-"""The processor, which every computer has and training can always use."""
+"""The processor, which every computer has and training can always use, and the graphics part of an Apple chip.
+
+macOS gives temperature and power to the administrator only.
+"""
 
 from __future__ import annotations
 
 import platform
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import psutil
 
-from skep.adapters.gpu import apple, pci
+from skep.adapters.gpu import pci
 from skep.core.device import Device, DeviceKind
 
 _PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal")
@@ -64,4 +68,35 @@ def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
 def _name(root: Path) -> str:
     """Intel and AMD tell their name to Linux; other processors are named by their architecture."""
     told = pci.field(root / "proc/cpuinfo", "model name")
-    return told or (apple.chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"
+    return told or (chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"
+
+
+def apple_devices(system: str | None = None, machine: str | None = None) -> list[Device]:
+    """The graphics of a Mac with Apple's chip, which share the computer's memory; none elsewhere.
+
+    `system` and `machine` as `platform` names them.
+    """
+    if (system or platform.system(), machine or platform.machine()) != ("Darwin", "arm64"):
+        return []
+    memory = psutil.virtual_memory()
+    return [
+        Device(
+            DeviceKind.APPLE,
+            0,
+            chip_name() or "Apple chip",
+            memory_total=memory.total,
+            memory_free=memory.available,
+            driver=f"macOS {platform.mac_ver()[0]}".strip(),
+        )
+    ]
+
+
+def chip_name() -> str | None:
+    """The processor's name as macOS tells it; None elsewhere."""
+    try:
+        told = subprocess.run(
+            ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=2, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return told.stdout.strip() or None

@@ -15,7 +15,7 @@ from skep.adapters.gpu.nvidia import NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.adapters.sensors.source import Polled
 from skep.core.device import Device, DeviceKind
-from skep.core.policy.conditions import Condition, Reading, Seen, answered, missing
+from skep.core.policy.conditions import Condition, Seen, answered, missing
 from skep.core.text import Text
 
 _CARDS: Final = (DeviceKind.NVIDIA, DeviceKind.AMD)
@@ -113,22 +113,22 @@ class ProcessorReader:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._temperature, self._clock = temperature, clock
-        self._heat: tuple[float, Reading[float]] | None = None
+        self._degrees: float | None = None
+        self._read_at = float("-inf")
 
     def read(self) -> Seen:
         now = self._clock()
-        if self._heat is None or now - self._heat[0] >= HEAT_SECONDS:
-            degrees = self._temperature()
-            self._heat = (
-                now,
-                missing(Text("device_sensor.computer_has_no_sensor_processor"))
-                if degrees is None
-                else answered(degrees, Text("battery.operating_system")),
-            )
+        if now - self._read_at >= HEAT_SECONDS:
+            self._degrees, self._read_at = self._temperature(), now
+        heat = (
+            missing(Text("device_sensor.computer_has_no_sensor_processor"))
+            if self._degrees is None
+            else answered(self._degrees, Text("battery.operating_system"))
+        )
         here = missing(Text("device_sensor.training_runs_processor_here"))
         return {
             Condition.GPU_USE: here,
             Condition.GPU_MEMORY: here,
-            Condition.TEMPERATURE: self._heat[1],
+            Condition.TEMPERATURE: heat,
             Condition.POWER: missing(Text("device_sensor.processor_does_not_tell_power")),
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from skep.adapters.gpu import amd, apple, cpu, nvidia
+from skep.adapters.gpu import amd, cpu, nvidia
 from skep.core.device import Device, DeviceKind
 from skep.core.text import Text
 
@@ -24,7 +24,7 @@ class LocalDevices:
         return (
             *_examined(DeviceKind.NVIDIA, "NVIDIA graphics", lambda: nvidia.devices(self._root)),
             *_examined(DeviceKind.AMD, "AMD graphics", lambda: amd.devices(self._root)),
-            *_examined(DeviceKind.APPLE, "Apple graphics", apple.devices),
+            *_examined(DeviceKind.APPLE, "Apple graphics", cpu.apple_devices),
             *_examined(DeviceKind.CPU, "Processor", lambda: cpu.devices(self._root)),
         )
 

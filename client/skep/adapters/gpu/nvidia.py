@@ -62,14 +62,10 @@ def _pair(silent: list[pci.Card], found: _Found) -> Sequence[tuple[pci.Card | No
     """Each silent card with the error that most likely belongs to it; an error without a card stands for one."""
     if found.failure is None:
         return list(zip_longest(silent, found.errors))
-    if not silent and _proves_a_card(found.failure):
+    # without a card on the bus (containers, WSL) a missing library or an idle driver says nothing about hardware
+    if not silent and found.failure.value not in {_LIBRARY_MISSING, _DRIVER_NOT_LOADED}:
         return [(None, found.failure)]
     return [(card, found.failure) for card in silent]
-
-
-def _proves_a_card(error: pynvml.NVMLError) -> bool:
-    # Without a card on the bus (containers, WSL) a missing library or an idle driver says nothing about hardware.
-    return error.value not in {_LIBRARY_MISSING, _DRIVER_NOT_LOADED}
 
 
 def _unusable(root: Path, index: int, card: pci.Card | None, error: pynvml.NVMLError | None) -> Device:

@@ -23,8 +23,12 @@ from skep.core.text import NOTHING, Text
 from skep.ports import Post
 
 ONLY_NVIDIA: Final = Text("power_limit.skep_can_limit_power_nvidia")
-_NOT_PERMITTED: Final = Text("power_limit.system_lets_only_administrator_limit")
 _NOT_SUPPORTED: Final = Text("power_limit.card_power_cannot_limited")
+_BY_CODE: Final = {
+    pynvml.NVML_ERROR_NO_PERMISSION: Text("power_limit.system_lets_only_administrator_limit"),
+    pynvml.NVML_ERROR_NOT_SUPPORTED: _NOT_SUPPORTED,
+    pynvml.NVML_ERROR_FUNCTION_NOT_FOUND: _NOT_SUPPORTED,
+}
 
 
 class NvidiaLimiter:
@@ -63,11 +67,7 @@ class NvidiaLimiter:
 
 
 def _words(error: Any) -> Text:
-    if error.value == pynvml.NVML_ERROR_NO_PERMISSION:
-        return _NOT_PERMITTED
-    if error.value in {pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND}:
-        return _NOT_SUPPORTED
-    return nvidia.words(error)
+    return _BY_CODE.get(error.value) or nvidia.words(error)
 
 
 SETTING: Final = "heat.power_cap_watts"
@@ -140,7 +140,7 @@ class PowerCapKeeper:
             log.warning("the power cap is not set: %s", before.refused)
             self._post(m.PowerCapSeen(before))
             return
-        held = _Held(card, before.watts, _bounded(watts, before))
+        held = _Held(card, before.watts, min(before.highest or watts, max(before.lowest or watts, watts)))
         self._remember(held)
         self._held = (held, limiter)
         after = limiter.limit(held.ours)
@@ -176,10 +176,6 @@ class PowerCapKeeper:
             if found is not None and found[0] == held.card:
                 _restore(held, found[1])
         self._note.unlink(missing_ok=True)
-
-
-def _bounded(watts: float, cap: PowerCap) -> float:
-    return min(cap.highest or watts, max(cap.lowest or watts, watts))
 
 
 def _restore(held: _Held, limiter: NvidiaLimiter) -> None:

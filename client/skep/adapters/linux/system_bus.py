@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from skep.adapters.linux.bus import CHANGED, Bus, Target, Told, Unreachable
 from skep.adapters.linux.logind import MANAGER
@@ -24,8 +24,6 @@ ANSWER_SECONDS: Final = 2.0
 
 _ANNOUNCED: Final = "PrepareForSleep"
 """logind's signal before a sleep, with True, and after it, with False."""
-
-Found = TypeVar("Found")
 
 
 def _same_name(service: str) -> Target:
@@ -57,23 +55,22 @@ class ServiceSensor(LineSensor[Bus]):
         bus.listen(self.service, *self.signals, any_object=False)
         bus.listen_for_owner(self.service.service)
 
-    def _found(self, question: Callable[[Bus], Found]) -> Found:
-        """What the question finds on the bus. Raises Absent where the service never was; Silent, whose reason is a sentence."""
+    def _reading(self) -> Reading[bool]:
         try:
-            found = super()._found(question)
+            reading = self._line.ask(self._ask)
         except Refused as error:
             why = error.name.rpartition(".")[2]
-            raise Silent(Text("system_bus.refuses_answer", title=self.title, rpartition=why)) from None
+            return self._silent(Text("system_bus.refuses_answer", title=self.title, rpartition=why))
         except (Absent, Unreachable) as error:
             if not self._has_answered:
-                raise Absent(error.reason) from None
+                return self._absent(error.reason)
             if self._line.opened is None:
-                raise Silent(Text("system_bus.system_bus_cannot_reached", reason=error.reason)) from None
-            raise Silent(Text("system_bus.has_ended", title=self.title)) from None
+                return self._silent(Text("system_bus.system_bus_cannot_reached", reason=error.reason))
+            return self._silent(Text("system_bus.has_ended", title=self.title))
         except Silent:
-            raise Silent(Text("system_bus.does_not_answer", title=self.title)) from None
+            return self._silent(Text("system_bus.does_not_answer", title=self.title))
         self._has_answered = True
-        return found
+        return reading
 
     def _silent(self, reason: Text) -> Reading[bool]:
         return silent(reason)
@@ -175,7 +172,7 @@ class LogindSleepWatch(SourceSensor):
 
     def __init__(self, address: str, post: Post) -> None:
         """`address` of the system bus."""
-        self._line = Line(lambda: Bus(address, _listen_for_sleep, patience=ANSWER_SECONDS, starts=True))
+        self._line = Line(lambda: Bus(address, self._listen, patience=ANSWER_SECONDS, starts=True))
         super().__init__(self._line)
         wait = super()._await
         self._watch = SleepWatch(post, lambda seconds: wait(time.monotonic() + seconds))
@@ -196,9 +193,8 @@ class LogindSleepWatch(SourceSensor):
             self._watch.awake()
         return True
 
+    def _listen(self, bus: Bus) -> None:
+        bus.listen(MANAGER, _ANNOUNCED, any_object=False)
+
     def _await(self, deadline: float) -> None:
         self._watch.wait(deadline - time.monotonic())
-
-
-def _listen_for_sleep(bus: Bus) -> None:
-    bus.listen(MANAGER, _ANNOUNCED, any_object=False)

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -99,29 +100,27 @@ class Server:
 def _connect(name: str, patience: float) -> Display:
     """In a thread that may be left behind: nothing else ends the greeting of a server that hangs. Raises Absent, Silent."""
     _check_listens(name, patience)
-    made: list[Display] = []
-    errors: list[Exception] = []
-    late = threading.Event()
+    greeting: Future[Display] = Future()
 
     def connect() -> None:
         try:
             display = Display(name)
         except Exception as error:  # noqa: BLE001 - python-xlib raises whatever a broken greeting leads to
-            errors.append(error)
+            with suppress(InvalidStateError):  # it took too long, and is not waited for any more
+                greeting.set_exception(Silent(Text("x11.x_server_does_not_let", words=_words(error))))
             return
-        made.append(display)
-        if late.is_set():
+        if greeting.set_running_or_notify_cancel():
+            greeting.set_result(display)
+        else:
             display.display.socket.close()
 
-    thread = threading.Thread(target=connect, name="X11 greeting", daemon=True)
-    thread.start()
-    thread.join(patience)
-    if errors:
-        raise Silent(Text("x11.x_server_does_not_let", words=_words(errors[0])))
-    if not made:
-        late.set()
-        raise Silent(Text("x11.x_server_took_longer_than", patience_seconds=patience))
-    return made[0]
+    threading.Thread(target=connect, name="X11 greeting", daemon=True).start()
+    try:
+        return greeting.result(patience)
+    except TimeoutError:
+        if not greeting.cancel():
+            return greeting.result()  # it came at the last moment
+        raise Silent(Text("x11.x_server_took_longer_than", patience_seconds=patience)) from None
 
 
 def _check_listens(name: str, patience: float) -> None:
@@ -165,8 +164,8 @@ def line_to(name: str | None, prepare: Callable[[Server], None], patience: float
 _IDLE: Final = b"IDLETIME"
 _ALARM_NOTIFY: Final = 1
 """After the extension's first event."""
-_ALL_ATTRIBUTES: Final = 0b111111
-_ABSOLUTE: Final = 0
+_GIVEN: Final = 0b011101
+"""Of an alarm's attributes: all but the type of the value, which is absolute, and that it sends events, which it does."""
 _NEGATIVE_TRANSITION: Final = 1
 """Rings when the counter falls through the value, each time anew."""
 _COUNTER_BYTES: Final = 14
@@ -209,13 +208,11 @@ class _CreateAlarm(rq.Request):
         rq.Card32("alarm"),
         rq.Card32("mask"),
         rq.Card32("counter"),
-        rq.Card32("value_type"),
         rq.Int32("value_high"),
         rq.Card32("value_low"),
         rq.Card32("test"),
         rq.Int32("delta_high"),
         rq.Card32("delta_low"),
-        rq.Card32("events"),
     )
 
 
@@ -234,15 +231,13 @@ def arm(server: Server, milliseconds: int) -> int | None:
         display=inner,
         opcode=opcode,
         alarm=inner.allocate_resource_id(),
-        mask=_ALL_ATTRIBUTES,
+        mask=_GIVEN,
         counter=counter,
-        value_type=_ABSOLUTE,
         value_high=0,
         value_low=milliseconds,
         test=_NEGATIVE_TRANSITION,
         delta_high=0,
         delta_low=0,
-        events=1,
     )
     return int(found.first_event) + _ALARM_NOTIFY
 

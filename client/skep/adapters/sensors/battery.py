@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import psutil
 
-from skep.adapters.sensors.source import Polled
-from skep.core.policy.conditions import Condition, Reading, Seen, answered, missing, silent
+from skep.core.policy.conditions import Reading, answered, missing, silent
 from skep.core.text import Text
 
 NO_BATTERY: Final = Text("battery.computer_has_no_battery")
@@ -27,13 +25,3 @@ def on_battery() -> Reading[bool]:
     if battery.power_plugged is None:
         return silent(Text("battery.battery_does_not_say_whether"))
     return answered(not battery.power_plugged, Text("battery.operating_system"))
-
-
-class BatterySensor(Polled):
-    """Implements ports.Sensor."""
-
-    name = "Battery, by the operating system"
-    conditions: Sequence[Condition] = (Condition.BATTERY,)
-
-    def read(self) -> Seen:
-        return {Condition.BATTERY: on_battery()}

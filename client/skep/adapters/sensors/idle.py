@@ -43,17 +43,12 @@ class IdleJudge:
         now = self._clock()
         if not math.isfinite(seconds) or seconds < 0:
             return silent(Text("activity.says_last_input_was_s", source=self._source, seconds=seconds))
-        if seconds > self._possible(now) + SLACK_SECONDS:
+        possible = self._longest() if self._last is None else self._last[1] + now - self._last[0]
+        if seconds > possible + SLACK_SECONDS:
             # the bound stays and grows with the clock, so that the lie does not become true by being repeated
             return silent(Text("activity.says_last_input_was_s_2", source=self._source, seconds=seconds))
         self._last = (now, seconds)
         return answered(seconds, self._source)
-
-    def _possible(self, now: float) -> float:
-        if self._last is None:
-            return self._longest()
-        then, seconds = self._last
-        return seconds + now - then
 
     def forget(self) -> None:
         """The source is another one from now on."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
-from skep.core.policy.conditions import Condition, Reading, Seen, missing
+from skep.core.policy.conditions import Condition, Reading, Seen
 from skep.core.text import Text, verbatim
 
 CLOSING_SECONDS: Final = 2.0
@@ -235,15 +235,11 @@ class LineSensor(SourceSensor, Generic[Open]):
 
     def _reading(self) -> Reading[Any]:
         try:
-            return self._found(self._ask)
+            return self._line.ask(self._ask)
         except Absent as error:
             return self._absent(error.reason)
         except Silent as error:
             return self._silent(error.reason)
-
-    def _found(self, question: Callable[[Open], Found]) -> Found:
-        """What the question finds. Raises Absent, Silent."""
-        return self._line.ask(question)
 
     @abstractmethod
     def _ask(self, source: Open) -> Reading[Any]:
@@ -271,13 +267,13 @@ class Polled:
         self.closed.set()
 
 
-class Unavailable(Polled):
-    """Implements ports.Sensor: this system tells programs nothing of `condition`, and `note` says so."""
+class Asked(Polled):
+    """Implements ports.Sensor around a question that always has an answer quickly."""
 
-    def __init__(self, name: str, condition: Condition, note: Text) -> None:
+    def __init__(self, name: str, condition: Condition, ask: Callable[[], Reading[Any]]) -> None:
         super().__init__()
         self.name, self.conditions = name, (condition,)
-        self._note = note
+        self._ask = ask
 
     def read(self) -> Seen:
-        return {condition: missing(self._note) for condition in self.conditions}
+        return {condition: self._ask() for condition in self.conditions}
