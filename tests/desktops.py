@@ -4,6 +4,7 @@ Nothing of the person's own session is touched, and all that was started ends wi
 """
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -33,13 +34,18 @@ def need(*programs):
         pytest.skip(f"not installed: {', '.join(missing)}; packaging/system-packages.sh says how to get them")
 
 
+@functools.cache
+def _has_dbusmock():
+    return not subprocess.run([SYSTEM_PYTHON, "-c", "import dbusmock"], capture_output=True, check=False).returncode
+
+
 def need_dbusmock():
     need("dbus-daemon", SYSTEM_PYTHON)
-    found = subprocess.run([SYSTEM_PYTHON, "-c", "import dbusmock"], capture_output=True, check=False)
-    if found.returncode and os.environ.get("CI") and os.geteuid() == 0:
+    if _has_dbusmock():
+        return
+    if os.environ.get("CI") and os.geteuid() == 0:
         pytest.fail("python3-dbusmock is not installed; packaging/system-packages.sh installs it")
-    if found.returncode:
-        pytest.skip("python3-dbusmock is not installed; packaging/system-packages.sh says how to get it")
+    pytest.skip("python3-dbusmock is not installed; packaging/system-packages.sh says how to get it")
 
 
 def until(condition, what="it"):
@@ -344,7 +350,7 @@ class Sway:
         self._folder = Path(tempfile.mkdtemp(prefix="sway-"))
         self._programs = Programs()
         config = self._folder / "config"
-        config.touch()
+        config.write_text("xwayland disable\n")
         runtime = self._folder / "run"
         runtime.mkdir(mode=0o700)
         self._as = []

@@ -89,9 +89,9 @@ class TestSwayidleContract(ActivityContract):
 
 def test_mutter_tells_how_long_there_was_no_input(screen, monitor):
     screen.touch()
-    until(lambda: idle(monitor).value > 1.5)
+    until(lambda: idle(monitor).value > 0.5)
     screen.touch()
-    until(lambda: idle(monitor).value < 1.5)
+    until(lambda: idle(monitor).value < 0.5)
 
 
 def test_a_wait_ends_by_mutters_watch_when_the_pointer_moves_and_again_the_next_time(screen, monitor):

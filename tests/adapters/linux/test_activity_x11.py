@@ -90,7 +90,7 @@ def test_time_without_input_grows_and_a_moved_pointer_ends_it(screen, close):
     sensor = close(X11Input(screen.name))
     screen.touch()
     first = idle(sensor).value
-    until(lambda: idle(sensor).value > first + 1.5)
+    until(lambda: idle(sensor).value > first + 0.5)
     before = idle(sensor).value
     screen.touch()
     assert idle(sensor).value < before

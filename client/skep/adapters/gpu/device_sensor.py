@@ -108,9 +108,7 @@ class ProcessorReader:
     """Training on the processor: no card is touched, and its own heat is what counts."""
 
     def __init__(
-        self,
-        temperature: Callable[[], float | None] = cpu.temperature,
-        clock: Callable[[], float] = time.monotonic,
+        self, temperature: Callable[[], float | None] = cpu.temperature, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._temperature, self._clock = temperature, clock
         self._degrees: float | None = None

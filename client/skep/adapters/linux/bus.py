@@ -98,33 +98,17 @@ class _Connection(DBusConnection):  # type: ignore[misc]  # jeepney has no types
 class Bus:
     """Implements source.Connection."""
 
-    def __init__(
-        self,
-        address: str | None,
-        listen: Callable[[Bus], None] = lambda _bus: None,
-        *,
-        patience: float = PATIENCE_SECONDS,
-        starts: bool = False,
-    ) -> None:
-        """`listen` asks for the signals that matter; `starts` lets the bus start services that are asked.
-
-        `address` is None where there is no bus. Raises Absent, Silent.
-        """
+    def __init__(self, address: str | None, *, patience: float = PATIENCE_SECONDS, starts: bool = False) -> None:
+        """`address` is None where there is no bus; `starts` lets it start services that are asked. Raises Absent, Silent."""
         if address is None:
             raise Absent(Text("bus.there_no_such_bus"))
         self._patience, self._starts = patience, starts
         self._signals: deque[Message] = deque(maxlen=_KEPT_SIGNALS)
         self._connection = _connect(address, patience)
         self._connection.filter(MatchRule(type="signal"), queue=self._signals)
-        try:
-            listen(self)
-        except BaseException:
-            self.close()
-            raise
 
     def fileno(self) -> int:
-        number: int = self._connection.sock.fileno()
-        return number
+        return int(self._connection.sock.fileno())
 
     def ask(self, question: Callable[[Bus], Found]) -> Found:
         """What the question finds. Raises Absent, and Silent also where a reply is not what was asked for."""

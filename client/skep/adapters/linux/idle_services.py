@@ -38,7 +38,7 @@ class MutterInput(LineSensor[Bus]):
 
     def __init__(self, address: str | None) -> None:
         """`address` of the session bus; None where there is none."""
-        super().__init__(Line(lambda: Bus(address, self._listen)))
+        super().__init__(Line(lambda: Bus(address), self._listen))
         self._judge = IdleJudge(Text("mutter.idle_monitor_gnome"))
         self._watch: int | None = None
         self._quiet = False

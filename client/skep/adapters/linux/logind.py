@@ -16,7 +16,6 @@ from skep.core.text import Text
 _NAME: Final = "org.freedesktop.login1"
 MANAGER: Final = Target(_NAME, "/org/freedesktop/login1", "org.freedesktop.login1.Manager")
 _GRAPHICAL: Final = {"x11", "wayland", "mir"}
-_BLOCK: Final = "block"
 
 
 def listen(bus: Bus) -> None:
@@ -51,7 +50,9 @@ def locked(bus: Bus, sessions: Sequence[Target]) -> bool:
 def idle_inhibitors(bus: Bus) -> Sequence[tuple[str, int]]:
     """Who keeps the computer from becoming idle: name and process id. Raises Absent, Silent."""
     rows: Sequence[Any] = bus.call(MANAGER, "ListInhibitors")[0]
-    return [(str(who), int(pid)) for what, who, _, mode, _, pid in rows if mode == _BLOCK and "idle" in what.split(":")]
+    return [
+        (str(who), int(pid)) for what, who, _, mode, _, pid in rows if mode == "block" and "idle" in what.split(":")
+    ]
 
 
 class LogindInput(LineSensor[Bus]):
@@ -65,7 +66,7 @@ class LogindInput(LineSensor[Bus]):
 
     def __init__(self, address: str) -> None:
         """`address` of the system bus."""
-        super().__init__(Line(lambda: Bus(address, listen)))
+        super().__init__(Line(lambda: Bus(address), listen))
         self._judge, self._sessions = IdleJudge(Text("inhibitors.login_manager")), Recently(graphical_sessions)
 
     def _ask(self, bus: Bus) -> Reading[float]:

@@ -74,8 +74,8 @@ class ScreenLock(SourceSensor):
 
         The sensor counts as told of changes by the buses' signals; of its saver the X server's input tells.
         """
-        self._session = Line(lambda: Bus(session, _listen_to_savers))
-        self._system = Line(lambda: Bus(system, logind.listen))
+        self._session = Line(lambda: Bus(session), _listen_to_savers)
+        self._system = Line(lambda: Bus(system), logind.listen)
         super().__init__(self._session, self._system)
         self._saver = saver
         self._savers, self._sessions = _running(SAVERS), Recently(logind.graphical_sessions)
@@ -150,7 +150,7 @@ class Inhibitors(SourceSensor):
 
     def __init__(self, session: str | None, system: str | None, is_ours: IsOurs = is_our_process) -> None:
         """Addresses of the two buses, None where there is none."""
-        self._session, self._system = Line(lambda: Bus(session, _listen)), Line(lambda: Bus(system, logind.listen))
+        self._session, self._system = Line(lambda: Bus(session), _listen), Line(lambda: Bus(system), logind.listen)
         super().__init__(self._session, self._system)
         self._is_ours, self._managers = is_ours, _running(tuple(_LISTS))
 

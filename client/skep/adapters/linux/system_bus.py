@@ -43,7 +43,7 @@ class ServiceSensor(LineSensor[Bus]):
 
     def __init__(self, address: str, answer_seconds: float = ANSWER_SECONDS) -> None:
         """`address` of the system bus."""
-        super().__init__(Line(lambda: Bus(address, self._listen, patience=answer_seconds, starts=True)))
+        super().__init__(Line(lambda: Bus(address, patience=answer_seconds, starts=True), self._listen))
         self._has_answered = False
 
     @property
@@ -112,10 +112,7 @@ class UPowerSensor(ServiceSensor):
     signals = (CHANGED, "DeviceAdded", "DeviceRemoved")
 
     def __init__(
-        self,
-        address: str,
-        answer_seconds: float = ANSWER_SECONDS,
-        kernel: Callable[[], Reading[bool]] = on_battery,
+        self, address: str, answer_seconds: float = ANSWER_SECONDS, kernel: Callable[[], Reading[bool]] = on_battery
     ) -> None:
         super().__init__(address, answer_seconds)
         self._kernel = kernel
@@ -172,7 +169,7 @@ class LogindSleepWatch(SourceSensor):
 
     def __init__(self, address: str, post: Post) -> None:
         """`address` of the system bus."""
-        self._line = Line(lambda: Bus(address, self._listen, patience=ANSWER_SECONDS, starts=True))
+        self._line = Line(lambda: Bus(address, patience=ANSWER_SECONDS, starts=True), self._listen)
         super().__init__(self._line)
         wait = super()._await
         self._watch = SleepWatch(post, lambda seconds: wait(time.monotonic() + seconds))

@@ -40,18 +40,13 @@ def local_display(environment: Mapping[str, str]) -> str | None:
 class Server:
     """Implements source.Connection: a connection to the X server of a display."""
 
-    def __init__(self, name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, name: str | None, patience: float) -> None:
         """`name` is None where there is no display. Raises Absent when no X server is there, Silent when it does not let us in."""
         if name is None:
             raise Absent(Text("x11.there_no_x_display"))
         self._patience = patience
         self.display = _connect(name, patience)
         self.display.set_error_handler(lambda *_ignored: None)
-        try:
-            self.ask(prepare)
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def root(self) -> Any:
@@ -142,13 +137,13 @@ def _words(error: Exception) -> str:
 
 
 def line_to(name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> Line[Server]:
-    """`prepare` is asked of each new connection. A server that was there once and is no more is silent, not absent."""
+    """A server that was there once and is no more is silent, not absent."""
     was_there = False
 
     def connect() -> Server:
         nonlocal was_there
         try:
-            server = Server(name, prepare, patience)
+            server = Server(name, patience)
         except Absent as error:
             if was_there:
                 raise Silent(Text("x11.x_server_gone_2", reason=error.reason)) from None
@@ -156,7 +151,7 @@ def line_to(name: str | None, prepare: Callable[[Server], None], patience: float
         was_there = True
         return server
 
-    return Line(connect)
+    return Line(connect, prepare)
 
 
 # --- the SYNC extension

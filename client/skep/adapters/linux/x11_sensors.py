@@ -158,17 +158,14 @@ class FullScreen(LineSensor[Server]):
             return False
         window = server.display.create_resource_object("window", active[0])
         try:
-            self._watch(window)
+            if self._watched != window:
+                self._watched = window
+                window.change_attributes(event_mask=X.PropertyChangeMask)
             state = _numbers(server, window, _STATE, Xatom.ATOM) or []
             owner = _numbers(server, window, _PID, Xatom.CARDINAL) or [0]
         except (x_error.BadWindow, x_error.BadDrawable):
             return False  # it was closed while we looked, which is told as a change
         return server.display.get_atom(_FULL) in state and not self._is_ours(owner[0])
-
-    def _watch(self, window: Any) -> None:
-        if self._watched != window:
-            self._watched = window
-            window.change_attributes(event_mask=X.PropertyChangeMask)
 
 
 def _numbers(server: Server, window: Any, name: str, kind: int) -> list[int] | None:

@@ -32,11 +32,12 @@ class Spent:
 
 @dataclass(frozen=True)
 class Look:
-    """Processor seconds since the start: of all cores, in use, and of each process of ours."""
+    """Processor seconds since the start: of all cores, in use, and of each process of ours; `at` on the monotonic clock."""
 
     total: float
     busy: float
     ours: dict[int, Spent]
+    at: float = 0.0
 
 
 class ProcessorSensor(Polled):
@@ -55,25 +56,20 @@ class ProcessorSensor(Polled):
         super().__init__()
         self._ours, self._used, self._clock = ours, used or used_seconds, clock
         self._last: Look | None = None
-        self._looked = 0.0
         self._use = 0.0
 
     def read(self) -> Seen:
         if self._last is None:
-            self._take(self._look())
+            self._last = self._look()
             self.closed.wait(SHORTEST_SECONDS)
-        if self._clock() - self._looked >= SHORTEST_SECONDS and self._last is not None:
-            now = self._look()
-            self._use = others_use(self._last, now)
-            self._take(now)
+        if self._clock() - self._last.at >= SHORTEST_SECONDS:
+            before, self._last = self._last, self._look()
+            self._use = others_use(before, self._last)
         return {Condition.PROCESSOR_USE: answered(self._use, Text("battery.operating_system"))}
-
-    def _take(self, look: Look) -> None:
-        self._last, self._looked = look, self._clock()
 
     def _look(self) -> Look:
         spent = {pid: times for pid, process in self._ours.look().items() if (times := spent_by(process))}
-        return Look(*self._used(), spent)
+        return Look(*self._used(), spent, at=self._clock())
 
 
 def others_use(before: Look, after: Look) -> float:

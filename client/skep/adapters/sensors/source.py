@@ -126,22 +126,31 @@ Open = TypeVar("Open", bound=Connection)
 class Line(Generic[Open]):
     """A connection that is opened when it is first needed, and again after it failed."""
 
-    def __init__(self, connect: Callable[[], Open]) -> None:
-        """`connect` raises Absent, Silent."""
-        self._connect = connect
+    def __init__(self, connect: Callable[[], Open], prepare: Callable[[Open], object] = lambda _opened: None) -> None:
+        """`connect` raises Absent, Silent; `prepare` is the first question over each connection."""
+        self._connect, self._prepare = connect, prepare
         self.opened: Open | None = None
 
     def ask(self, question: Callable[[Open], Found]) -> Found:
         """What the question finds over the connection. Raises Absent, Silent."""
         try:
-            if self.opened is None:
-                self.opened = self._connect()
-            return self.opened.ask(question)
+            return self._open().ask(question)
         except Refused:
             raise
         except Silent:
             self.drop()
             raise
+
+    def _open(self) -> Open:
+        if self.opened is None:
+            fresh = self._connect()
+            try:
+                fresh.ask(self._prepare)
+            except BaseException:
+                fresh.close()
+                raise
+            self.opened = fresh
+        return self.opened
 
     def drop(self) -> None:
         opened, self.opened = self.opened, None
