@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skep.cli.stay import PATIENCE, Course, Ending, Goal
+from skep.cli.verbs.join import PATIENCE, Course, Ending, Goal
 
 
 def contribution(name: str, state: str, peers: int = 1) -> dict[str, Any]:

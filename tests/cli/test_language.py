@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from skep.cli import consent
 from skep.cli.application import main, parser
 from skep.cli.show.speech import speak, tr
+from skep.cli.verbs.keys import _is_yes
 
 GERMAN, PLAIN = {"LANG": "de_DE.UTF-8"}, {"LANG": "C"}
 
@@ -105,7 +105,7 @@ def test_a_word_that_is_typed_is_shown_as_it_is_typed(skep):
 
 @pytest.mark.parametrize(("answer", "agreed"), [("y", True), ("Ja", True), ("j", True), ("n", False), ("", False)])
 def test_a_yes_is_taken_in_both_languages(answer, agreed):
-    assert consent._is_yes(lambda: answer) is agreed
+    assert _is_yes(lambda: answer) is agreed
 
 
 def helps(language):

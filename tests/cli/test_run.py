@@ -21,7 +21,7 @@ from skep.adapters.clock import SystemClock
 from skep.cli.interrupt import Interrupts
 from skep.cli.show.renderers import EVERY, JsonFace, PanelFace, PlainFace, face
 from skep.cli.show.terminal import Terminal
-from skep.cli.stay import Ending, Run
+from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m

@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from english import in_english
-from skep.cli.stay import Course, Ending
 from skep.cli.verbs.demo import GOAL, Report
+from skep.cli.verbs.join import Course, Ending
 from skep.core.record.contributions import Tally, Totals
 
 pytestmark = pytest.mark.alone

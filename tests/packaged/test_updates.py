@@ -218,7 +218,7 @@ def test_a_version_that_does_not_start_here_is_not_installed(server, home, app, 
 
 def test_a_full_disk_is_said_before_anything_is_unpacked(published, home, app):
     updates = published.updates(home, app, "0.1.0")
-    updates._keep_free = lambda: 1e9
+    updates.keep_free = lambda: 1e9
     with raises(StorageError, match="not enough space"):
         install(updates)
     assert starts(app) == "skep 0.1.0"

@@ -34,16 +34,8 @@ Show = Callable[[Any], str]
 """A raw value to its text."""
 
 
-class _Places(string.Formatter):
-    def __init__(self, show: Callable[[Any, str], str]) -> None:
-        self._show = show
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return self._show(value, format_spec)
-
-
 @dataclass(frozen=True)
-class Translator:
+class Translator(string.Formatter):
     """One language. `shows` are the kinds of places, by name; `show_plain` shows what has no kind."""
 
     catalogue: gettext.NullTranslations
@@ -72,15 +64,14 @@ class Translator:
         return self.catalogue.gettext(msgid)
 
     def _filled(self, entry: str, args: Mapping[str, Any]) -> str:
-        if not args:
-            return entry
-        return _Places(self._shown).vformat(entry, (), args)
+        return self.vformat(entry, (), args) if args else entry
 
-    def _shown(self, value: Any, kind: str) -> str:
+    def format_field(self, value: Any, kind: str) -> str:
+        """What stands in a place `{name:kind}`."""
         if isinstance(value, Text):
             value = self.say(value)
         elif isinstance(value, tuple):
-            value = _JOINTS.get(kind, ", ").join(self._shown(each, "") for each in value)
+            value = _JOINTS.get(kind, ", ").join(self.format_field(each, "") for each in value)
             kind = "" if kind in _JOINTS else kind
         if kind in self.shows:
             return self.shows[kind](value)

@@ -31,11 +31,6 @@ def read_manifest(path: str) -> Manifest:
     return signing.load_verified(signing.given_path(path))[2]
 
 
-def known_manifest(home: Home, name: str) -> Manifest:
-    """The manifest of a project in the catalogue. Raises BadInput."""
-    return bootstrap.catalogue(home).find(name).manifest
-
-
 def check_expiry(plan: Manifest) -> None:
     """Raises ManifestError when the manifest has expired."""
     manifest.check_expiry(plan, datetime.now(UTC))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -54,42 +54,36 @@ class Memory:
     declined: str = ""
 
 
+@dataclass
 class Updates:
-    """For one home. Everything here takes its time."""
+    """For one home. Everything here takes its time. `keep_free` says how many GB of the disk stay free."""
 
-    def __init__(
-        self,
-        home: Home,
-        *,
-        source: UpdateSource | None,
-        folder: PortableFolder | None,
-        proxy: Callable[[], str],
-        keep_free: Callable[[], float],
-    ) -> None:
-        """`keep_free` says how many GB of the disk stay free."""
-        self._home, self._source, self._portable = home, source, folder
-        self._proxy, self._keep_free = proxy, keep_free
-        self._stop = Stop()
+    home: Home
+    source: UpdateSource | None
+    folder: PortableFolder | None
+    proxy: Callable[[], str]
+    keep_free: Callable[[], float]
+    _stop: Stop = field(default_factory=Stop)
 
     @property
     def lacking(self) -> Text:
         """Why nothing is looked for, "" where it is."""
-        return NOTHING if self._source is not None else NOBODY
+        return NOTHING if self.source is not None else NOBODY
 
     @property
     def version(self) -> str:
         """The version that starts next: after an update another one than this."""
-        return (self._portable.current if self._portable else "") or skep.__version__
+        return (self.folder.current if self.folder else "") or skep.__version__
 
     @property
     def previous(self) -> str:
         """The version that can be gone back to, "" when there is none."""
-        return self._portable.previous if self._portable else ""
+        return self.folder.previous if self.folder else ""
 
     def look_when_due(self) -> Found | None:
         """What `look` finds, once a day, and only what nobody went back from. Raises UpdateError, StorageError."""
         memory = self._memory()
-        if self._source is None or not releases.is_due(memory.checked, datetime.now(UTC)):
+        if self.source is None or not releases.is_due(memory.checked, datetime.now(UTC)):
             return None
         found = self.look()
         declined = (
@@ -106,7 +100,7 @@ class Updates:
         self._remember(replace(self._memory(), checked=datetime.now(UTC)))
         if newest is None or not releases.is_newer(newest.version, self.version):
             return None
-        return Found(newest, self._portable is not None and not self._portable.refused)
+        return Found(newest, self.folder is not None and not self.folder.refused)
 
     def install(self, release: Release, fetched: GoOn, unpacked: GoOn) -> bool:
         """Fetch, verify and install a release that `look` found; it is skep from the next start.
@@ -119,7 +113,7 @@ class Updates:
             raise UpdateError(Text("update.skep_not_newer_than", version=release.version, version_2=self.version))
         try:
             archive = self._repository().fetch(release, self._ending(fetched))
-            keep_free = int(self._keep_free() * bootstrap.GB)
+            keep_free = int(self.keep_free() * bootstrap.GB)
             portable.install(archive, release.version, release.unpacked, keep_free, self._ending(unpacked))
         except Stopped:
             return False
@@ -144,13 +138,13 @@ class Updates:
 
     def start_command(self) -> Sequence[str]:
         """What starts the app in this home, in the version that is installed now."""
-        return [*app_command(), "--home", str(self._home.root)]
+        return [*app_command(), "--home", str(self.home.root)]
 
     def tidy(self) -> None:
         """Remove what earlier updates left behind."""
-        if self._portable is not None:
-            self._portable.tidy()
-        for archive in self._home.updates_folder.glob("skep-*.tar.xz"):
+        if self.folder is not None:
+            self.folder.tidy()
+        for archive in self.home.updates_folder.glob("skep-*.tar.xz"):
             with contextlib.suppress(OSError):
                 archive.unlink()
 
@@ -162,27 +156,27 @@ class Updates:
 
     def _folder(self) -> PortableFolder:
         """Raises UpdateError."""
-        if self._portable is None:
+        if self.folder is None:
             raise UpdateError(
                 Text("update.skep_was_not_unpacked_from"),
                 Text("update.install_new_version_way_one"),
             )
-        if self._portable.refused:
-            raise UpdateError(self._portable.refused, Text("update.start_skep_user_who_unpacked"))
-        return self._portable
+        if self.folder.refused:
+            raise UpdateError(self.folder.refused, Text("update.start_skep_user_who_unpacked"))
+        return self.folder
 
     def _repository(self) -> UpdateRepository:
-        if self._source is None:
+        if self.source is None:
             raise UpdateError(NOBODY)
         from skep.adapters.net.update_repository import UpdateRepository  # noqa: PLC0415 - needed once a day
 
-        self._home.create()
-        web = Web(Patience(), self._stop, self._proxy)
-        return UpdateRepository(self._home.updates_folder, self._source.address, self._source.root, web)
+        self.home.create()
+        web = Web(Patience(), self._stop, self.proxy)
+        return UpdateRepository(self.home.updates_folder, self.source.address, self.source.root, web)
 
     @property
     def _memory_file(self) -> Path:
-        return self._home.updates_folder / "memory.json"
+        return self.home.updates_folder / "memory.json"
 
     def _memory(self) -> Memory:
         """Nothing is lost when it cannot be read: it is looked once more."""
@@ -193,7 +187,7 @@ class Updates:
 
     def _remember(self, memory: Memory) -> None:
         try:
-            self._home.updates_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.home.updates_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(self._memory_file, msgspec.json.encode(memory))
         except OSError as error:
             raise StorageError(

@@ -10,6 +10,7 @@ from skep.core.record.contributions import Tally, Totals
 from skep.core.session import timeline
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
 from skep.core.session.snapshot import Snapshot
+from skep.core.text import Problem
 from skep.language import units
 
 NARROW: Final = 60
@@ -43,7 +44,7 @@ def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
     if snapshot.phase in (Phase.TRAINING, Phase.PAUSED) and rules(snapshot):
         blocks.append(rules(snapshot))
     if snapshot.problem is not None:
-        blocks.append(_problem(snapshot))
+        blocks.append(_problem(snapshot.problem))
     return [line for block in blocks for line in ((Span(""),), *block)][1:]
 
 
@@ -55,11 +56,9 @@ def _title(snapshot: Snapshot) -> list[Line]:
     return [(Span(project.title, Tone.STRONG), Span(f"  {published}", Tone.SOFT))]
 
 
-def _problem(snapshot: Snapshot) -> list[Line]:
-    if snapshot.problem is None:
-        return []
-    lines: list[Line] = [(Span(say(snapshot.problem.title), Tone.EMBER),)]
-    return [*lines, (Span(say(snapshot.problem.hint), Tone.SOFT),)] if snapshot.problem.hint else lines
+def _problem(problem: Problem) -> list[Line]:
+    title: Line = (Span(say(problem.title), Tone.EMBER),)
+    return [title, (Span(say(problem.hint), Tone.SOFT),)] if problem.hint else [title]
 
 
 def checklist(current: StageProgress | None, width: int) -> list[Line]:
@@ -104,9 +103,14 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.TRAINING | Phase.PAUSED:
             return reason(snapshot)
         case Phase.RECOVERING:
-            return trying_again(snapshot.restart_at, now)
+            if snapshot.restart_at is None or snapshot.restart_at <= now:
+                return tr("Trying again.")
+            return tr("Trying again in {span}.", span=units.span(snapshot.restart_at - now))
         case Phase.LEAVING:
-            return leaving(snapshot, now)
+            if snapshot.leaving_until is None:
+                return tr("Leaving the swarm.")
+            left = units.span(max(0.0, snapshot.leaving_until - now))
+            return tr("Leaving after the next round, in {span} at most.", span=left)
 
 
 def reason(snapshot: Snapshot) -> str:
@@ -122,20 +126,6 @@ def rules(snapshot: Snapshot) -> list[Line]:
     held = [_row(tr("Also") if number == 0 else "", text) for number, text in enumerate(others)]
     reacted = timeline.sentence(snapshot.reactions)
     return [*held, *([_row(tr("Give-back"), say(reacted))] if reacted else [])]
-
-
-def leaving(snapshot: Snapshot, now: float) -> str:
-    """How long leaving may still wait for the round, where it does."""
-    if snapshot.leaving_until is None:
-        return tr("Leaving the swarm.")
-    left = max(0.0, snapshot.leaving_until - now)
-    return tr("Leaving after the next round, in {span} at most.", span=units.span(left))
-
-
-def trying_again(moment: float | None, now: float) -> str:
-    if moment is None or moment <= now:
-        return tr("Trying again.")
-    return tr("Trying again in {span}.", span=units.span(moment - now))
 
 
 def _tone(snapshot: Snapshot) -> Tone:
@@ -170,29 +160,19 @@ def _row(label: str, text: str) -> Line:
 
 
 def _epoch(progress: SwarmProgress, width: int) -> list[Line]:
-    done = bar(epoch_fraction(progress), min(_BAR, width - 2))
+    fraction = progress.samples_accumulated / progress.target_batch_size if progress.target_batch_size > 0 else 0.0
+    done = bar(fraction, min(_BAR, width - 2))
     text = Span(epoch(progress))
     if width < NARROW + _BAR - _LABEL:
         return [(text,), done]
     return [(*done, Span("  "), text)]
 
 
-def epoch_fraction(progress: SwarmProgress) -> float:
-    """0..1 of the samples this epoch needs."""
-    return progress.samples_accumulated / progress.target_batch_size if progress.target_batch_size > 0 else 0.0
-
-
 def epoch(progress: SwarmProgress) -> str:
     """As "epoch 12 · 3 peers · 412 of 1 024 samples"."""
     done, target = units.number(progress.samples_accumulated), units.number(progress.target_batch_size)
-    peers = tr("{count:number} peers", count=progress.peers)
-    return " · ".join(
-        (
-            tr("epoch {epoch:number}", epoch=progress.epoch),
-            peers,
-            tr("{done} of {target} samples", done=done, target=target),
-        )
-    )
+    number, peers = tr("epoch {epoch:number}", epoch=progress.epoch), tr("{count:number} peers", count=progress.peers)
+    return " · ".join((number, peers, tr("{done} of {target} samples", done=done, target=target)))
 
 
 def loss(snapshot: Snapshot) -> str:

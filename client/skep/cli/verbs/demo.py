@@ -17,8 +17,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show import snapshot_view
 from skep.cli.show.renderers import face
 from skep.cli.show.speech import tr
-from skep.cli.stay import Course, Ending, Goal, Run
-from skep.cli.verbs.join import known, remarks
+from skep.cli.verbs.join import Course, Ending, Goal, Run, known, remarks
 from skep.core.record.contributions import Tally, Totals
 from skep.core.session.messages import Join
 from skep.core.text import Problem, Text
@@ -49,8 +48,7 @@ def _demo(context: Context, _arguments: argparse.Namespace) -> int:
     root = Path(tempfile.mkdtemp(prefix="skep-demo-"))
     own = Context(context.terminal, Home(root / "home"), context.environ)
     swarm = PracticeProcess(own.home.root, root / "run", own.environ)
-    interrupts = Interrupts(swarm.ask)
-    with interrupts:
+    with Interrupts(swarm.ask) as interrupts:
         try:
             return _in_home(own, swarm, interrupts, started)
         finally:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, Protocol, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -12,13 +14,17 @@ from skep import bootstrap
 from skep.adapters.storage import signing
 from skep.adapters.storage.paths import Home
 from skep.adapters.storage.publisher_keys import DEFAULT_NAME, StoredKey
-from skep.cli import consent
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import tr
 from skep.cli.show.terminal import table
-from skep.core.errors import BadInput
+from skep.core.errors import BadInput, SecretsError
 from skep.core.project.manifest import fingerprint
 from skep.core.text import Text
+
+Kept_co = TypeVar("Kept_co", covariant=True)
+
+_YES: Final = {"y", "yes", "j", "ja"}
+"""In every language that the question is asked in."""
 
 
 def add(verbs: Verbs) -> None:
@@ -29,7 +35,7 @@ def add(verbs: Verbs) -> None:
         "--name", metavar="NAME", default=DEFAULT_NAME, help=tr("what to call it in the keyring (publisher)")
     )
     place.add_argument("--out", metavar=tr("FILE"), type=Path, help=tr("make a key file there instead, unencrypted"))
-    consent.add_option(new)
+    add_consent(new)
     group.verb("list", _list, tr("list the keys kept here"))
     show = group.verb("show", _show, tr("show a key's public part"))
     delete = group.verb("delete", _delete, tr("forget a key for ever"))
@@ -44,7 +50,7 @@ def _new(context: Context, arguments: argparse.Namespace) -> None:
         body, place = {"path": str(arguments.out)}, tr("at {path}", path=arguments.out)
     else:
         keys = bootstrap.publisher_keys(context.home)
-        made = consent.kept(context, arguments, lambda *, in_file: keys.new(arguments.name, in_file=in_file))
+        made = kept(context, arguments, lambda *, in_file: keys.new(arguments.name, in_file=in_file))
         public, in_file = made.public, keys.is_in_file(made)
         body, place = _described(made, in_file=in_file), _place(in_file=in_file)
     text = signing.key_text(public)
@@ -117,3 +123,45 @@ def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519Private
         return keys.private(fitting[0])
     earlier = home.keys_folder / "publisher.key"  # where skep kept a key before it used the keyring
     return signing.load_private(earlier) if earlier.exists() else keys.private(keys.find(DEFAULT_NAME))
+
+
+# --- consent to keep a secret unencrypted: by an option, or by a yes in the terminal; never by silence
+
+
+class Keep(Protocol[Kept_co]):
+    def __call__(self, *, in_file: bool) -> Kept_co:
+        """Keeps the secret. Raises SecretsError when the keyring does not take it."""
+
+
+def add_consent(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--unencrypted-file",
+        action="store_true",
+        help=tr("do without a keyring: keep it in skep's folder, in a file of mode 0600 that is not encrypted"),
+    )
+
+
+def kept(
+    context: Context, arguments: argparse.Namespace, keep: Keep[Kept_co], ask: Callable[[], str] = input
+) -> Kept_co:
+    """What `keep` returns: into the keyring, or into a file with consent. Raises SecretsError."""
+    if arguments.unencrypted_file:
+        return keep(in_file=True)
+    try:
+        return keep(in_file=False)
+    except SecretsError as error:
+        if context.terminal.json or not sys.stdin.isatty():
+            raise
+        context.terminal.sentence(error.problem)
+        question = tr("Keep it in an unencrypted file that only you can read instead? [y/N]")
+        context.terminal.error.print(f"{question} ", end="")
+        if not _is_yes(ask):
+            raise SecretsError(Text("consent.nothing_was_kept"), error.hint) from None
+        return keep(in_file=True)
+
+
+def _is_yes(ask: Callable[[], str]) -> bool:
+    try:
+        return ask().strip().casefold() in _YES
+    except EOFError:
+        return False

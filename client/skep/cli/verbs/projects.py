@@ -19,14 +19,13 @@ from skep import bootstrap
 from skep.adapters.storage import invitations as files
 from skep.adapters.storage import signing
 from skep.cli import arguments as spelled
-from skep.cli import consent
 from skep.cli.parser import Context, Verbs
 from skep.cli.show import permission
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
 from skep.cli.verbs import shards
 from skep.cli.verbs.join import is_source
-from skep.cli.verbs.keys import private_key
+from skep.cli.verbs.keys import add_consent, kept, private_key
 from skep.core.project import invitation
 from skep.core.project.data import Project
 from skep.core.project.fit import warnings
@@ -43,37 +42,37 @@ _NAME = "NAME|MANIFEST"
 def add(verbs: Verbs) -> None:
     verbs.verb("projects", _list, tr("list the projects known here"))
     group = verbs.group("project", tr("add, show, verify or sign a project's manifest, prepare its data"))
-    adding = group.verb("add", _add, tr("verify a manifest and keep it, with its publisher's key"))
-    adding.add_argument("source", metavar=tr("FILE|URL|LINK"), help=tr("the manifest; its signature lies beside it"))
-    adding.add_argument("--consent", action="store_true", help=tr("also when a new revision asks for more than before"))
-    show = group.verb("show", _show, tr("show what a project downloads, sends and uses, and whether it fits"))
-    show.add_argument("project", metavar=_NAME, help=tr("a known project, or the path of a manifest"))
-    verify = group.verb("verify", _verify, tr("check a manifest, its signature and its date"))
-    verify.add_argument("project", metavar=_NAME, help=tr("the path of a manifest, or a known project"))
-    sign = group.verb("sign", _sign, tr("sign a manifest with a publisher's key"))
-    sign.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("the manifest"))
-    sign.add_argument("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
+    option = group.verb("add", _add, tr("verify a manifest and keep it, with its publisher's key")).add_argument
+    option("source", metavar=tr("FILE|URL|LINK"), help=tr("the manifest; its signature lies beside it"))
+    option("--consent", action="store_true", help=tr("also when a new revision asks for more than before"))
+    option = group.verb(
+        "show", _show, tr("show what a project downloads, sends and uses, and whether it fits")
+    ).add_argument
+    option("project", metavar=_NAME, help=tr("a known project, or the path of a manifest"))
+    option = group.verb("verify", _verify, tr("check a manifest, its signature and its date")).add_argument
+    option("project", metavar=_NAME, help=tr("the path of a manifest, or a known project"))
+    option = group.verb("sign", _sign, tr("sign a manifest with a publisher's key")).add_argument
+    option("file", metavar=tr("FILE"), type=Path, help=tr("the manifest"))
+    option("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
     shards.add(group)
-    exporting = group.verb("export", _export, tr("write the newest checkpoint as a model that transformers loads"))
-    exporting.add_argument(
-        "source", metavar="NAME|MANIFEST|CHECKPOINT", help=tr("a project hosted here, or a checkpoint")
-    )
-    exporting.add_argument("folder", metavar=tr("DIR"), type=Path, help=tr("the new folder"))
-    exporting.add_argument(
-        "--files", metavar=tr("FOLDER"), type=Path, help=tr("where the base weights lie, for adapters")
-    )
-    invite = group.verb("invite", _invite, tr("let one computer take part in a project of yours, until a date"))
-    invite.add_argument(
-        "project", metavar="NAME|MANIFEST", help=tr("a known project, or the path of its signed manifest")
-    )
-    invite.add_argument("--peer", metavar="ID", required=True, help=tr("what skep identity prints on that computer"))
-    invite.add_argument("--days", metavar="N", type=spelled.count, required=True, help=tr("how long it lasts"))
-    invite.add_argument("--role", choices=ROLES, default=TRAINER, help=tr("a seed does not average (trainer)"))
-    invite.add_argument("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
-    invite.add_argument("--out", metavar=tr("FILE"), type=Path, help=tr("where the invitation goes (this folder)"))
+    option = group.verb(
+        "export", _export, tr("write the newest checkpoint as a model that transformers loads")
+    ).add_argument
+    option("source", metavar="NAME|MANIFEST|CHECKPOINT", help=tr("a project hosted here, or a checkpoint"))
+    option("folder", metavar=tr("DIR"), type=Path, help=tr("the new folder"))
+    option("--files", metavar=tr("FOLDER"), type=Path, help=tr("where the base weights lie, for adapters"))
+    option = group.verb(
+        "invite", _invite, tr("let one computer take part in a project of yours, until a date")
+    ).add_argument
+    option("project", metavar=_NAME, help=tr("a known project, or the path of its signed manifest"))
+    option("--peer", metavar="ID", required=True, help=tr("what skep identity prints on that computer"))
+    option("--days", metavar="N", type=spelled.count, required=True, help=tr("how long it lasts"))
+    option("--role", choices=ROLES, default=TRAINER, help=tr("a seed does not average (trainer)"))
+    option("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
+    option("--out", metavar=tr("FILE"), type=Path, help=tr("where the invitation goes (this folder)"))
     accept = group.verb("accept", _accept, tr("check an invitation to a project and keep it"))
     accept.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("what the publisher sent"))
-    consent.add_option(accept)
+    add_consent(accept)
     group.verb("invitations", _invitations, tr("list the invitations kept here"))
     decline = group.verb("decline", _decline, tr("forget the invitation to a project"))
     decline.add_argument("project", metavar="NAME", help=tr("a known project"))
@@ -132,7 +131,7 @@ def _verify(context: Context, arguments: argparse.Namespace) -> None:
 
 def _manifest(context: Context, name: str) -> Manifest:
     """The manifest, its signature checked. Raises ManifestError, BadInput."""
-    return joining.read_manifest(name) if is_source(name) else joining.known_manifest(context.home, name)
+    return joining.read_manifest(name) if is_source(name) else bootstrap.catalogue(context.home).find(name).manifest
 
 
 def _sign(context: Context, arguments: argparse.Namespace) -> None:
@@ -185,7 +184,7 @@ def _invitation(made: Invitation) -> dict[str, Any]:
 def _accept(context: Context, arguments: argparse.Namespace) -> None:
     hint = Text("invitations.add_first_skep_project_add")
     accept = partial(joining.accept_invitation, context.home, arguments.file, hint)
-    project, made = consent.kept(context, arguments, accept)
+    project, made = kept(context, arguments, accept)
     title, until = project.title, numbers().date(made.expires)
     lines = [
         tr("This computer is invited to {title} as {role} until {date}.", title=title, role=made.role, date=until),

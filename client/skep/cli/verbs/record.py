@@ -87,14 +87,15 @@ def _day(rows: list[dict[str, Any]], reaction: str, zone: tzinfo) -> list[Any]:
     if not rows:
         return [tr("Nothing happened that day.")]
     lines = [
-        (f"{local(row['begin'], zone):%H:%M:%S}", units.span(row["end"] - row["begin"]), _share(row), row["reason"])
+        (
+            f"{local(row['begin'], zone):%H:%M:%S}",
+            units.span(row["end"] - row["begin"]),
+            units.percent(row["share"]) if row["project"] else units.MISSING,
+            row["reason"],
+        )
         for row in rows
     ]
     return [table((tr("From"), tr("For"), tr("Share"), tr("Why")), lines), *([reaction] if reaction else [])]
-
-
-def _share(row: dict[str, Any]) -> str:
-    return units.percent(row["share"]) if row["project"] else units.MISSING
 
 
 # --- stats

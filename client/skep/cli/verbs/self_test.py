@@ -12,12 +12,10 @@ import importlib.util
 import json
 import platform
 import secrets
-import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -33,8 +31,8 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show.renderers import Face
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
-from skep.cli.stay import Ending, Run
 from skep.cli.verbs.demo import DEVOTED
+from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import NotRunning, SecretsError, SkepError
 from skep.core.session.messages import Join
 from skep.core.text import Problem, Text, verbatim
@@ -86,40 +84,19 @@ def add(verbs: Verbs) -> None:
 
 
 def _self_test(context: Context, _arguments: argparse.Namespace) -> int:
-    with _bench(context) as bench:
-        return run(context, bench, CHECKS)
-
-
-@contextmanager
-def _bench(context: Context) -> Iterator[Bench]:
-    root = Path(tempfile.mkdtemp(prefix="skep-test-"))
-    home = Home(root / "home")
-    try:
+    with tempfile.TemporaryDirectory(prefix="skep-test-", ignore_cleanup_errors=True) as folder:
+        root = Path(folder)
+        home = Home(root / "home")
         home.create()
-        yield Bench(root, home, context.environ)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
+        return run(context, Bench(root, home, context.environ), CHECKS)
 
 
-@dataclass(frozen=True)
-class Told:
-    """One check as it is printed. `seconds` is how long it took."""
-
-    name: str
-    outcome: Outcome
-    words: str
-    hint: str
-    seconds: float
-
-    def body(self) -> dict[str, Any]:
-        return {"event": "check"} | asdict(self)
-
-    def line(self) -> Line:
-        return (
-            Span(f"{_shown(self.outcome):<8}", _TONES[self.outcome]),
-            Span(f"{self.name:<10}", Tone.HONEY),
-            Span(f"{self.words}{f' {self.hint}' if self.hint else ''}", Tone.INK),
-        )
+def _line(name: str, found: Finding) -> Line:
+    return (
+        Span(f"{_shown(found.outcome):<8}", _TONES[found.outcome]),
+        Span(f"{name:<10}", Tone.HONEY),
+        Span(f"{found.words}{f' {found.hint}' if found.hint else ''}", Tone.INK),
+    )
 
 
 def _shown(outcome: Outcome) -> str:
@@ -136,11 +113,14 @@ def run(context: Context, bench: Bench, checks: Sequence[tuple[str, Check]]) -> 
     """Carry out every check, whatever became of those before it; 0 when none failed, 1 otherwise, 130 after Ctrl-C."""
     failed = []
     for name, check in checks:
-        told = _carry_out(name, check, bench)
-        context.terminal.show(told.body(), [told.line()])
+        began = time.monotonic()
+        found = _carry_out(check, bench)
+        seconds = round(time.monotonic() - began, 2)
+        body = {"event": "check", "name": name} | asdict(found) | {"seconds": seconds}
+        context.terminal.show(body, [_line(name, found)])
         if bench.interrupted:
             return INTERRUPTED
-        if told.outcome is Outcome.FAILED:
+        if found.outcome is Outcome.FAILED:
             failed.append(name)
     context.terminal.show(
         {"event": "self-test", "ok": not failed, "failed": failed},
@@ -149,15 +129,13 @@ def run(context: Context, bench: Bench, checks: Sequence[tuple[str, Check]]) -> 
     return 1 if failed else 0
 
 
-def _carry_out(name: str, check: Check, bench: Bench) -> Told:
-    began = time.monotonic()
+def _carry_out(check: Check, bench: Bench) -> Finding:
     try:
-        found = check(bench)
+        return check(bench)
     except SkepError as error:
-        found = Finding(Outcome.FAILED, say(error.title), say(error.hint))
+        return Finding(Outcome.FAILED, say(error.title), say(error.hint))
     except Exception as error:  # noqa: BLE001 - one broken part must not hide the others
-        found = Finding(Outcome.FAILED, f"{type(error).__name__}: {error}")
-    return Told(name, found.outcome, found.words, found.hint, round(time.monotonic() - began, 2))
+        return Finding(Outcome.FAILED, f"{type(error).__name__}: {error}")
 
 
 # --- the checks
@@ -331,13 +309,6 @@ def _wait_for_answer(home: Home, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-CHECKS: Final[tuple[tuple[str, Check], ...]] = (
-    ("build", build),
-    ("imports", imports),
-    ("devices", devices),
-    ("p2pd", p2pd),
-    ("practice", practice),
-    ("ledger", ledger),
-    ("keyring", keyring),
-    ("app", app),
-)
+CHECKS: Final[Sequence[tuple[str, Check]]] = [
+    (check.__name__, check) for check in (build, imports, devices, p2pd, practice, ledger, keyring, app)
+]

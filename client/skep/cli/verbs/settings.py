@@ -32,17 +32,11 @@ def add(verbs: Verbs) -> None:
 def _list(context: Context, _arguments: argparse.Namespace) -> None:
     values = bootstrap.settings(context.home).load()
     body = {"settings": [described(setting, values[key]) for key, setting in SETTINGS.items()]}
-    rows = [_row(setting, values[key]) for key, setting in SETTINGS.items()]
+    rows = [(key, declared.show(key, values[key]), say(setting.help)) for key, setting in SETTINGS.items()]
     remarks = contradictions(values)
-    lines: list[Any] = [
-        table((tr("Setting"), tr("Value"), tr("What it does")), rows),
-        *(("", *map(say, remarks)) if remarks else ()),
-    ]
-    context.terminal.show(body | {"remarks": list(remarks)}, lines)
-
-
-def _row(setting: Setting, value: Value) -> tuple[str, str, str]:
-    return (setting.key, declared.show(setting.key, value), say(setting.help))
+    heading = (tr("Setting"), tr("Value"), tr("What it does"))
+    told = ("", *map(say, remarks)) if remarks else ()
+    context.terminal.show(body | {"remarks": list(remarks)}, [table(heading, rows), *told])
 
 
 def described(setting: Setting, value: Value) -> dict[str, Any]:

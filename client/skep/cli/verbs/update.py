@@ -28,20 +28,20 @@ def add(verbs: Verbs) -> None:
     chosen.add_argument("--back", action="store_true", help=tr("go back to the version before the last update"))
 
 
-def _update(context: Context, arguments: argparse.Namespace) -> int:
+def _update(context: Context, arguments: argparse.Namespace) -> None:
     updates = updating.updates(context.home)
     if arguments.back:
         version = updates.go_back()
         words = tr("skep {version} is used again from the next start.", version=version)
-        return _say(context, {"version": version}, " ".join((words, *_running(context))))
-    if updates.lacking:
+        _say(context, {"version": version}, " ".join((words, *_running(context))))
+    elif updates.lacking:
         raise UpdateError(updates.lacking)
-    found = updates.look()
-    if found is None:
-        return _say(context, {"version": updates.version, "newer": None}, _newest(updates))
-    if not arguments.install:
-        return _tell(context, updates, found)
-    return _install(context, updates, found)
+    elif (found := updates.look()) is None:
+        _say(context, {"version": updates.version, "newer": None}, _newest(updates))
+    elif arguments.install:
+        _install(context, updates, found)
+    else:
+        _tell(context, updates, found)
 
 
 def _newest(updates: Updates) -> str:
@@ -50,7 +50,7 @@ def _newest(updates: Updates) -> str:
     return tr("skep {version} is the newest. It is installed, and starts the next time.", version=updates.version)
 
 
-def _tell(context: Context, updates: Updates, found: Found) -> int:
+def _tell(context: Context, updates: Updates, found: Found) -> None:
     release = found.release
     way = (
         tr("skep update --install installs it.")
@@ -59,17 +59,17 @@ def _tell(context: Context, updates: Updates, found: Found) -> int:
     )
     body = {"version": updates.version, "newer": release.version, "notes": release.notes, "installs": found.installs}
     words = tr("skep {newer} is there; this is {version}.", newer=release.version, version=updates.version)
-    return _say(context, body, words, release.notes, way)
+    _say(context, body, words, release.notes, way)
 
 
-def _install(context: Context, updates: Updates, found: Found) -> int:
+def _install(context: Context, updates: Updates, found: Found) -> None:
     version = found.release.version
     downloaded = _Progress(context, lambda how: tr("{percent} % of {megabytes:.0f} MB downloaded.", **how))
     unpacked = _Progress(context, lambda how: tr("{percent} % of {megabytes:.0f} MB unpacked.", **how))
     updates.install(found.release, downloaded, unpacked)
     words = tr("skep {version} is installed and starts the next time.", version=version)
     back = tr("skep update --back goes back to {version}.", version=updates.previous) if updates.previous else ""
-    return _say(context, {"version": version, "installed": True}, " ".join((words, *_running(context))), back)
+    _say(context, {"version": version, "installed": True}, " ".join((words, *_running(context))), back)
 
 
 class _Progress:
@@ -93,6 +93,5 @@ def _running(context: Context) -> tuple[str, ...]:
     return ()
 
 
-def _say(context: Context, body: dict[str, object], *lines: str) -> int:
+def _say(context: Context, body: dict[str, object], *lines: str) -> None:
     context.terminal.show(body, [line for line in lines if line])
-    return 0
