@@ -78,7 +78,7 @@ class LoginFile(ABC):
 
     def is_on(self) -> bool:
         """What the file says now. Raises StorageError."""
-        with self._errors(Text("autostart.read")):
+        with self._errors(Text("file.read")):
             try:
                 with self.path.open("rb") as file:
                     return self.says_on(file.read(LIMIT))
@@ -89,7 +89,7 @@ class LoginFile(ABC):
         """Write the file, or remove it; one that says so already is left as it is. Raises StorageError."""
         if on == self.is_on():
             return
-        with self._errors(Text("autostart.written") if on else Text("autostart.removed")):
+        with self._errors(Text("file.written") if on else Text("file.removed")):
             if on:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 atomic_write(self.path, self.content(), mode=0o644)

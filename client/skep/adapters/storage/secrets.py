@@ -135,7 +135,7 @@ class FileSecrets:
 
     def get(self, name: str) -> str | None:
         """Raises StorageError."""
-        with self._errors(Text("secrets.read")):
+        with self._errors(Text("file.read")):
             try:
                 with self._path(name).open("rb") as file:
                     return file.read(FILE_LIMIT).decode(errors="replace")
@@ -144,13 +144,13 @@ class FileSecrets:
 
     def put(self, name: str, secret: str) -> None:
         """Raises StorageError."""
-        with self._errors(Text("secrets.written")):
+        with self._errors(Text("file.written")):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(self._path(name), secret.encode(), mode=0o600)
 
     def delete(self, name: str) -> None:
         """Raises StorageError."""
-        with self._errors(Text("secrets.removed")):
+        with self._errors(Text("file.removed")):
             self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:

@@ -45,25 +45,21 @@ def add(verbs: Verbs) -> None:
     option = group.verb("add", _add, tr("verify a manifest and keep it, with its publisher's key")).add_argument
     option("source", metavar=tr("FILE|URL|LINK"), help=tr("the manifest; its signature lies beside it"))
     option("--consent", action="store_true", help=tr("also when a new revision asks for more than before"))
-    option = group.verb(
-        "show", _show, tr("show what a project downloads, sends and uses, and whether it fits")
-    ).add_argument
-    option("project", metavar=_NAME, help=tr("a known project, or the path of a manifest"))
+    show = group.verb("show", _show, tr("show what a project downloads, sends and uses, and whether it fits"))
+    show.add_argument("project", metavar=_NAME, help=tr("a known project, or the path of a manifest"))
     option = group.verb("verify", _verify, tr("check a manifest, its signature and its date")).add_argument
     option("project", metavar=_NAME, help=tr("the path of a manifest, or a known project"))
     option = group.verb("sign", _sign, tr("sign a manifest with a publisher's key")).add_argument
     option("file", metavar=tr("FILE"), type=Path, help=tr("the manifest"))
     option("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
     shards.add(group)
-    option = group.verb(
-        "export", _export, tr("write the newest checkpoint as a model that transformers loads")
-    ).add_argument
+    exporting = group.verb("export", _export, tr("write the newest checkpoint as a model that transformers loads"))
+    option = exporting.add_argument
     option("source", metavar="NAME|MANIFEST|CHECKPOINT", help=tr("a project hosted here, or a checkpoint"))
     option("folder", metavar=tr("DIR"), type=Path, help=tr("the new folder"))
     option("--files", metavar=tr("FOLDER"), type=Path, help=tr("where the base weights lie, for adapters"))
-    option = group.verb(
-        "invite", _invite, tr("let one computer take part in a project of yours, until a date")
-    ).add_argument
+    invite = group.verb("invite", _invite, tr("let one computer take part in a project of yours, until a date"))
+    option = invite.add_argument
     option("project", metavar=_NAME, help=tr("a known project, or the path of its signed manifest"))
     option("--peer", metavar="ID", required=True, help=tr("what skep identity prints on that computer"))
     option("--days", metavar="N", type=spelled.count, required=True, help=tr("how long it lasts"))

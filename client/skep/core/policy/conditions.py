@@ -150,7 +150,7 @@ class Condition(StrEnum):
     )
     """Whether the foreground window fills a screen and is not ours."""
     INHIBITED = ConditionSpec(
-        Names("inhibited", Text("condition.title_call_or_film"), Text("condition.whether_call_film_running")),
+        Names("inhibited", Text("rule.call_film"), Text("condition.whether_call_film_running")),
         Periods(2.0, 2.0),
         YesNo(),
         {"call": True, "film": True},
@@ -199,14 +199,14 @@ class Condition(StrEnum):
     )
     """What the device draws, in watts."""
     BATTERY = ConditionSpec(
-        Names("battery", Text("condition.title_battery"), Text("condition.whether_computer_battery")),
+        Names("battery", Text("rule.battery"), Text("condition.whether_computer_battery")),
         Periods(2.0, 10.0),
         YesNo(yes=Text("condition.on_battery"), no=Text("condition.on_mains")),
         {"battery": True, "mains": False},
     )
     """Whether the computer runs on its battery."""
     METERED = ConditionSpec(
-        Names("metered", Text("condition.title_metered_connection"), Text("condition.whether_connection_metered")),
+        Names("metered", Text("rule.metered_connection"), Text("condition.whether_connection_metered")),
         Periods(2.0, 10.0),
         YesNo(),
         {"metered": True, "unmetered": False},

@@ -93,7 +93,7 @@ SETTINGS: Final = (
     ),
     Setting(
         "when.schedule",
-        Text("setting.schedule_label"),
+        Text("rule.schedule"),
         Text("setting.hours_week_skep_computes_fully"),
         Kind.TEXT,
         FULL_WEEK,
