@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from rich.style import Style
 
 from skep.cli.show import snapshot_view
 from skep.cli.show.speech import speak
-from skep.cli.show.terminal import STYLES, Tone, plain
+from skep.cli.show.terminal import Tone, plain
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance
 from skep.core.project.data import Project
@@ -165,5 +166,6 @@ def test_one_line_of_progress_for_a_log() -> None:
     assert "\n" not in line
 
 
-def test_every_tone_has_a_colour() -> None:
-    assert set(STYLES) == set(Tone)
+@pytest.mark.parametrize("tone", Tone)
+def test_every_tone_is_a_style(tone: Tone) -> None:
+    assert str(Style.parse(tone)) == tone

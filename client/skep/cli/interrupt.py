@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from types import FrameType, TracebackType
-from typing import Any, Final, Self
+from contextlib import ExitStack
+from types import FrameType
+from typing import Final, Self
 
 INTERRUPTED: Final = 130
 """Exit code of what Ctrl-C ended, as shells know it."""
@@ -13,23 +14,18 @@ INSIST: Final = 3
 """From this many signals on, something hangs, and KeyboardInterrupt is raised where the main thread stands."""
 
 
-class Interrupts:
+class Interrupts(ExitStack):
     """While entered, each of the three signals sets `asked` and calls `on_ask`, which must do next to nothing."""
 
     def __init__(self, on_ask: Callable[[], None] = lambda: None) -> None:
+        super().__init__()
         self.asked = False
-        self._on_ask = on_ask
-        self._count = 0
-        self._before: dict[signal.Signals, Any] = {}
+        self._on_ask, self._count = on_ask, 0
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._before[number] = signal.signal(number, self._seen)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+            self.callback(signal.signal, number, signal.signal(number, self._seen))
+        return super().__enter__()
 
     def _seen(self, _number: int, _frame: FrameType | None) -> None:
         self._count += 1

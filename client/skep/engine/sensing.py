@@ -34,8 +34,8 @@ TOLD_PERIODS: Final = {condition: condition.spec.periods.told for condition in C
 log = logging.getLogger("skep.engine.sensing")
 
 
-def unread(sensors: Sequence[Sensor]) -> Seen:
-    """What is known before the first reading: that each of these sources has not answered yet."""
+def unread(sensors: Sequence[Sensor]) -> dict[Condition, Reading[Any]]:
+    """What is known before the first reading, and of a source that hangs: that each of these does not answer."""
     return {condition: silent(unreadable(condition)) for sensor in sensors for condition in sensor.conditions}
 
 
@@ -94,7 +94,7 @@ class _Watch:
             if since is None or self._hangs or self._clock.monotonic() - since < self._deadline:
                 return
             self._hangs = True
-            message = self._news(self._silence())
+            message = self._news(unread([self._sensor]))
         log.warning("%s has not answered for %g s", self._sensor.name, self._deadline)
         self._tell(message)
 
@@ -138,14 +138,14 @@ class _Watch:
         self._absent = seen is not None and all(each.source is Source.MISSING for each in seen.values())
         with self._lock:
             self._reading_since, self._hangs = None, False
-            message = self._news(self._silence() if seen is None else seen)
+            message = self._news(unread([self._sensor]) if seen is None else seen)
         self._tell(message)
         return seen is not None
 
     def _only_its_own(self, seen: Seen) -> Seen:
         """One reading for each condition that is the sensor's, no more; one that is left out does not answer."""
         own = self._sensor.conditions
-        return self._silence() | {condition: seen[condition] for condition in own if condition in seen}
+        return unread([self._sensor]) | {condition: seen[condition] for condition in own if condition in seen}
 
     def _wait(self) -> bool:
         """False where the sensor cannot even wait; then the thread does."""
@@ -155,9 +155,6 @@ class _Watch:
             log.exception("%s cannot wait", self._sensor.name)
             return False
         return True
-
-    def _silence(self) -> dict[Condition, Reading[Any]]:
-        return {condition: silent(unreadable(condition)) for condition in self._sensor.conditions}
 
     def _news(self, seen: Seen) -> m.ConditionsSeen | None:
         now = self._clock.monotonic()

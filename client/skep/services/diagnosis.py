@@ -67,7 +67,7 @@ def diagnose(home: Home, snapshot: Snapshot | None = None) -> str:
         ("Disk", lambda: _disk(home)),
         ("Contributions", lambda: _contributions(home)),
         ("Projects and the way to them", lambda: _projects(home, snapshot)),
-        *((f"Log: {path.name}", lambda path=path: _tail(path)) for path in _logs(home)),
+        *((f"Log: {path.name}", lambda path=path: _tail(path)) for path in sorted(home.logs_folder.glob("*.log"))),
     )
     return written([Section(title, _guarded(find)) for title, find in parts], str(Path.home()), names(home))
 
@@ -227,10 +227,6 @@ def _dialled(host: str, port: int) -> str:
 
 
 # --- logs
-
-
-def _logs(home: Home) -> Sequence[Path]:
-    return sorted(home.logs_folder.glob("*.log"))
 
 
 def _tail(path: Path) -> Sequence[str]:

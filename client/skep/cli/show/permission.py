@@ -52,7 +52,10 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
     rows = [
         (tr("Published by"), f"{manifest.publisher.name}, {manifest.fingerprint}"),
-        (tr("Revision"), tr("{revision}, valid until {date}", revision=manifest.revision, date=until(manifest))),
+        (
+            tr("Revision"),
+            tr("{revision}, valid until {date}", revision=manifest.revision, date=numbers().date(manifest.expires)),
+        ),
         (tr("Open to"), _members(manifest)),
         (tr("Licence"), manifest.license),
         *([(tr("Homepage"), manifest.homepage)] if manifest.homepage else []),
@@ -75,11 +78,6 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     shown += [(Span(f"{label:<14}", Tone.SOFT), Span(text)) for label, text in rows]
     shown += [(Span(""),), *((Span(sentence, _TONES[fit.verdict]),) for sentence in verdict(fit))]
     return shown + [(Span(say(sentence), Tone.HONEY),) for sentence in warnings(manifest)]
-
-
-def until(manifest: Manifest) -> str:
-    """The date on which it expires."""
-    return numbers().date(manifest.expires)
 
 
 def _members(manifest: Manifest) -> str:

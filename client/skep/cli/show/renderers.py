@@ -55,7 +55,8 @@ class Events:
         if now.stage is not None and now.stage != before.stage:
             stage = now.stage
             yield {"event": "stage", "name": str(stage.stage), "fraction": stage.fraction, "detail": stage.detail}
-        yield from self._from_message(message)
+        if isinstance(message, m.FromWorker):
+            yield from self._from_worker(message)
         allowance, stopped, was_stopped = now.allowance, now.allowance.share <= 0, before.allowance.share <= 0
         if stopped != was_stopped or (stopped and allowance != before.allowance):
             yield {"event": "paused", "share": allowance.share, "until": allowance.until, "reason": allowance.reason}
@@ -64,7 +65,7 @@ class Events:
         if now.problem is not None and now.problem != before.problem:
             yield problem_event(now.problem)
 
-    def _from_message(self, message: m.Message) -> list[Event]:
+    def _from_worker(self, message: m.FromWorker) -> list[Event]:
         match message:
             case m.WorkerJoined():
                 return [{"event": "joined"} | structs.asdict(message)]
@@ -79,31 +80,7 @@ class Events:
                 return self._contribution(message, ContributionState.CONFIRMED)
             case m.ContributionLost():
                 return self._contribution(message, ContributionState.LOST)
-            case (
-                m.Join()
-                | m.Leave()
-                | m.Pause()
-                | m.Resume()
-                | m.ChangeSettings()
-                | m.Quit()
-                | m.Tick()
-                | m.ConditionsSeen()
-                | m.AboutToSleep()
-                | m.Slept()
-                | m.PowerCapSeen()
-                | m.IndexArrived()
-                | m.IndexFailed()
-                | m.WorkerStage()
-                | m.WorkerPaused()
-                | m.WorkerMemory()
-                | m.ShardWanted()
-                | m.ShardArrived()
-                | m.ShardProgress()
-                | m.ShardFailed()
-                | m.WorkerFailed()
-                | m.WorkerExited()
-                | m.ProblemArose()
-            ):
+            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted() | m.WorkerFailed():
                 return []
 
     def _contribution(

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
-from rich.theme import Theme
 
 from skep.cli.show.speech import say, worded
 from skep.core.session.control import finite
@@ -20,28 +19,19 @@ from skep.core.text import Problem
 
 
 class Tone(StrEnum):
-    """What a piece of text means."""
+    """What a piece of text means, and how rich styles it. Nothing else names a colour.
 
-    INK = "ink"
-    SOFT = "soft"
-    STRONG = "strong"
-    HONEY = "honey"
-    LEAF = "leaf"
-    EMBER = "ember"
-    SLATE = "slate"
+    Text keeps the terminal's own foreground, which is readable on its background; only accents bring a colour, chosen
+    between the light and the dark table of the app so that each reads on both.
+    """
 
-
-# Text keeps the terminal's own foreground, which is readable on its background; only accents bring a colour, chosen
-# between the light and the dark table of the app so that each reads on both.
-STYLES: Final = {
-    Tone.INK: "none",
-    Tone.SOFT: "dim",
-    Tone.STRONG: "bold",
-    Tone.HONEY: "#d08a10",
-    Tone.LEAF: "#3f9a63",
-    Tone.EMBER: "#e0603a",
-    Tone.SLATE: "#7d8c9b",
-}
+    INK = "none"
+    SOFT = "dim"
+    STRONG = "bold"
+    HONEY = "#d08a10"
+    LEAF = "#3f9a63"
+    EMBER = "#e0603a"
+    SLATE = "#7d8c9b"
 
 
 @dataclass(frozen=True)
@@ -135,10 +125,4 @@ def _console(stream: TextIO) -> Console:
     if hasattr(stream, "reconfigure"):
         # a terminal of another encoding shows "?" where a sign is missing, and nothing fails
         stream.reconfigure(errors="replace")
-    return Console(
-        file=stream,
-        theme=Theme({str(tone): style for tone, style in STYLES.items()}),
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
+    return Console(file=stream, highlight=False, markup=False, emoji=False)

@@ -118,7 +118,7 @@ def _verify(context: Context, arguments: argparse.Namespace) -> None:
         title=manifest.title,
         revision=manifest.revision,
         fingerprint=manifest.fingerprint,
-        date=permission.until(manifest),
+        date=numbers().date(manifest.expires),
     )
     doubts = warnings(manifest)
     body = {"valid": True, "warnings": list(doubts)} | permission.outline(manifest)
