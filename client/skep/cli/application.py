@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 130 interrupted before there
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -67,7 +66,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
             return 0
         speak(_language(arguments, environ, json=terminal.json))
         parsed = parser(arguments).parse_args(arguments)
-        home = _home(parsed, environ)
+        home = bootstrap.home(getattr(parsed, "home", None), environ)
         return parsed.act(Context(terminal, home, environ), parsed) or 0
     except SkepError as error:
         terminal.problem(error.problem)
@@ -77,7 +76,9 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        # what we printed to was closed, as by `| head`; without this the interpreter complains while it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except Exception as error:  # noqa: BLE001 - the last resort: a bug becomes a sentence and a log entry
         terminal.problem(_our_own(error, home))
         return 1
@@ -88,14 +89,15 @@ def _language(arguments: Sequence[str], environ: Mapping[str, str], *, json: boo
     if json:
         return ENGLISH
     try:
-        home = _home(options().parse_known_args(arguments)[0], environ)
+        chosen = getattr(options().parse_known_args(arguments)[0], "home", None)
+        home = bootstrap.home(chosen, environ)
     except BadInput:
         return system_language(environ)
     try:
-        chosen = _chosen_language(home.settings_file)
+        language = _chosen_language(home.settings_file)
     except (SkepError, OSError):
         return ENGLISH
-    return chosen if chosen in LANGUAGES else system_language(environ)
+    return language if language in LANGUAGES else system_language(environ)
 
 
 def _chosen_language(settings: Path) -> str:
@@ -104,16 +106,6 @@ def _chosen_language(settings: Path) -> str:
     from skep.adapters.storage.settings_file import SettingsFile  # noqa: PLC0415 - it brings tomlkit
 
     return str(SettingsFile(settings).load()["app.language"])
-
-
-def _home(parsed: argparse.Namespace, environ: Mapping[str, str]) -> Home:
-    return bootstrap.home(getattr(parsed, "home", None), environ)
-
-
-def _reader_gone() -> int:
-    # what we printed to was closed, as by `| head`; without this the interpreter complains while it ends
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1
 
 
 def _our_own(error: Exception, home: Home | None) -> Problem:

@@ -82,25 +82,20 @@ class Verbs:
     def __init__(self, parser: Parser, *, required: bool = True) -> None:
         self._choices = parser.add_subparsers(metavar=tr("VERB"), required=required, parser_class=Parser)
 
-    def verb(self, name: str, act: Act, words: str, more: str = "") -> Parser:
+    def verb(self, name: str, act: Act | None, words: str, more: str = "") -> Parser:
         """Add a verb that `act` carries out; `words` is its help, which `more` goes on with where it stands alone.
 
         Returns its parser, for its own arguments.
         """
-        parser = self._parser(name, words, more)
-        parser.set_defaults(act=act)
+        description = f"{words[:1].upper()}{words[1:]}. {more}".rstrip()
+        parser = self._choices.add_parser(name, help=words, description=description, parents=[options()])
+        if act is not None:
+            parser.set_defaults(act=act)
         return parser
 
     def group(self, name: str, words: str, alone: Act | None = None) -> Verbs:
         """Add a group of verbs; `alone` carries out the group's name without a verb, where that has a meaning."""
-        parser = self._parser(name, words)
-        if alone is not None:
-            parser.set_defaults(act=alone)
-        return Verbs(parser, required=alone is None)
-
-    def _parser(self, name: str, words: str, more: str = "") -> Parser:
-        description = f"{words[:1].upper()}{words[1:]}. {more}".rstrip()
-        return self._choices.add_parser(name, help=words, description=description, parents=[options()])
+        return Verbs(self.verb(name, alone, words), required=alone is None)
 
 
 def options() -> Parser:

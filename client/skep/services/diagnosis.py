@@ -57,8 +57,9 @@ def _english() -> Translator:
 
 def diagnose(home: Home, snapshot: Snapshot | None = None) -> str:
     """The whole file as text; takes some seconds. `snapshot` is the running engine's, None where none runs here."""
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. Read it before you pass it on; it is plain text."
     parts: tuple[tuple[str, Callable[[], Sequence[str]]], ...] = (
-        ("skep diagnostics", _head),
+        ("skep diagnostics", lambda: [made]),
         ("Versions", versions),
         ("State", lambda: _state(snapshot)),
         ("Settings", lambda: _settings(home)),
@@ -100,10 +101,6 @@ def _guarded(find: Callable[[], Sequence[str]]) -> Sequence[str]:
     except Exception as error:
         log.warning("a part of the diagnostics failed", exc_info=True)
         return [f"could not be found out ({type(error).__name__})"]
-
-
-def _head() -> Sequence[str]:
-    return [f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. Read it before you pass it on; it is plain text."]
 
 
 def versions() -> Sequence[str]:

@@ -46,37 +46,28 @@ def body(manifest: Manifest, fit: Fit) -> dict[str, Any]:
 
 def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     """The permission page, top to bottom."""
-    traffic = traffic_per_epoch(manifest)
     needs = manifest.needs
     parameters = units.number(parameters_of(manifest))
+    memory, until = _gb(needs.memory_gb), numbers().date(manifest.expires)
+    size = numbers().size(traffic_per_epoch(manifest).up)
+    sends = tr("what training found, not your files: up to {size} each epoch, to other peers", size=size)
     upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
     rows = [
         (tr("Published by"), f"{manifest.publisher.name}, {manifest.fingerprint}"),
-        (
-            tr("Revision"),
-            tr("{revision}, valid until {date}", revision=manifest.revision, date=numbers().date(manifest.expires)),
-        ),
+        (tr("Revision"), tr("{revision}, valid until {date}", revision=manifest.revision, date=until)),
         (tr("Open to"), _members(manifest)),
         (tr("Licence"), manifest.license),
         *([(tr("Homepage"), manifest.homepage)] if manifest.homepage else []),
         (tr("Model"), tr("{kind}, {parameters} parameters", kind=manifest.recipe.model_type, parameters=parameters)),
         (tr("Downloads"), _downloads(manifest)),
-        (
-            tr("Sends"),
-            tr(
-                "what training found, not your files: up to {size} each epoch, to other peers",
-                size=numbers().size(traffic.up),
-            ),
-        ),
-        (
-            tr("Uses at most"),
-            tr("{memory} of memory, {disk} of disk", memory=_gb(needs.memory_gb), disk=_gb(needs.disk_gb)),
-        ),
+        (tr("Sends"), sends),
+        (tr("Uses at most"), tr("{memory} of memory, {disk} of disk", memory=memory, disk=_gb(needs.disk_gb))),
         ("", tr("and on a GPU {memory} of its memory; {upload} upload", memory=_gb(needs.vram_gb), upload=upload)),
     ]
+    verdict = (_badge(fit.verdict), *map(say, fit.reasons))
     shown: list[Line] = [(Span(manifest.title, Tone.STRONG),), (Span(manifest.summary),), (Span(""),)]
     shown += [(Span(f"{label:<14}", Tone.SOFT), Span(text)) for label, text in rows]
-    shown += [(Span(""),), *((Span(sentence, _TONES[fit.verdict]),) for sentence in verdict(fit))]
+    shown += [(Span(""),), *((Span(sentence, _TONES[fit.verdict]),) for sentence in verdict if sentence)]
     return shown + [(Span(say(sentence), Tone.HONEY),) for sentence in warnings(manifest)]
 
 
@@ -84,11 +75,6 @@ def _members(manifest: Manifest) -> str:
     if manifest.membership == "open":
         return tr("everybody")
     return tr("invited computers only; skep project accept keeps your invitation")
-
-
-def verdict(fit: Fit) -> list[str]:
-    """The fit in sentences."""
-    return [sentence for sentence in (_badge(fit.verdict), *map(say, fit.reasons)) if sentence]
 
 
 def _badge(verdict: Verdict) -> str:

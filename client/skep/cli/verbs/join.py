@@ -151,18 +151,15 @@ class Course:
     def over(self, now: float) -> bool:
         """Whether the run shall leave now."""
         ending = self.ending
+        # a limited run that has not joined counts from its start, and has some patience
+        since, least = (self.started, PATIENCE) if self.joined is None else (self.joined, 0.0)
         return (
             (ending.epochs is not None and self.ended >= ending.epochs)
             or (ending.goal is not None and self.reached(ending.goal))
             or (ending.confirmed is not None and self.confirmed >= ending.confirmed)
             or (ending.total_seconds is not None and now - self.started >= ending.total_seconds)
-            or (ending.seconds is not None and self._time_is_up(ending.seconds, now))
+            or (ending.seconds is not None and now - since >= max(ending.seconds, least))
         )
-
-    def _time_is_up(self, seconds: float, now: float) -> bool:
-        if self.joined is None:
-            return now - self.started >= max(seconds, PATIENCE)
-        return now - self.joined >= seconds
 
     @property
     def loss_ratio(self) -> float | None:
