@@ -32,7 +32,6 @@ from skep_gui.app.controller import read_record
 from skep_gui.app.interpreter import prepare
 from skep_gui.app.language import Language
 from skep_gui.app.main_window import MainWindow
-from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.widgets import theme
 from skep_gui.words.now import History
@@ -114,7 +113,7 @@ class Studio:
     def window(self, name: str) -> MainWindow:
         """All pages, at the moment of that name."""
         moment = self.moments[name]
-        window, snapshot = pages(self.translation), titled(moment.snapshot, self.tongue)
+        window, snapshot = MainWindow(self.translation), titled(moment.snapshot, self.tongue)
         window.resize(*SIZE)
         window.show()
         window.projects.show_projects(self.known, snapshot)

@@ -22,10 +22,9 @@ from Xlib.display import Display
 
 import snapshots as shots
 from skep.core.session import messages as m
-from skep_gui.app import wiring
 from skep_gui.app.app import App
 from skep_gui.app.interpreter import prepare
-from skep_gui.app.launch import Options
+from skep_gui.app.language import Language
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
 from skep_gui.words.now import Now
@@ -73,7 +72,7 @@ class Watch:
 def main() -> None:
     prepare()
     qt = QApplication(sys.argv[:1])
-    app = App(qt, Options(), Tray(Now(), theme.LIGHT.panel), lambda: wiring)
+    app = App(qt, Tray(Now(), theme.LIGHT.panel), Language(qt), home=None)
     late = time.time() - shots.NOW
     app.history.points.extend(replace(each, at=each.at + late) for each in shots.history().points)
     app.open()

@@ -4,14 +4,24 @@ import contextlib
 
 from PySide6.QtCore import QCoreApplication, QEvent
 
-from skep_gui.app import wiring
 from skep_gui.app.app import App
-from skep_gui.app.launch import Options
+from skep_gui.app.language import Language
 from skep_gui.app.tray import Tray
 from skep_gui.words.now import Now
 
 SOON = 20_000
 """Milliseconds."""
+
+
+class TellingTray(Tray):
+    """Its notifications are kept in `told`, as (title, hint)."""
+
+    def __init__(self):
+        super().__init__(Now(), "#6B665E")
+        self.told = []
+
+    def tell(self, title, hint=""):
+        self.told.append((title, hint))
 
 
 def wait(qtbot, condition, milliseconds=SOON):
@@ -25,13 +35,11 @@ def remember(home, *lines):
 
 
 @contextlib.contextmanager
-def started(qt, qtbot, monkeypatch, home, *, hidden=False, ready=True):
-    """`ready` waits until the engine runs; without, it may be refused."""
-    ended = []
-    monkeypatch.setattr(qt, "exit", lambda code=0: ended.append(code), raising=False)
-    app = App(qt, Options(home=str(home.root), hidden=hidden), Tray(Now(), "#6B665E"), lambda: wiring)
-    app.ended = ended
-    running = []
+def started(qt, qtbot, home, *, ready=True, language=None, kind=App, **options):
+    """`ready` waits until the engine runs; without, it may be refused. `endings` are filled when it ended."""
+    app = kind(qt, TellingTray(), language or Language(qt), home=str(home.root), **options)
+    app.endings, running = [], []
+    app.ended.connect(lambda: app.endings.append(True))
     app.ready.connect(lambda: running.append(True))
     app.start()
     if ready:
@@ -40,8 +48,8 @@ def started(qt, qtbot, monkeypatch, home, *, hidden=False, ready=True):
         yield app
     finally:
         app.quit()
-        wait(qtbot, lambda: ended)
-        for each in (app.window, app):
+        wait(qtbot, lambda: app.endings)
+        for each in (app.first_steps, app.window, app):
             if each is not None:
                 each.deleteLater()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)

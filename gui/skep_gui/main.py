@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
 from skep_gui.app import interpreter
 from skep_gui.app.language import Language
-from skep_gui.app.launch import Options
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
 from skep_gui.words.now import Now
-
-if TYPE_CHECKING:
-    from skep_gui.app.launch import Views
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,12 +23,6 @@ def parser() -> argparse.ArgumentParser:
         "link", metavar="LINK", nargs="?", default="", help="a skep:// link, a .skep file or a manifest to look at"
     )
     return made
-
-
-def _views() -> Views:
-    from skep_gui.app import wiring  # noqa: PLC0415 - it brings every page
-
-    return wiring
 
 
 def run() -> int:
@@ -48,7 +37,8 @@ def run() -> int:
     qt.processEvents()
     from skep_gui.app.app import App  # noqa: PLC0415 - the tray need not wait for it
 
-    app = App(qt, Options(home=chosen.home, hidden=chosen.hidden, link=chosen.link), tray, _views, language)
+    app = App(qt, tray, language, home=chosen.home, hidden=chosen.hidden, link=chosen.link)
+    app.ended.connect(lambda: qt.exit(0))
     # Python sees a signal only when it runs; the app's beat lets it
     signal.signal(signal.SIGINT, lambda *_: app.quit())
     signal.signal(signal.SIGTERM, lambda *_: app.quit())

@@ -28,7 +28,7 @@ def test_the_tray_waits_for_neither_engine_nor_pages():
 
 
 @pytest.mark.parametrize(
-    "module", ["skep_gui.app.app", "skep_gui.app.controller", "skep_gui.app.wiring", "skep_gui.pages.first_run"]
+    "module", ["skep_gui.app.app", "skep_gui.app.controller", "skep_gui.app.main_window", "skep_gui.pages.first_run"]
 )
 def test_the_app_never_loads_the_training_stack(module):
     assert not loaded_by(module) & HEAVY

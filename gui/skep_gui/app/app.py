@@ -1,13 +1,12 @@
-"""The app: makes the parts, hands snapshots to tray and window, and what a person asks for to the desk.
+"""The app: makes the parts, hands snapshots to tray and window, and what a person asks for to the controller.
 
-It owns the bridge for as long as the engine runs. The tray is there first; everything heavy is loaded behind it, by an
-errand. It must not decide what the engine decides, nor say what `words` says.
+It owns the bridge for as long as the engine runs. The tray is there first; everything heavy is loaded behind it, in the
+background. It must not decide what the engine decides, nor say what `words` says.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
@@ -16,35 +15,32 @@ from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
+from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
-from skep_gui.app.background import Errands
-from skep_gui.app.bridge import Bridge
-from skep_gui.app.error_reporter import Trouble
+from skep_gui.app.actions import Lookups, ProjectActions
+from skep_gui.app.background import OUR_OWN, Background, Bridge
+from skep_gui.app.error_reporter import ErrorReporter
 from skep_gui.app.language import Language
-from skep_gui.app.launch import Options, Views
 from skep_gui.app.outside_settings import OutsideSettings
-from skep_gui.app.project_actions import ProjectActions
 from skep_gui.app.remembered import Remembered
 from skep_gui.app.tray import Tray
 from skep_gui.app.updates import Updating
+from skep_gui.pages.registry import Requests
 from skep_gui.widgets import icons, theme
 from skep_gui.words.notices import Stage, Update
 from skep_gui.words.now import History, title
 from skep_gui.words.projects import PRACTICE, titled
 from skep_gui.words.speaker import filled
-from skep_gui.words.stats import Record
 from skep_gui.words.translation import Translation
 
 if TYPE_CHECKING:
-    from skep_gui.app.controller import Desk
+    from skep_gui.app.controller import Controller
+    from skep_gui.app.dialogs import StartRefusal
     from skep_gui.app.main_window import MainWindow
-    from skep_gui.app.start_refusal import StartRefusal
     from skep_gui.pages.first_run import FirstRun
 
 BEAT: Final = 1000
 """Milliseconds between two looks at the clock, for what counts down."""
-LATER: Final = 400
-"""Milliseconds after a contribution until the ledger is read, so that a burst is read once."""
 
 
 class App(QObject):
@@ -52,136 +48,127 @@ class App(QObject):
 
     ready = Signal()
     """The engine runs."""
+    ended = Signal()
+    """Nothing of it runs any more, so that Qt's loop may end."""
 
     def __init__(
         self,
-        app: QApplication,
-        options: Options,
+        qt: QApplication,
         tray: Tray,
-        views: Callable[[], Views],
-        language: Language | None = None,
+        language: Language,
+        *,
+        home: str | None,
+        hidden: bool = False,
+        link: str = "",
     ) -> None:
-        """`views` is called when the window is first wanted."""
+        """`hidden` stays in the tray at first; `link` is a project to look at, which is never joined by itself."""
         super().__init__()
-        self._views = views
-        self._app, self._options = app, options
-        self.snapshot = Snapshot()
+        self._qt, self._home, self._hidden, self._link = qt, home, hidden, link
+        self.snapshot = self._raw = Snapshot()
         self.history = History()
-        self._raw = self.snapshot
         self.lacking: dict[str, Text] = {}
-        self.outside: OutsideSettings | None = None
-        self.language = language or Language(app)
-        self._language = "system"
-        self.tongue = self.language.speak(self._language)
+        self.language = language
+        self._language = self._theme = "system"
+        self.tongue = language.speak(self._language)
         self.translation = Translation(self.tongue)
-        self.desk: Desk | None = None
+        self.controller: Controller | None = None
         self.window: MainWindow | None = None
-        self._remembered = Remembered()
-        self._quitting = False
+        self.first_steps: FirstRun | None = None
         self.box: StartRefusal | None = None
-        self._damaged: Desk | None = None
-        """The desk whose settings could not be read."""
-        self._theme = "system"
-        app.setQuitOnLastWindowClosed(False)
-        app.setApplicationName("skep")
-        app.setWindowIcon(icons.app())
-        self._colours = theme.chosen(self._theme)
-        theme.apply(app, self._colours)
+        self._damaged: Controller | None = None  # whose settings could not be read
+        self._remembered = Remembered()
+        self._quitting = self._restarts = False
+        qt.setQuitOnLastWindowClosed(False)
+        qt.setApplicationName("skep")
+        qt.setWindowIcon(icons.app())
+        theme.apply(qt, theme.chosen(self._theme))
         self.bridge = Bridge(self)
-        self.errands = Errands(self)
-        self.projects = ProjectActions(self.errands, self)
-        self.projects.in_words = self.tongue.told
-        self.trouble = Trouble(self.errands, self.translation.problems, self)
-        self.updating = Updating(self.errands, lambda: self.snapshot, self)
-        self._restarts = False
+        self.background = Background(self)
+        self.projects = ProjectActions(self.background, self)
+        self.projects.tongue = self.tongue
+        self.lookups = Lookups(self.background, self.translation, self)
+        self.error_reporter = ErrorReporter(self.background, self.translation.problems, self)
+        self.updating = Updating(self.background, lambda: self.snapshot, self)
         self.tray = tray
         tray.setParent(self)
         self._beat = QTimer(self, interval=BEAT)
         self._beat.timeout.connect(self._show)
-        self._stale = QTimer(self, interval=LATER, singleShot=True)
-        self._stale.timeout.connect(self.read_record)
         self._connect()
 
     def _connect(self) -> None:
         self.bridge.changed.connect(self._changed)
         self.bridge.notified.connect(self._notified)
         self.bridge.raised.connect(self.look_at)
-        self.bridge.settled.connect(self._stale.start)
+        self.bridge.settled.connect(self.lookups.read_record_later)
         self.projects.joining.connect(self._join)
-        self.trouble.found.connect(self._erred)
+        self.error_reporter.found.connect(self._erred)
         self.updating.changed.connect(self._update_changed)
         self.updating.restart_wanted.connect(self.restart)
         self.tray.opened.connect(self.open)
         self.tray.pause_chosen.connect(self.pause)
         self.tray.resumed.connect(self.resume)
         self.tray.quit_wanted.connect(self.quit)
-        self._app.styleHints().colorSchemeChanged.connect(lambda _: self._dress(self._theme))
+        self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._dress(self._theme))
 
     # --- start and end
 
     def start(self) -> None:
         self.tray.show()
-        self.errands.run(self._open_desk, self._opened, self._cannot_open, slow=True)
+        self.background.run(self._open_controller, self._opened, self._cannot_open, slow=True)
 
-    def _open_desk(self) -> Desk | None:
-        """In an errand's thread; None where a skep that runs here already shows its window instead."""
-        from skep.core.errors import AlreadyRunning, SettingsError  # noqa: PLC0415 - loaded behind the tray
-        from skep_gui.app.controller import Desk  # noqa: PLC0415 - it brings most of skep
+    def _open_controller(self) -> Controller | None:
+        """In a thread of the background; None where a skep that runs here already shows its window instead."""
+        from skep.core.errors import SettingsError  # noqa: PLC0415 - loaded behind the tray
+        from skep_gui.app.controller import Controller  # noqa: PLC0415 - it brings most of skep
 
-        desk = Desk(self._options.home)
+        controller = Controller(self._home)
         try:
-            desk.open(self.bridge.observe, self.bridge.notify, self.bridge.show)
-        except AlreadyRunning:
-            if desk.raise_other(self._options.link):
-                return None
-            raise
+            opened = controller.open(self.bridge.observe, self.bridge.notify, self.bridge.show, self._link)
         except SettingsError:
-            self._damaged = desk
+            self._damaged = controller
             raise
-        return desk
+        return controller if opened else None
 
-    def _opened(self, desk: Desk | None) -> None:
-        if desk is None:
+    def _opened(self, controller: Controller | None) -> None:
+        if controller is None:
             self._end()
             return
         # only now and here: whoever quits before is heard below
-        self.desk = self.projects.desk = self.trouble.desk = desk
-        self.lacking = desk.lacking()
-        self.updating.start(desk)
-        self.outside = OutsideSettings(
-            self.errands, desk.outside, lambda: self.snapshot.settings, self._settings_are_seen, self
-        )
-        self.outside.changed.connect(lambda values: self.post(m.ChangeSettings(values)))
-        self._remembered = Remembered(desk.folder)
+        self.controller = self.projects.controller = controller
+        self.lookups.controller = self.error_reporter.controller = controller
+        self.lacking = controller.lacking()
+        self.updating.start(controller)
+        outside = OutsideSettings(self.background, controller.outside, self._settings_in_view, self)
+        outside.changed.connect(self._change_settings)
+        self._remembered = Remembered(controller.folder)
         if self._quitting:
             self._quitting = False
             self.quit()
             return
         new = self._remembered.is_new
         self._beat.start()
-        self._changed(desk.snapshot)
+        self._changed(controller.snapshot)
         self.ready.emit()
-        hidden = self._options.hidden or self.snapshot.settings.get("app.start_minimised") is True
-        if not hidden or new or self._options.link or not QSystemTrayIcon.isSystemTrayAvailable():
-            self.look_at(self._options.link)
+        hidden = self._hidden or self.snapshot.settings.get("app.start_minimised") is True
+        if not hidden or new or self._link or not QSystemTrayIcon.isSystemTrayAvailable():
+            self.look_at(self._link)
         if new:
             self.first_run()
         elif active := self._remembered.active:
             self.projects.join(active)
 
     def _cannot_open(self, problem: Problem) -> None:
-        from skep_gui.app.start_refusal import StartRefusal  # noqa: PLC0415 - rarely seen
+        from skep_gui.app.dialogs import StartRefusal  # noqa: PLC0415 - rarely seen
 
-        box = StartRefusal(*self.tongue.core.problem(problem), mendable=self._damaged is not None)
-        box.finished.connect(lambda _: self._refusal_read())
-        box.open()
-        self.box = box
+        self.box = StartRefusal(*self.tongue.core.problem(problem), mendable=self._damaged is not None)
+        self.box.finished.connect(lambda _: self._refusal_read())
+        self.box.open()
 
     def _refusal_read(self) -> None:
         """Begin anew with the default settings, where that was chosen; else end."""
         box, damaged, self.box, self._damaged = self.box, self._damaged, None, None
         if box is not None and box.begins_anew and damaged is not None:
-            self.errands.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
+            self.background.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
         else:
             self._end()
 
@@ -190,15 +177,15 @@ class App(QObject):
         if self._quitting:
             return
         self._quitting = True
-        if self.desk is None:
+        if self.controller is None:
             if self.box is not None:
                 self.box.reject()
             return  # else it is being opened, and ends as soon as it is
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.updating.end()
-        self.desk.cancel_practice()
-        self.errands.run(self.desk.close, lambda _: self._end(), lambda _: self._end(), last=True)
+        self.controller.cancel_practice()
+        self.background.run(self.controller.close, lambda _: self._end(), lambda _: self._end(), last=True)
 
     def restart(self) -> None:
         """Quit, and start what is skep then: after an update another version."""
@@ -207,15 +194,15 @@ class App(QObject):
 
     def _end(self) -> None:
         self._beat.stop()
-        self.trouble.close()
-        self.errands.close()
+        self.error_reporter.close()
+        self.background.close()
         self.tray.icon.hide()
         if self.window is not None:
             self.window.close()
-        if self._restarts and self.desk is not None:
-            program, *arguments = self.desk.updates.start_command()
+        if self._restarts and self.controller is not None:
+            program, *arguments = self.controller.updates.start_command()
             QProcess.startDetached(program, arguments)
-        self._app.exit(0)
+        self.ended.emit()
 
     # --- what the engine says
 
@@ -237,18 +224,21 @@ class App(QObject):
     def _speak(self, language: str) -> None:
         """All that is shown, anew in another language; the window stays where it is."""
         self._language, self.tongue = language, self.language.speak(language)
-        self.projects.in_words = self.tongue.told
-        self.translation = Translation(self.tongue)
+        self.projects.tongue = self.tongue
+        self.translation = self.lookups.translation = Translation(self.tongue)
         self.snapshot = titled(self._raw, self.tongue)
         self.tray.speak(self.translation.now)
-        self.trouble.speak(self.translation.problems)
-        if self.window is not None:
-            self._views().speak_anew(self, self.window)
-            if self.window.isVisible():
+        self.error_reporter.speak(self.translation.problems)
+        if (window := self.window) is not None:
+            page, place = window.rail.currentRow(), window.settings.place()
+            window.fill(self.translation)
+            self._connect_pages(window)
+            window.settings.go_back_to(place)
+            window.rail.setCurrentRow(page)
+            if window.isVisible():
                 self._fill()
-        steps: FirstRun | None = getattr(self, "first_steps", None)
-        if steps is not None and steps.isVisible():
-            steps.close()
+        if self.first_steps is not None and self.first_steps.isVisible():
+            self.first_steps.close()
             self.first_run()
 
     def _show(self) -> None:
@@ -261,15 +251,15 @@ class App(QObject):
         """A stay is over: unless it failed it is not resumed at the next start; a practice swarm has done its work."""
         if not failed:
             self._remembered.active = ""
-        if self.desk is not None and before.project is not None and before.project.id == PRACTICE:
-            self.errands.run(self.desk.end_practice, _nothing, _nothing, slow=True)
+        if self.controller is not None and before.project is not None and before.project.id == PRACTICE:
+            self.background.run(self.controller.end_practice, slow=True)
 
     def _notified(self, problem: Problem) -> None:
         if self.snapshot.settings.get("app.notifications", "problems") != "none":
             self.tray.tell(*self.tongue.core.problem(problem))
 
     def _erred(self, problem: Problem) -> None:
-        """Skep met an error of its own; it is told once, and its report waits in the window."""
+        """An error of skep's own: told once, and its report waits in the window."""
         if self.window is not None:
             self.window.show_fault(problem)
         if self.window is None or not self.window.isVisible():
@@ -287,18 +277,16 @@ class App(QObject):
 
     def show_update(self) -> None:
         """What there is to say of an update, in the window."""
-        update, words = self.updating.update, self.translation.updates
-        view = words.view(update)
-        if self.window is not None:
-            self.window.news.show_update(view)
-            older = self.desk.updates.previous if self.desk is not None else ""
-            self.window.settings.show_updates(
-                self.tongue.said(self.lacking.get("app.check_updates", NOTHING)), words.go_back(older) if older else ""
-            )
+        if self.window is None:
+            return
+        words, lacking = self.translation.updates, self.lacking.get("app.check_updates", NOTHING)
+        self.window.news.show_update(words.view(self.updating.update))
+        older = self.controller.updates.previous if self.controller is not None else ""
+        self.window.settings.show_updates(self.tongue.said(lacking), words.go_back(older) if older else "")
 
     def _dress(self, chosen: str) -> None:
-        self._theme, self._colours = chosen, theme.chosen(chosen)
-        theme.apply(self._app, self._colours)
+        self._theme = chosen
+        theme.apply(self._qt, theme.chosen(chosen))
         self.tray.dress(theme.chosen("system").panel)
         if self.window is not None:
             self.window.update()
@@ -307,8 +295,8 @@ class App(QObject):
 
     def post(self, command: m.Command) -> None:
         # the engine's queue may be full, and Qt's thread must never wait
-        if (desk := self.desk) is not None and not self._quitting:
-            self.errands.run(lambda: desk.post(command), _nothing, _nothing)
+        if (controller := self.controller) is not None and not self._quitting:
+            self.background.run(lambda: controller.post(command))
 
     def pause(self, until: float | None) -> None:
         self.post(m.Pause(until))
@@ -319,13 +307,51 @@ class App(QObject):
     def leave(self, at_once: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's value
         self.post(m.Leave(now=at_once))
 
+    def _change_settings(self, values: dict[str, Value]) -> None:
+        self.post(m.ChangeSettings(values))
+
     def open(self) -> None:
         if self._quitting:
             return
         if self.window is None:
-            self.window = self._views().make_window(self)
-            self.show_update()
+            from skep_gui.app.main_window import MainWindow  # noqa: PLC0415 - it brings every page
+
+            window = MainWindow(self.translation)
+            self.window = self.lookups.window = self.error_reporter.window = window
+            self._connect_pages(window)
+            window.opened.connect(lambda: QTimer.singleShot(0, self, self._fill))
+            window.closed.connect(self._window_closed)
+            window.quit_wanted.connect(self.quit)
+            self.error_reporter.projects_wanted.connect(window.go_to_projects)
+            self.error_reporter.setting_wanted.connect(window.go_to_setting)
         self.window.raise_up()
+
+    def _connect_pages(self, window: MainWindow) -> None:
+        window.connect_pages(
+            Requests(
+                pause=self.pause,
+                resume=self.resume,
+                leave=self.leave,
+                leave_or_cancel=lambda: None if self.projects.cancel() else self.leave(),
+                go_to_projects=window.go_to_projects,
+                go_to_setting=window.go_to_setting,
+                change_setting=lambda key, value: self._change_settings({key: value}),
+                read_record=self.lookups.read_record,
+                export=self.lookups.export,
+                offer_devices=self.lookups.offer_devices,
+                first_run=self.first_run,
+                diagnose=self.error_reporter.diagnose,
+                look_for_update=self.updating.look,
+                go_back_to_older=self.updating.go_back,
+            )
+        )
+        self.projects.connect_page(window.projects)
+        window.settings.show_lacking(self.lacking)
+        window.strip.acted.connect(self.error_reporter.act)
+        window.news.acted.connect(self.updating.act)
+        window.news.closed.connect(self.updating.close)
+        window.show_fault(OUR_OWN if self.error_reporter.traces else None)
+        self.show_update()
 
     def look_at(self, link: str = "") -> None:
         """Open the window; with a link, on what its project would use. Joining stays a click of the person's."""
@@ -335,23 +361,22 @@ class App(QObject):
             self.window.projects.setCurrentWidget(self.window.projects.list)
             self.projects.add(link)
 
-    def window_opened(self) -> None:
-        QTimer.singleShot(0, self, self._fill)
-
     def _fill(self) -> None:
         self._show()
         self.projects.refresh()
-        self.read_record()
+        self.lookups.read_record()
         if self.window is not None and not QSystemTrayIcon.isSystemTrayAvailable() and self._remembered.once("no-tray"):
-            self.window.say(
-                self.tr(
-                    "This desktop shows no tray. skep goes on while its window is closed; start it again to see it."
-                )
+            text = self.tr(
+                "This desktop shows no tray. skep goes on while its window is closed; start it again to see it."
             )
+            self.window.say(text)
 
-    def window_closed(self) -> None:
+    def _window_closed(self) -> None:
         if not self._quitting and QSystemTrayIcon.isSystemTrayAvailable() and self._remembered.once("closed"):
             self.tray.tell(self.tr("skep goes on in the tray."), self.tr("Quit is in its menu."))
+
+    def _settings_in_view(self) -> dict[str, Value] | None:
+        return self.snapshot.settings if self.window is not None and self.window.settings.isVisible() else None
 
     def _join(self, join: m.Join) -> None:
         self._remembered.active = join.project.id
@@ -359,40 +384,17 @@ class App(QObject):
         if self.window is not None:
             self.window.go_to(self.window.now)
 
-    def _settings_are_seen(self) -> bool:
-        return self.window is not None and self.window.settings.isVisible()
-
-    def read_record(self) -> None:
-        if (desk := self.desk) is None or (window := self.window) is None or not window.isVisible():
-            return
-
-        def show(record: Record) -> None:
-            window.stats.show_record(record, window.projects.titles())
-
-        asked = window.stats.asked
-        self.errands.run(lambda: desk.record(asked), show, self._say_problem)
-
-    def export(self, path: str) -> None:
-        if (desk := self.desk) is None or (window := self.window) is None:
-            return
-
-        def written(where: str) -> None:
-            window.stats.say(filled(self.tr("Written to %1"), where))
-
-        self.errands.run(lambda: desk.export(path), written, self._say_problem)
-
-    def _say_problem(self, problem: Problem) -> None:
-        if self.window is not None:
-            self.window.stats.say(self.tongue.told(problem))
-
     def first_run(self) -> None:
-        if (desk := self.desk) is None:
+        """The first steps, over the window where it is open."""
+        from skep_gui.pages.first_run import FirstRun  # noqa: PLC0415 - seen once
+
+        if (controller := self.controller) is None:
             return
         self._remembered.first_run_shown()
-        self.first_steps = steps = self._views().first_steps(self)
-        self.errands.run(desk.devices, steps.show_devices, self._say_problem, slow=True)
+        self.first_steps = steps = FirstRun(self.translation.devices, self.window)
+        steps.limits_chosen.connect(self._change_settings)
+        steps.practice_wanted.connect(lambda: self.projects.join(PRACTICE))
+        if self.window is not None:
+            steps.projects_wanted.connect(self.window.go_to_projects)
+        self.background.run(controller.devices, steps.show_devices, self.lookups.refuse, slow=True)
         steps.open()
-
-
-def _nothing(_answer: object) -> None:
-    """For errands whose answer nobody waits for."""

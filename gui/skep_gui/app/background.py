@@ -1,19 +1,19 @@
-"""Errands: whatever may take its time is done in threads, and its answer is heard in Qt's main thread.
-
-In lanes, so that a keyring that hangs holds up neither reading the ledger nor the end.
-It must not know what the errands are about.
-"""
+"""Qt's main thread and the others: work that may take its time, with its answer; and what the engine says."""
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
 
 from skep.core.errors import SkepError
+from skep.core.session import messages as m
+from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Remedy, Text
 
 T = TypeVar("T")
@@ -22,14 +22,13 @@ OUR_OWN = Problem(Text("app.skep_met_error_own_goes"), Text("app.log_has_details
 log = logging.getLogger("skep.gui")
 
 
-class Errand(Generic[T]):
-    """What to do with the answer; `done` and `failed` are called in the main thread."""
-
-    def __init__(self, work: Callable[[], T], done: Callable[[T], None], failed: Callable[[Problem], None]) -> None:
-        self.work, self.done, self.failed = work, done, failed
+def _nothing(_answer: object) -> None:
+    """For work whose answer is not waited for."""
 
 
-class Errands(QObject):
+class Background(QObject):
+    """Work in lanes, so that a keyring that hangs holds up neither reading the ledger nor the end."""
+
     _answered = Signal(object)
 
     def __init__(self, parent: QObject) -> None:
@@ -42,33 +41,88 @@ class Errands(QObject):
     def run(
         self,
         work: Callable[[], T],
-        done: Callable[[T], None],
-        failed: Callable[[Problem], None],
+        done: Callable[[T], None] = _nothing,
+        failed: Callable[[Problem], None] = _nothing,
         *,
         slow: bool = False,
         last: bool = False,
     ) -> None:
-        """`slow` is what may ask the network, the keyring, or start something; `last` waits for no other errand."""
+        """`done` or `failed` is called in the main thread.
+
+        `slow` is what may ask the network, the keyring, or start something; `last` waits for no other work.
+        """
         lane = self._last if last else self._slow if slow else self._quick
-        lane.submit(self._do, Errand(work, done, failed))
+        lane.submit(self._do, work, done, failed)
 
     def close(self) -> None:
         """What has not begun is dropped; what has is not waited for."""
         for lane in (self._quick, self._slow, self._last):
             lane.shutdown(wait=False, cancel_futures=True)
 
-    def _do(self, errand: Errand[Any]) -> None:
+    def _do(self, work: Callable[[], T], done: Callable[[T], None], failed: Callable[[Problem], None]) -> None:
         try:
-            answer = errand.work()
+            answer = work()
         except SkepError as error:
-            problem = error.problem
-            self._answered.emit(lambda: errand.failed(problem))
+            self._answered.emit(partial(failed, error.problem))
         except Exception:
-            log.exception("an errand failed")
-            self._answered.emit(lambda: errand.failed(OUR_OWN))
+            log.exception("work in the background failed")
+            self._answered.emit(partial(failed, OUR_OWN))
         else:
-            self._answered.emit(lambda: errand.done(answer))
+            self._answered.emit(partial(done, answer))
 
 
 def _hear(answer: Callable[[], None]) -> None:
     answer()
+
+
+class Bridge(QObject):
+    """The only crossing between the engine's thread and Qt's. Who makes one must own it for as long as the engine runs.
+
+    The engine's observer stores the newest snapshot and wakes the main thread once; many messages cost one update. Its
+    signals are emitted in the main thread; `observe`, `notify` and `show` may be called in any.
+    """
+
+    changed = Signal(object)
+    """A Snapshot."""
+    settled = Signal()
+    """A contribution was confirmed or lost, or became pending: the ledger has news."""
+    notified = Signal(object)
+    """A Problem to tell once."""
+    raised = Signal(str)
+    """Somebody started skep a second time, with a link or with ""."""
+    _woken = Signal()
+    _told = Signal(object)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._latest: Snapshot | None = None
+        self._news = self._pending = False
+        queued = Qt.ConnectionType.QueuedConnection
+        self._woken.connect(self._deliver, queued)
+        self._told.connect(self.notified, queued)
+
+    def observe(self, message: m.Message, snapshot: Snapshot) -> None:
+        """As ports.Observer."""
+        news = isinstance(message, m.ContributionPending | m.ContributionConfirmed | m.ContributionLost)
+        with self._lock:
+            changed = news or snapshot != self._latest  # not by identity: every tick of the engine moves its meter
+            self._latest, self._news = snapshot, self._news or news
+            wake, self._pending = changed and not self._pending, self._pending or changed
+        if wake:
+            self._woken.emit()
+
+    def notify(self, problem: Problem) -> None:
+        self._told.emit(problem)
+
+    def show(self, link: str) -> None:
+        self.raised.emit(link)
+
+    def _deliver(self) -> None:
+        with self._lock:
+            latest, news = self._latest, self._news
+            self._news = self._pending = False
+        if latest is not None:
+            self.changed.emit(latest)
+        if news:
+            self.settled.emit()

@@ -1,6 +1,6 @@
-"""The app's desk in this home: hosts the engine, keeps the catalogue, starts the practice swarm. No Qt.
+"""The app's controller in this home: hosts the engine, keeps the catalogue, starts the practice swarm. No Qt.
 
-Everything here may take its time, so that it is only called from errands, never from Qt's main thread; `post` alone
+Everything here may take its time, so that it is only called from background, never from Qt's main thread; `post` alone
 returns at once. Raises SkepError in words for people.
 """
 
@@ -19,7 +19,7 @@ from typing import Final
 
 from skep import bootstrap
 from skep.core.device import Device
-from skep.core.errors import InvitationError, SecretsError, SkepError, StorageError
+from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError, StorageError
 from skep.core.project.fit import Verdict
 from skep.core.project.types import VerifiedProject
 from skep.core.record.timeline_segments import segments
@@ -52,7 +52,7 @@ class NoKeyring:
     folder: str
 
 
-class Desk:
+class Controller:
     """Construct in any thread; nothing starts before `open`."""
 
     def __init__(self, home: str | None) -> None:
@@ -70,28 +70,33 @@ class Desk:
     def folder(self) -> Path:
         return self._home.root
 
-    def open(self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[str], None]) -> None:
-        """Hold the home and start the engine. Raises AlreadyRunning, and whatever keeps an engine from starting."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(bootstrap.hold(self._home))
-            engine = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
-            engine.observe(observe)
-            engine.start()
-            self._engine = engine
-            self._stack = stack.pop_all()
+    def open(
+        self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[str], None], link: str = ""
+    ) -> bool:
+        """Hold the home and start the engine; False where a skep that runs here already shows its window on `link` instead.
+
+        Raises AlreadyRunning where that one has no window, and whatever keeps an engine from starting.
+        """
+        try:
+            with contextlib.ExitStack() as stack:
+                stack.enter_context(bootstrap.hold(self._home))
+                engine = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
+                engine.observe(observe)
+                engine.start()
+                self._engine = engine
+                self._stack = stack.pop_all()
+        except AlreadyRunning as running:
+            try:
+                bootstrap.ask(self._home, {"verb": "show", "link": link})
+            except SkepError:
+                raise running from None
+            return False
         self.updates.tidy()
+        return True
 
     def forget_settings(self) -> None:
         """Move damaged settings away, so that the next `open` has the defaults. Raises StorageError."""
         bootstrap.set_settings_aside(self._home)
-
-    def raise_other(self, link: str = "") -> bool:
-        """Ask the skep that runs already to show its window, on a link where there is one. False where it has none."""
-        try:
-            bootstrap.ask(self._home, {"verb": "show", "link": link})
-        except SkepError:
-            return False
-        return True
 
     def post(self, command: m.Command) -> None:
         if self._engine is not None:

@@ -6,59 +6,44 @@ import logging
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Qt, Signal
 
 from skep.core.text import Problem, Remedy
-from skep_gui.app.background import OUR_OWN, Errands
+from skep_gui.app.background import OUR_OWN, Background
 from skep_gui.words.notices import Problems, setting_of
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
+
+    from skep_gui.app.controller import Controller
+    from skep_gui.app.dialogs import TextDialog
 from skep_gui.words.speaker import filled
 
 LOGGER: Final = "skep"
 LONGEST: Final = 20_000
 """Characters of one report; a traceback's end says the most."""
 
+KEPT: Final = 5
+"""Errors in the report, the latest; one that comes again from the same place is no other."""
+
 log = logging.getLogger("skep.gui")
 
 
-class Faults(QObject):
-    happened = Signal(str)
-    """What went wrong, with its traceback; emitted in the main thread."""
-    _seen = Signal(str)
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._seen.connect(self.happened, Qt.ConnectionType.QueuedConnection)
-        self._handler = _Listening(self)
-        self._hooks = sys.excepthook, threading.excepthook
-
-    def watch(self) -> None:
-        """From now until `close`."""
-        logging.getLogger(LOGGER).addHandler(self._handler)
-        self._hooks = sys.excepthook, threading.excepthook
-        sys.excepthook = _uncaught
-        threading.excepthook = _uncaught_in_thread
-
-    def close(self) -> None:
-        logging.getLogger(LOGGER).removeHandler(self._handler)
-        sys.excepthook, threading.excepthook = self._hooks
-
-    def tell(self, text: str) -> None:
-        """From any thread."""
-        self._seen.emit(text[-LONGEST:])
-
-
 class _Listening(logging.Handler):
-    def __init__(self, faults: Faults) -> None:
+    """Hands every error with a traceback on, in whatever thread it is logged."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
-        self._faults = faults
+        self._tell = tell
         self.setFormatter(logging.Formatter("%(name)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
-            self._faults.tell(self.format(record))
+            self._tell(self.format(record)[-LONGEST:])
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -74,37 +59,32 @@ def _uncaught_in_thread(told: threading.ExceptHookArgs) -> None:
         log.error("an error that nobody caught in %s", name, exc_info=told.exc_value)
 
 
-if TYPE_CHECKING:
-    from PySide6.QtWidgets import QWidget
-
-    from skep_gui.app.controller import Desk
-    from skep_gui.widgets.text_dialog import TextDialog
-
-KEPT: Final = 5
-"""Errors in the report, the latest; one that comes again from the same place is no other."""
-
-
-class Trouble(QObject):
+class ErrorReporter(QObject):
     found = Signal(object)
     """A Problem: an error of skep's own that was not met before."""
     projects_wanted = Signal()
     setting_wanted = Signal(str)
     """A setting's key, "" for the page alone."""
+    _seen = Signal(str)
 
-    def __init__(self, errands: Errands, words: Problems, parent: QObject) -> None:
+    def __init__(self, background: Background, words: Problems, parent: QObject) -> None:
         super().__init__(parent)
-        self.desk: Desk | None = None
+        self.controller: Controller | None = None
         self.window: QWidget | None = None
         self.dialog: TextDialog | None = None
         self.traces: list[str] = []
         self._places: set[str] = set()
-        self._errands, self._words = errands, words
-        self.faults = Faults(self)
-        self.faults.happened.connect(self._remember)
-        self.faults.watch()
+        self._background, self._words = background, words
+        self._seen.connect(self._remember, Qt.ConnectionType.QueuedConnection)
+        self._handler = _Listening(self._seen.emit)
+        logging.getLogger(LOGGER).addHandler(self._handler)
+        self._hooks = sys.excepthook, threading.excepthook
+        sys.excepthook, threading.excepthook = _uncaught, _uncaught_in_thread
 
     def close(self) -> None:
-        self.faults.close()
+        """Watch no more."""
+        logging.getLogger(LOGGER).removeHandler(self._handler)
+        sys.excepthook, threading.excepthook = self._hooks
 
     def speak(self, words: Problems) -> None:
         self._words = words
@@ -137,7 +117,7 @@ class Trouble(QObject):
         """The last errors of skep's own, to be copied."""
         title, what = self.tr("Report of an error"), self.tr("Nothing of this is sent anywhere. Copy it to tell us.")
         traces = "\n\n".join(self.traces)
-        self._open(title, what, "skep-report.txt", lambda desk: desk.report(traces, self._words))
+        self._open(title, what, "skep-report.txt", lambda controller: controller.report(traces, self._words))
 
     def diagnose(self) -> None:
         title = self.tr("Diagnostics")
@@ -145,12 +125,12 @@ class Trouble(QObject):
             "What somebody who helps you needs to know. Addresses, keys and your name are masked; "
             "nothing is sent anywhere. Read it before you pass it on."
         )
-        self._open(title, what, "skep-diagnostics.txt", lambda desk: desk.diagnose())
+        self._open(title, what, "skep-diagnostics.txt", lambda controller: controller.diagnose())
 
-    def _open(self, title: str, what: str, file: str, make: Callable[[Desk], str]) -> None:
-        from skep_gui.widgets.text_dialog import TextDialog  # noqa: PLC0415 - seldom seen
+    def _open(self, title: str, what: str, file: str, make: Callable[[Controller], str]) -> None:
+        from skep_gui.app.dialogs import TextDialog  # noqa: PLC0415 - seldom seen
 
-        if (desk := self.desk) is None:
+        if (controller := self.controller) is None:
             return
         if self.dialog is not None:
             self.dialog.close()
@@ -161,18 +141,15 @@ class Trouble(QObject):
             dialog.show_text(text)
             dialog.say("")
 
-        def failed(problem: Problem) -> None:
-            dialog.say(self._words.tongue.told(problem))
-
-        dialog.save_wanted.connect(lambda path, text: self._save(desk, path, text, dialog))
-        self._errands.run(lambda: make(desk), show, failed, slow=True)
+        dialog.save_wanted.connect(lambda path, text: self._save(controller, path, text, dialog))
+        self._background.run(lambda: make(controller), show, partial(self._refuse, dialog), slow=True)
         dialog.open()
 
-    def _save(self, desk: Desk, path: str, text: str, dialog: TextDialog) -> None:
+    def _save(self, controller: Controller, path: str, text: str, dialog: TextDialog) -> None:
         def written(where: str) -> None:
             dialog.say(filled(self.tr("Written to %1"), where))
 
-        def failed(problem: Problem) -> None:
-            dialog.say(self._words.tongue.told(problem))
+        self._background.run(lambda: controller.keep(path, text), written, partial(self._refuse, dialog))
 
-        self._errands.run(lambda: desk.keep(path, text), written, failed)
+    def _refuse(self, dialog: TextDialog, problem: Problem) -> None:
+        dialog.say(self._words.tongue.told(problem))

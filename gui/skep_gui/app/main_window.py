@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.pages.now_page import NowPage
 from skep_gui.pages.projects_page import ProjectsPage
-from skep_gui.pages.registry import PageKind, Requests
+from skep_gui.pages.registry import Requests, kinds
 from skep_gui.pages.settings_page import SettingsPage
 from skep_gui.pages.stats_page import StatsPage
 from skep_gui.widgets.focus import order_by_layout
-from skep_gui.widgets.parts import label
+from skep_gui.widgets.parts import column, label, row
 from skep_gui.widgets.strips import ProblemStrip, UpdateStrip
 from skep_gui.words.now import History
+from skep_gui.words.translation import Translation
 
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160
@@ -37,29 +36,20 @@ def _fitting(window: QMainWindow) -> QSize:
 P = TypeVar("P", bound=QWidget)
 
 
-@dataclass(frozen=True)
-class Parts:
-    """What the window consists of, in one language."""
-
-    pages: Sequence[tuple[PageKind[Any], QWidget]]
-    strip: ProblemStrip
-    news: UpdateStrip
-
-
 class MainWindow(QMainWindow):
     closed = Signal()
     """The window was closed; whether skep goes on is not its business."""
     opened = Signal()
     quit_wanted = Signal()
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, translation: Translation) -> None:
         super().__init__()
         self.setWindowTitle("skep")
         self.resize(_fitting(self))
         self.setMinimumSize(*LEAST)
         self._fault: Problem | None = None
         self._problem: Problem | None = None
-        self.fill(parts)
+        self.fill(translation)
         self._add_shortcuts()
 
     def _add_shortcuts(self) -> None:
@@ -79,9 +69,10 @@ class MainWindow(QMainWindow):
         self.go_to(self.settings)
         self.settings.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
-    def fill(self, parts: Parts) -> None:
-        """The pages, also anew in another language; those before are let go of."""
-        self._made, self.strip, self.news = parts.pages, parts.strip, parts.news
+    def fill(self, translation: Translation) -> None:
+        """The pages and strips, also anew in another language; those before are let go of."""
+        self._made = [(kind, kind.make(translation)) for kind in kinds()]
+        self.strip, self.news = ProblemStrip(translation.problems), UpdateStrip()
         self.now, self.projects = self._page(NowPage), self._page(ProjectsPage)
         self.stats, self.settings = self._page(StatsPage), self._page(SettingsPage)
         self.rail = QListWidget()
@@ -112,14 +103,10 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         whole = QWidget()
         whole.setObjectName("page")
-        column = QVBoxLayout()
-        column.setSpacing(0)
-        column.addWidget(self.said)
-        column.addWidget(self.pages, 1)
-        across = QHBoxLayout()
-        across.setSpacing(0)
-        across.addWidget(self.rail)
-        across.addLayout(column, 1)
+        beside = column(self.said, self.pages, spacing=0)
+        beside.setStretch(1, 1)
+        across = row(self.rail, beside, spacing=0)
+        across.setStretch(1, 1)
         layout = QVBoxLayout(whole)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -144,6 +131,13 @@ class MainWindow(QMainWindow):
 
     def go_to(self, page: QWidget) -> None:
         self.rail.setCurrentRow(self.pages.indexOf(page))
+
+    def go_to_projects(self) -> None:
+        self.go_to(self.projects)
+
+    def go_to_setting(self, key: str) -> None:
+        self.go_to(self.settings)
+        self.settings.reveal(key)
 
     def say(self, text: str) -> None:
         """A calm line above the page; "" takes it away."""

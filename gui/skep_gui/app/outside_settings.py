@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from skep.core.settings.setting import Value
-from skep_gui.app.background import Errands
+from skep_gui.app.background import Background
 
 EVERY = 1000
 """Milliseconds between two looks."""
@@ -23,15 +23,14 @@ class OutsideSettings(QObject):
 
     def __init__(
         self,
-        errands: Errands,
+        background: Background,
         look: Callable[[], Mapping[str, Value]],
-        known: Callable[[], Mapping[str, Value]],
-        watched: Callable[[], bool],
+        shown: Callable[[], Mapping[str, Value] | None],
         parent: QObject,
     ) -> None:
-        """`look` is called by an errand, `known` tells the settings as they are shown, `watched` whether anybody looks."""
+        """`look` is called in the background, `shown` tells the settings as somebody sees them, None while nobody looks."""
         super().__init__(parent)
-        self._errands, self._look, self._known, self._watched = errands, look, known, watched
+        self._background, self._look, self._shown = background, look, shown
         self._seen: Mapping[str, Value] = {}
         self._looking = False
         self.timer = QTimer(self, interval=EVERY)
@@ -39,13 +38,13 @@ class OutsideSettings(QObject):
         self.timer.start()
 
     def look(self) -> None:
-        if self._watched() and not self._looking:
+        if self._shown() is not None and not self._looking:
             self._looking = True
-            self._errands.run(self._look, self._found, lambda _: self._found({}))
+            self._background.run(self._look, self._found, lambda _: self._found({}))
 
     def _found(self, outside: Mapping[str, Value]) -> None:
         self._looking = False
-        known = self._known()
+        known = self._shown() or outside
         differing = {key: value for key, value in outside.items() if known.get(key, value) != value}
         if differing and differing == self._seen:
             self.changed.emit(differing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -15,12 +16,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from skep.core.policy.conditions import Condition
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
-from skep_gui.app.background import Errands
+from skep_gui.app.background import Background
 from skep_gui.words.notices import STARTS_NEXT, UNDER_WAY, Stage, Update
 
 if TYPE_CHECKING:
     from skep.services.updating import Found
-    from skep_gui.app.controller import Desk
+    from skep_gui.app.controller import Controller
 
 FIRST: Final = 20_000
 """Milliseconds after the start until it is looked for the first time: a person is waiting for other things then."""
@@ -36,29 +37,33 @@ class Updating(QObject):
     restart_wanted = Signal()
     _went = Signal(object)
 
-    def __init__(self, errands: Errands, known: Callable[[], Snapshot], parent: QObject) -> None:
+    def __init__(self, background: Background, known: Callable[[], Snapshot], parent: QObject) -> None:
         super().__init__(parent)
-        self.desk: Desk | None = None
+        self.controller: Controller | None = None
         self.update = Update()
-        self._errands, self._known = errands, known
+        self._background, self._known = background, known
         self._found: Found | None = None
         self._cancel = threading.Event()
         self._went.connect(self._show)
         self.timer = QTimer(self, interval=FIRST)
         self.timer.timeout.connect(self._by_itself)
 
-    def start(self, desk: Desk) -> None:
-        self.desk = desk
+    def start(self, controller: Controller) -> None:
+        self.controller = controller
         self.timer.start()
 
     # --- looking
 
     def _by_itself(self) -> None:
         self.timer.setInterval(HOURLY)
-        if (desk := self.desk) is None or self.update.stage is not Stage.NONE or not may_look(self._known()):
+        if (
+            (controller := self.controller) is None
+            or self.update.stage is not Stage.NONE
+            or not may_look(self._known())
+        ):
             return
-        # a server that cannot be reached is nobody's trouble but its own
-        self._errands.run(desk.updates.look_when_due, self._unasked, _nothing, slow=True)
+        # where nobody asked, a server that cannot be reached is passed over
+        self._background.run(controller.updates.look_when_due, self._unasked, slow=True)
 
     def _unasked(self, found: Found | None) -> None:
         if found is not None:
@@ -71,16 +76,16 @@ class Updating(QObject):
 
     def look(self) -> None:
         """A person wants to know now."""
-        if (desk := self.desk) is None or self.update.stage in UNDER_WAY:
+        if (controller := self.controller) is None or self.update.stage in UNDER_WAY:
             return
 
         def answered(found: Found | None) -> None:
             if found is None:
-                self._show(Update(Stage.NEWEST, desk.updates.version))
+                self._show(Update(Stage.NEWEST, controller.updates.version))
             else:
                 self._tell(found)
 
-        self._errands.run(desk.updates.look, answered, self._failed, slow=True)
+        self._background.run(controller.updates.look, answered, self._failed, slow=True)
 
     def _tell(self, found: Found) -> None:
         self._found = found
@@ -104,28 +109,40 @@ class Updating(QObject):
             self._show(Update())
 
     def _install(self) -> None:
-        if (desk := self.desk) is None or (found := self._found) is None:
+        if (controller := self.controller) is None or (found := self._found) is None:
             return
         self._cancel.clear()
         begun = Update(Stage.FETCHING, found.release.version, found.release.notes)
         self._show(begun)
-        work = _Work(begun, self._cancel.is_set, self._went.emit)
+        said = begun
 
-        def done(installed: bool) -> None:  # noqa: FBT001 - an errand's answer
+        def went(stage: Stage, came: int, of: int) -> bool:
+            """In the thread that installs: tell how far it is, and whether it shall go on."""
+            nonlocal said
+            part = min(1.0, came / max(1, of))
+            if stage is not said.stage or part - said.part >= STEP:
+                said = replace(said, stage=stage, part=part, size=of)
+                self._went.emit(said)
+            return not self._cancel.is_set()
+
+        def done(installed: bool) -> None:  # noqa: FBT001 - an answer from the background
             self._show(Update(Stage.INSTALLED, begun.version) if installed else Update())
 
-        self._errands.run(
-            lambda: desk.updates.install(found.release, work.fetched, work.unpacked), done, self._failed, slow=True
+        fetched, unpacked = partial(went, Stage.FETCHING), partial(went, Stage.UNPACKING)
+        self._background.run(
+            lambda: controller.updates.install(found.release, fetched, unpacked), done, self._failed, slow=True
         )
 
     def go_back(self) -> None:
-        if (desk := self.desk) is None or self.update.stage in UNDER_WAY:
+        if (controller := self.controller) is None or self.update.stage in UNDER_WAY:
             return
 
-        def done(version: str) -> None:
-            self._show(Update(Stage.WENT_BACK, version))
-
-        self._errands.run(desk.updates.go_back, done, self._failed, slow=True)
+        self._background.run(
+            controller.updates.go_back,
+            lambda version: self._show(Update(Stage.WENT_BACK, version)),
+            self._failed,
+            slow=True,
+        )
 
     def _failed(self, problem: Problem) -> None:
         self._show(Update(Stage.FAILED, problem=problem))
@@ -135,26 +152,6 @@ class Updating(QObject):
         self.changed.emit(update)
 
 
-class _Work:
-    """Tells how far an installation is, from its own thread, and breaks it off when it is cancelled."""
-
-    def __init__(self, begun: Update, cancelled: Callable[[], bool], tell: Callable[[Update], None]) -> None:
-        self._said, self._cancelled, self._tell = begun, cancelled, tell
-
-    def fetched(self, came: int, of: int) -> bool:
-        return self._go_on(Stage.FETCHING, came, of)
-
-    def unpacked(self, came: int, of: int) -> bool:
-        return self._go_on(Stage.UNPACKING, came, of)
-
-    def _go_on(self, stage: Stage, came: int, of: int) -> bool:
-        part = min(1.0, came / max(1, of))
-        if stage is not self._said.stage or part - self._said.part >= STEP:
-            self._said = replace(self._said, stage=stage, part=part, size=of)
-            self._tell(self._said)
-        return not self._cancelled()
-
-
 def may_look(snapshot: Snapshot) -> bool:
     """Whether the person lets skep look by itself, over the connection that there is now."""
     settings = snapshot.settings
@@ -162,7 +159,3 @@ def may_look(snapshot: Snapshot) -> bool:
         snapshot.conditions[Condition.METERED].value is True and settings.get("network.metered_pause", True) is True
     )
     return settings.get("app.check_updates", True) is True and not metered
-
-
-def _nothing(_problem: Problem) -> None:
-    pass

@@ -23,10 +23,6 @@
         <source>Quit is in its menu.</source>
         <translation>„Beenden“ steht in seinem Menü.</translation>
     </message>
-    <message>
-        <source>Written to %1</source>
-        <translation>Geschrieben nach %1</translation>
-    </message>
 </context>
 <context>
     <name>Day</name>
@@ -143,6 +139,33 @@
     <message>
         <source>While I&apos;m away: %1</source>
         <translation>Wenn ich weg bin: %1</translation>
+    </message>
+</context>
+<context>
+    <name>ErrorReporter</name>
+    <message>
+        <source>Report of an error</source>
+        <translation>Bericht über einen Fehler</translation>
+    </message>
+    <message>
+        <source>Nothing of this is sent anywhere. Copy it to tell us.</source>
+        <translation>Nichts davon wird irgendwohin gesendet. Kopiere ihn, um uns davon zu erzählen.</translation>
+    </message>
+    <message>
+        <source>Diagnostics</source>
+        <translation>Diagnose</translation>
+    </message>
+    <message>
+        <source>What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. Read it before you pass it on.</source>
+        <translation>Was jemand wissen muss, der dir hilft. Adressen, Schlüssel und dein Name sind unkenntlich; nichts wird gesendet. Lies es, bevor du es weitergibst.</translation>
+    </message>
+    <message>
+        <source>Gathering …</source>
+        <translation>Wird gesammelt …</translation>
+    </message>
+    <message>
+        <source>Written to %1</source>
+        <translation>Geschrieben nach %1</translation>
     </message>
 </context>
 <context>
@@ -271,6 +294,13 @@
     <message>
         <source>now</source>
         <translation>jetzt</translation>
+    </message>
+</context>
+<context>
+    <name>Lookups</name>
+    <message>
+        <source>Written to %1</source>
+        <translation>Geschrieben nach %1</translation>
     </message>
 </context>
 <context>
@@ -1294,33 +1324,6 @@
     <message>
         <source>Quit</source>
         <translation>Beenden</translation>
-    </message>
-</context>
-<context>
-    <name>Trouble</name>
-    <message>
-        <source>Report of an error</source>
-        <translation>Bericht über einen Fehler</translation>
-    </message>
-    <message>
-        <source>Nothing of this is sent anywhere. Copy it to tell us.</source>
-        <translation>Nichts davon wird irgendwohin gesendet. Kopiere ihn, um uns davon zu erzählen.</translation>
-    </message>
-    <message>
-        <source>Diagnostics</source>
-        <translation>Diagnose</translation>
-    </message>
-    <message>
-        <source>What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. Read it before you pass it on.</source>
-        <translation>Was jemand wissen muss, der dir hilft. Adressen, Schlüssel und dein Name sind unkenntlich; nichts wird gesendet. Lies es, bevor du es weitergibst.</translation>
-    </message>
-    <message>
-        <source>Gathering …</source>
-        <translation>Wird gesammelt …</translation>
-    </message>
-    <message>
-        <source>Written to %1</source>
-        <translation>Geschrieben nach %1</translation>
     </message>
 </context>
 <context>

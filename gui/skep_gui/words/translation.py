@@ -15,6 +15,7 @@ class Translation:
     """All that is said, in one language."""
 
     def __init__(self, tongue: Tongue) -> None:
+        self.tongue = tongue
         self.now = Now(tongue)
         self.projects = Projects(tongue)
         self.stats = Stats(tongue)

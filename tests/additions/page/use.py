@@ -8,13 +8,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 import snapshots as shots
-from skep_gui.app.wiring import pages
+from skep_gui.app.main_window import MainWindow
 from skep_gui.pages.registry import Requests
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 
 app = QApplication([])
-window = pages(Translation(english))
+window = MainWindow(Translation(english))
 titles = [window.rail.item(row).text() for row in range(window.rail.count())]
 if "Peers" not in titles:
     sys.exit(3)

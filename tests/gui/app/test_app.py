@@ -1,12 +1,14 @@
 """The app with its real engine, home, settings, ledger and control socket, without a screen and without a worker."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QThread
+from PySide6.QtCore import QThread
 
 import snapshots as shots
 from english import in_english
+from gui_starts import remember, started, wait
 from manifests import signed
 from skep import bootstrap
 from skep.adapters.storage.ledger_sqlite import SqliteLedger
@@ -14,17 +16,10 @@ from skep.adapters.storage.settings_file import PauseFile
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
 from skep.core.text import Problem, verbatim
-from skep_gui.app import wiring
 from skep_gui.app.app import App
-from skep_gui.app.background import Errands
-from skep_gui.app.controller import Desk
-from skep_gui.app.launch import Options
-from skep_gui.app.tray import Tray
+from skep_gui.app.background import Background
 from skep_gui.widgets import theme
 from skep_gui.words.mark import State, look
-from skep_gui.words.now import Now
-
-SOON = 20_000
 
 
 @pytest.fixture
@@ -34,31 +29,13 @@ def before():
 
 
 @pytest.fixture
-def app(before, dressed, qtbot, home, monkeypatch, tmp_path):
+def app(before, dressed, qtbot, home, tmp_path):
     if before:
         index = "http://127.0.0.1:9/index.json"  # nobody listens there
         bootstrap.catalogue(home).add(str(signed(tmp_path, name="kept.json", data__index=index)))
-        (home.root / "window.ini").write_text(f"[General]\nfirst-run-done=done\n{before}\n")
-    made = App(dressed, Options(home=str(home.root)), make_tray(), lambda: wiring)
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    ended = []
-    made.ended = ended
-    with qtbot.waitSignal(made.ready, timeout=SOON):
-        made.start()
-    yield made
-    made.quit()
-    qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
-    for each in (getattr(made, "first_steps", made.tray), made.window, made):
-        each.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def make_tray():
-    return Tray(Now(), "#6B665E")
-
-
-def wait(qtbot, condition):
-    qtbot.waitUntil(condition, timeout=SOON)
+        remember(home, before)
+    with started(dressed, qtbot, home) as running:
+        yield running
 
 
 def test_the_first_start_shows_the_window_and_the_first_steps(app, qtbot):
@@ -84,11 +61,12 @@ def test_a_changed_setting_holds_at_once_and_is_saved(app, qtbot, home):
     wait(qtbot, lambda: app.window.settings._values.get("compute.share_away") == 0.35)
 
 
-def test_devices_are_looked_for_when_somebody_looks_at_the_settings(app, qtbot, monkeypatch):
-    monkeypatch.setattr(app.desk, "devices", lambda: shots.DEVICES)
+def test_devices_are_looked_for_when_somebody_looks_at_the_settings(app, qtbot):
+    found = app.translation.devices.offered(bootstrap.devices().list())
     app.window.go_to(app.window.settings)
     chooser = app.window.settings.rows["compute.device"].control
-    wait(qtbot, lambda: chooser.findText("NVIDIA GeForce RTX 4070") > 0)
+    wait(qtbot, lambda: chooser.count() > 1)
+    assert tuple((chooser.itemData(row), chooser.itemText(row)) for row in range(1, chooser.count())) == found
 
 
 def test_a_second_start_raises_the_first_ones_window(app, qtbot, home):
@@ -143,7 +121,7 @@ def test_stats_are_the_ledgers(app, qtbot, home, tmp_path):
     ledger.close()
     app.bridge.settled.emit()
     wait(qtbot, lambda: app.window.stats.record.whole.totals.confirmed.samples == 512)
-    app.export(str(tmp_path / "out.csv"))
+    app.lookups.export(str(tmp_path / "out.csv"))
     wait(qtbot, (tmp_path / "out.csv").exists)
     assert "practice,a,3,512,confirmed" in (tmp_path / "out.csv").read_text()
 
@@ -156,64 +134,48 @@ def test_the_theme_follows_its_setting(app, qtbot):
 
 
 @pytest.mark.parametrize(("chosen", "told"), [("problems", 1), ("all", 2), ("none", 0)])
-def test_notifications_are_as_chosen(app, monkeypatch, chosen, told):
-    heard = []
-    monkeypatch.setattr(app.tray, "tell", lambda *words: heard.append(words))
+def test_notifications_are_as_chosen(app, chosen, told):
     settings = app.snapshot.settings | {"app.notifications": chosen}
     app._changed(replace(shots.JOINING, settings=settings))
     app._changed(replace(shots.TRAINING, settings=settings))
     app._notified(Problem(verbatim("The seeds do not answer.")))
-    assert len(heard) == told
+    assert len(app.tray.told) == told
 
 
-def test_a_home_that_is_no_folder_is_said_in_words(dressed, qtbot, tmp_path, monkeypatch):
+def test_a_home_that_is_no_folder_is_said_in_words(dressed, qtbot, tmp_path):
     (tmp_path / "file").write_text("")
-    ended = []
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    app = App(dressed, Options(home=str(tmp_path / "file")), make_tray(), lambda: wiring)
-    app.start()
-    wait(qtbot, lambda: app.box is not None)
-    assert "cannot be skep's folder" in app.box.text()
-    app.box.close()
-    wait(qtbot, lambda: bool(ended))
+    with started(dressed, qtbot, SimpleNamespace(root=tmp_path / "file"), ready=False) as app:
+        wait(qtbot, lambda: app.box is not None)
+        assert "cannot be used as the home" in app.box.text()
+        app.box.close()
+        wait(qtbot, lambda: app.endings)
 
 
-def test_errands_answer_in_qts_thread_and_a_bug_is_told(dressed, qtbot):
-    errands, heard = Errands(dressed), []
+def test_the_background_answers_in_qts_thread_and_a_bug_is_told(dressed, qtbot):
+    background, heard = Background(dressed), []
     here = QThread.currentThread()
-    errands.run(
+    background.run(
         QThread.currentThread,
         lambda there: heard.append((there is here, QThread.currentThread() is here)),
         heard.append,
     )
     wait(qtbot, lambda: len(heard) == 1)
     assert heard == [(False, True)]
-    errands.run(lambda: 1 / 0, heard.append, heard.append)
+    background.run(lambda: 1 / 0, heard.append, heard.append)
     wait(qtbot, lambda: len(heard) == 2)
     assert isinstance(heard[1], Problem)
-    errands.close()
+    background.close()
 
 
-def test_whoever_quits_while_it_opens_ends_it_once(dressed, qtbot, home, monkeypatch):
-    closed, ended, opened, close = [], [], App._opened, Desk.close
+class QuitsFirst(App):
+    def _opened(self, controller):
+        self.quit()
+        super()._opened(controller)
 
-    def closes(desk):
-        closed.append(desk)
-        close(desk)
 
-    def quits_first(app, answer):
-        app.quit()
-        opened(app, answer)
-
-    monkeypatch.setattr(Desk, "close", closes)
-    monkeypatch.setattr(App, "_opened", quits_first)
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    made = App(dressed, Options(home=str(home.root)), make_tray(), lambda: wiring)
-    made.start()
-    wait(qtbot, lambda: bool(ended))
-    qtbot.wait(200)  # a second end would come now
-    assert ended == [0]
-    assert len(closed) == 1
-    assert made.window is None
-    made.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+def test_whoever_quits_while_it_opens_ends_it_once(dressed, qtbot, home):
+    with started(dressed, qtbot, home, kind=QuitsFirst, ready=False) as app:
+        wait(qtbot, lambda: app.endings)
+        qtbot.wait(200)  # a second end would come now
+        assert app.endings == [True]
+        assert app.window is None

@@ -11,7 +11,7 @@ from skep.core.record.usage import Meter
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
-from skep_gui.app.bridge import Bridge
+from skep_gui.app.background import Bridge
 
 TRAINING = Snapshot(phase=Phase.TRAINING)
 

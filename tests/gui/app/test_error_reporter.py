@@ -12,11 +12,11 @@ DAMAGED = "[compute]\nshare_away = = 30\n"
 
 
 @pytest.fixture
-def start(dressed, qtbot, monkeypatch, home):
+def start(dressed, qtbot, home):
     remember(home)
 
     def starting(**more):
-        return started(dressed, qtbot, monkeypatch, home, **more)
+        return started(dressed, qtbot, home, **more)
 
     return starting
 
@@ -32,7 +32,7 @@ def test_damaged_settings_are_kept_and_the_defaults_offered(start, qtbot, home):
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
         assert app.snapshot.settings == DEFAULTS
         assert (home.root / f"{home.settings_file.name}.damaged-1").read_text() == DAMAGED
-        assert not app.ended
+        assert not app.endings
 
 
 def test_damaged_settings_may_be_left_as_they_are(start, qtbot, home):
@@ -40,7 +40,7 @@ def test_damaged_settings_may_be_left_as_they_are(start, qtbot, home):
     with start(ready=False) as app:
         wait(qtbot, lambda: app.box is not None)
         app.box.end.click()
-        wait(qtbot, lambda: app.ended)
+        wait(qtbot, lambda: app.endings)
     assert home.settings_file.read_text() == DAMAGED
 
 
@@ -50,7 +50,7 @@ def test_a_wrong_value_in_the_settings_is_named_with_its_line(start, qtbot, home
         wait(qtbot, lambda: app.box is not None)
         assert "line 2" in app.box.text()
         app.quit()
-        wait(qtbot, lambda: app.ended)  # also when it is told to end while it asks
+        wait(qtbot, lambda: app.endings)  # also when it is told to end while it asks
 
 
 def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot, home):
@@ -58,7 +58,7 @@ def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
         wait(qtbot, lambda: "This desktop shows no tray." in app.window.said.text())
         app.window.close()
-        assert not app.ended
+        assert not app.endings
         assert bootstrap.ask(home, {"verb": "show"}) == {"ok": True}
         wait(qtbot, app.window.isVisible)
     with start(hidden=True) as app:
@@ -88,7 +88,7 @@ def test_what_is_dropped_and_is_no_manifest_is_refused_in_a_sentence(start, qtbo
         assert len(page.said.text()) > 20
         assert "Traceback" not in page.said.text()
         assert "error of its own" not in page.said.text()
-        assert app.desk.known() == []
+        assert app.controller.known() == []
 
 
 def dropping(path):

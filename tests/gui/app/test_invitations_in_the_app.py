@@ -6,9 +6,10 @@ import stat
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
 
+from gui_starts import remember, started, wait
 from keyrings import PASSWORD, Session, lacking, look_again, need
 from manifests import signed
 from skep import bootstrap
@@ -16,13 +17,6 @@ from skep.adapters.storage import invitations as files
 from skep.adapters.storage import signing
 from skep.core.project import invitation
 from skep.services import joining
-from skep_gui.app import wiring
-from skep_gui.app.app import App
-from skep_gui.app.launch import Options
-from skep_gui.app.tray import Tray
-from skep_gui.words.now import Now
-
-SOON = 20_000
 
 
 @pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
@@ -65,19 +59,10 @@ def config(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def app(config, project, dressed, qtbot, home, monkeypatch):
-    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring)
-    ended = []
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    with qtbot.waitSignal(made.ready, timeout=SOON):
-        made.start()
-    yield made
-    made.quit()
-    qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
-    for each in (made.window, made):
-        each.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+def app(config, project, dressed, qtbot, home):
+    remember(home)
+    with started(dressed, qtbot, home) as running:
+        yield running
 
 
 @pytest.fixture
@@ -95,10 +80,6 @@ def invite(project, tmp_path, home):
         return str(path)
 
     return make
-
-
-def wait(qtbot, condition):
-    qtbot.waitUntil(condition, timeout=SOON)
 
 
 def drop(page, path):

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 import snapshots as shots
-from skep_gui.app.wiring import pages
+from skep_gui.app.main_window import MainWindow
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.widgets import theme
 from skep_gui.widgets.charts import CellButton, DomeMeter, LivePlot
@@ -36,7 +36,7 @@ STATES = (shots.IDLE, shots.JOINING, shots.TRAINING, shots.PAUSED, shots.RECOVER
 
 @pytest.fixture
 def window(dressed, qtbot):
-    made = pages(VOICE)
+    made = MainWindow(VOICE)
     qtbot.addWidget(made)
     made.show()
     qtbot.waitExposed(made)
@@ -164,7 +164,7 @@ class Shown(QObject):
 def test_no_window_flashes_up_while_pages_are_made(qapp, dressed, qtbot):
     watch = Shown()
     qapp.installEventFilter(watch)
-    made = pages(VOICE)
+    made = MainWindow(VOICE)
     qtbot.addWidget(made)
     made.show()
     fill(made, shots.SLOWED)

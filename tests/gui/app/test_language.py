@@ -6,23 +6,18 @@ import time
 from datetime import datetime
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale
+from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QLabel
 
 import snapshots as shots
+from gui_starts import remember, started, wait
 from skep.adapters.storage.ledger_sqlite import SqliteLedger
 from skep.core.policy.allowance import Change
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
 from skep.core.text import Problem, Text
-from skep_gui.app import wiring
-from skep_gui.app.app import App
 from skep_gui.app.language import Language
-from skep_gui.app.launch import Options
-from skep_gui.app.tray import Tray
-from skep_gui.words.now import Now
 
-SOON = 20_000
 GERMANY = QLocale("de_DE")
 AMERICA = QLocale("en_US")
 
@@ -101,27 +96,14 @@ def test_the_tray_in_german_waits_for_nothing_that_only_the_core_needs():
 
 
 @pytest.fixture
-def app(dressed, qtbot, home, monkeypatch, language):
-    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring, language)
-    ended = []
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    with qtbot.waitSignal(made.ready, timeout=SOON):
-        made.start()
-    yield made
-    made.quit()
-    qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
-    for each in (made.window, made):
-        each.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+def app(dressed, qtbot, home, language):
+    remember(home)
+    with started(dressed, qtbot, home, language=language) as running:
+        yield running
 
 
 def rail(window):
     return [window.rail.item(row).text() for row in range(window.rail.count())]
-
-
-def wait(qtbot, condition):
-    qtbot.waitUntil(condition, timeout=SOON)
 
 
 def test_a_change_holds_at_once_everywhere(app, qtbot, home):
@@ -181,7 +163,7 @@ def test_what_the_engine_said_before_changes_its_language_too(app, qtbot, code):
     assert app.window.now.sentence.text() == reason
     assert rule in [each.text() for each in app.window.now.rules_card.findChildren(QLabel)]
     assert app.window.strip.hint.text().startswith(hint)
-    app._changed(app.desk.snapshot)
+    app._changed(app.controller.snapshot)
 
 
 def test_what_the_ledger_kept_is_said_in_the_language_of_today(app, qtbot, home):
@@ -205,17 +187,15 @@ def test_what_the_ledger_kept_is_said_in_the_language_of_today(app, qtbot, home)
     wait(qtbot, lambda: {"Im Akkubetrieb.", "Kein anderer Peer: 512 Beispiele in 1 Epoche"} <= set(shown()))
 
 
-def test_what_the_engine_tells_and_what_fails_is_said_in_it(app, qtbot, monkeypatch, tmp_path):
-    told = []
-    monkeypatch.setattr(app.tray, "tell", lambda *words: told.append(words))
+def test_what_the_engine_tells_and_what_fails_is_said_in_it(app, qtbot, tmp_path):
     app.post(m.ChangeSettings({"app.language": "de"}))
     wait(qtbot, lambda: app.language.code == "de")
     app._notified(Problem(Text("worker.training_process_ended_unexpectedly"), Text("worker.worker_log_has_details")))
-    assert told == [
+    assert app.tray.told == [
         ("Der Trainingsprozess endete unerwartet.", "Einzelheiten stehen im Protokoll des Trainingsprozesses.")
     ]
     app._notified(Problem(Text("rule.on_battery"), Text("shard_cache.raise_setting", setting="disk.cache_gb")))
-    assert told[1] == ("Im Akkubetrieb.", "Erhöhe die Einstellung „Grenze des Zwischenspeichers“.")
+    assert app.tray.told[1] == ("Im Akkubetrieb.", "Erhöhe die Einstellung „Grenze des Zwischenspeichers“.")
     (tmp_path / "x.invitation").write_text("hello")
     app.projects.accept(str(tmp_path / "x.invitation"))
     wait(qtbot, lambda: app.window.projects.said.text().startswith("Die Einladung ist nicht gültig:"))

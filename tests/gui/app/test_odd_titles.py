@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
 import snapshots as shots
 from manifests import raw
 from skep.recipes.registry import parse_manifest
+from skep_gui.app.main_window import MainWindow
 from skep_gui.app.tray import Tray
-from skep_gui.app.wiring import pages
 from skep_gui.widgets.parts import tip
 from skep_gui.words.now import History
 from skep_gui.words.speaker import english
@@ -41,7 +41,7 @@ def project(title):
 
 @pytest.fixture
 def window(dressed, qtbot):
-    made = pages(VOICE)
+    made = MainWindow(VOICE)
     qtbot.addWidget(made)
     made.show()
     return made

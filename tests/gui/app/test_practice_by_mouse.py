@@ -2,38 +2,25 @@
 
 import psutil
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
+from gui_starts import SOON, remember, started
 from skep.core.session.phases import Phase
 from skep.language import units
-from skep_gui.app import wiring
-from skep_gui.app.app import App
-from skep_gui.app.launch import Options
-from skep_gui.app.tray import Tray
 from skep_gui.widgets.rows import FigureCard
-from skep_gui.words.now import Now
 from skep_gui.words.projects import PRACTICE
 from terminals import devote, skep
 
-SOON, WHILE = 20_000, 240_000
+WHILE = 240_000
 
 
 @pytest.fixture
-def app(dressed, qtbot, home, monkeypatch):
+def app(dressed, qtbot, home):
     devote(home.root)
-    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    ended = []
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring)
-    with qtbot.waitSignal(made.ready, timeout=SOON):
-        made.start()
-    yield made
-    made.quit()
-    qtbot.waitUntil(lambda: bool(ended), timeout=SOON)
-    for each in (made.window, made):
-        each.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    remember(home)
+    with started(dressed, qtbot, home) as running:
+        yield running
 
 
 def worker_of_this_process():

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 import snapshots as shots
 import tray_desktops
 from skep.core.text import Problem, verbatim
-from skep_gui.app.wiring import pages
+from skep_gui.app.main_window import MainWindow
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.words.now import History
 from skep_gui.words.speaker import english
@@ -41,7 +41,7 @@ STATES = (
 
 @pytest.fixture
 def window(dressed, qtbot):
-    made = pages(VOICE)
+    made = MainWindow(VOICE)
     qtbot.addWidget(made)
     made.show()
     return made

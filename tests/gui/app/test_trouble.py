@@ -7,41 +7,21 @@ import threading
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QTimer
+from PySide6.QtCore import QCoreApplication, QTimer
 from PySide6.QtWidgets import QFileDialog
 
+from gui_starts import remember, started, wait
 from skep.core.session import messages as m
 from skep.core.session import step
 from skep.core.text import Problem, verbatim
-from skep_gui.app import wiring
-from skep_gui.app.app import App
-from skep_gui.app.launch import Options
-from skep_gui.app.tray import Tray
-from skep_gui.words.now import Now
-
-SOON = 20_000
 
 
 @pytest.fixture
-def app(dressed, qtbot, home, monkeypatch):
-    home.create()
-    (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
-    made = App(dressed, Options(home=str(home.root)), Tray(Now(), "#6B665E"), lambda: wiring)
-    ended = []
-    monkeypatch.setattr(dressed, "exit", lambda code=0: ended.append(code), raising=False)
-    with qtbot.waitSignal(made.ready, timeout=SOON):
-        made.start()
-    wait(qtbot, lambda: made.window is not None and made.window.isVisible())
-    yield made
-    made.quit()
-    wait(qtbot, lambda: bool(ended))
-    for each in (made.window, made):
-        each.deleteLater()
-    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-
-
-def wait(qtbot, condition):
-    qtbot.waitUntil(lambda: bool(condition()), timeout=SOON)
+def app(dressed, qtbot, home):
+    remember(home)
+    with started(dressed, qtbot, home) as running:
+        wait(qtbot, lambda: running.window is not None and running.window.isVisible())
+        yield running
 
 
 def boom(number=0):
@@ -52,11 +32,11 @@ def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypat
     with monkeypatch.context() as broken:
         broken.setattr(step, "step", lambda *_: boom())
         app.post(m.Resume())
-        wait(qtbot, lambda: app.trouble.traces)
+        wait(qtbot, lambda: app.error_reporter.traces)
     wait(qtbot, app.window.strip.isVisible)
     assert app.window.strip.title.text() == "An internal error occurred; skep continues."
     app.window.strip.act_button.click()
-    dialog = app.trouble.dialog
+    dialog = app.error_reporter.dialog
     wait(qtbot, dialog.text.toPlainText)
     text = dialog.text.toPlainText()
     assert "no step for Resume" in text
@@ -72,7 +52,7 @@ def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypat
 
 def test_an_exception_in_qts_thread_is_reported_and_the_app_lives(app, qtbot):
     QTimer.singleShot(0, boom)
-    wait(qtbot, lambda: app.trouble.traces)
+    wait(qtbot, lambda: app.error_reporter.traces)
     wait(qtbot, app.window.strip.isVisible)
     app.window.strip.close_button.click()
     assert not app.window.strip.isVisible()
@@ -84,13 +64,11 @@ def test_an_exception_in_another_thread_is_reported(app, qtbot):
     thread = threading.Thread(target=boom, name="some thread")
     thread.start()
     thread.join()
-    wait(qtbot, lambda: app.trouble.traces)
-    assert "nobody caught in some thread" in app.trouble.traces[0]
+    wait(qtbot, lambda: app.error_reporter.traces)
+    assert "nobody caught in some thread" in app.error_reporter.traces[0]
 
 
-def test_an_error_that_comes_again_is_told_once(app, qtbot, monkeypatch):
-    told = []
-    monkeypatch.setattr(app.tray, "tell", lambda *words: told.append(words))
+def test_an_error_that_comes_again_is_told_once(app, qtbot):
     app.window.close()
     log = logging.getLogger("skep.engine.engine")
     for number in range(3):
@@ -99,28 +77,28 @@ def test_an_error_that_comes_again_is_told_once(app, qtbot, monkeypatch):
         except ZeroDivisionError:
             log.exception("it failed")
     log.error("an error without a traceback")
-    wait(qtbot, lambda: len(told) >= 1)
+    wait(qtbot, lambda: app.tray.told)
     QCoreApplication.processEvents()
-    ours = [title for title, _ in told if title == "An internal error occurred; skep continues."]
+    ours = [title for title, _ in app.tray.told if title == "An internal error occurred; skep continues."]
     assert len(ours) == 1
-    assert len(app.trouble.traces) == 1
+    assert len(app.error_reporter.traces) == 1
 
 
 def test_nobody_listens_after_the_end(app, qtbot):
-    app.trouble.close()
+    app.error_reporter.close()
     try:
         boom()
     except ZeroDivisionError:
         logging.getLogger("skep.engine.engine").exception("late")
     QCoreApplication.processEvents()
-    assert app.trouble.traces == []
+    assert app.error_reporter.traces == []
 
 
 def test_diagnostics_are_shown_before_they_are_saved(app, qtbot, home, tmp_path, monkeypatch):
     (home.logs_folder).mkdir(exist_ok=True)
     (home.logs_folder / "worker.log").write_text("dialled 203.0.113.7\nready\n")
     app.window.settings.diagnostics_wanted.emit()
-    dialog = app.trouble.dialog
+    dialog = app.error_reporter.dialog
     assert not dialog.save.isEnabled()
     wait(qtbot, dialog.save.isEnabled)
     text = dialog.text.toPlainText()
@@ -130,12 +108,12 @@ def test_diagnostics_are_shown_before_they_are_saved(app, qtbot, home, tmp_path,
         assert secret not in text
     for name in (getpass.getuser(), socket.gethostname()):
         assert len(name) < 3 or name not in text.split()
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "out.txt"), ""))
+    chosen = iter((tmp_path / "out.txt", tmp_path / "no" / "out.txt"))
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(next(chosen)), ""))  # the system's own dialog
     dialog.save.click()
     wait(qtbot, (tmp_path / "out.txt").exists)
     wait(qtbot, lambda: "Written to" in dialog.said.text())
     assert (tmp_path / "out.txt").read_text() == text
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "no" / "out.txt"), ""))
     dialog.save.click()
     wait(qtbot, lambda: "cannot be written" in dialog.said.text())
     dialog.close()

@@ -11,7 +11,7 @@ from gui_starts import remember, started, wait
 from skep.core.policy.conditions import Condition, answered
 from skep.core.text import Problem, verbatim
 from skep_gui.app import updates
-from skep_gui.app.background import Errands
+from skep_gui.app.background import Background
 from skep_gui.app.updates import Updating, may_look
 from skep_gui.words.notices import Stage, Update, UpdateWords
 from update_server import lay_app, pack, starts, update_server
@@ -31,12 +31,12 @@ def server(tmp_path):
 
 
 @pytest.fixture
-def app(dressed, qtbot, monkeypatch, home, server, unpacked):
+def app(dressed, qtbot, home, server, unpacked):
     """The app with its window open, from a portable folder whose repository has 0.2.0."""
     remember(home)
     server.publish(pack(server.folder.parent, "0.2.0", ballast=50))
-    with started(dressed, qtbot, monkeypatch, home) as running:
-        running.desk.updates = server.updates(home, unpacked, "0.1.0")
+    with started(dressed, qtbot, home) as running:
+        running.controller.updates = server.updates(home, unpacked, "0.1.0")
         running.lacking = {}
         running.show_update()
         yield running
@@ -81,12 +81,12 @@ def test_the_one_before_is_a_click_away(app, qtbot, unpacked):
 
 def test_starting_it_now_ends_this_one_first(app, qtbot, monkeypatch):
     begun = []
-    monkeypatch.setattr("skep_gui.app.app.QProcess.startDetached", lambda *command: begun.append((app.ended, command)))
+    monkeypatch.setattr("skep_gui.app.app.QProcess.startDetached", lambda *command: begun.append(command))
     app.updating.restart_wanted.emit()
-    wait(qtbot, lambda: app.ended)
-    ((_, (program, arguments)),) = begun
+    wait(qtbot, lambda: app.endings)
+    ((program, arguments),) = begun
     assert program
-    assert arguments[-2:] == ["--home", str(app.desk.folder)]
+    assert arguments[-2:] == ["--home", str(app.controller.folder)]
 
 
 def test_whoever_asks_is_told_that_there_is_nothing_or_why_not(app, qtbot, server):
@@ -96,24 +96,41 @@ def test_whoever_asks_is_told_that_there_is_nothing_or_why_not(app, qtbot, serve
     assert "cannot be reached" in news.title.text()
     assert not news.act_button.isVisibleTo(news)
     server.publish("--renew")
-    app.desk.updates = server.updates(app.desk._home, lay_app(server.folder.parent / "new", "0.9.0"), "0.9.0")
+    app.controller.updates = server.updates(
+        app.controller._home, lay_app(server.folder.parent / "new", "0.9.0"), "0.9.0"
+    )
     app.window.settings.newer.click()
     assert stage(app, qtbot, Stage.NEWEST).title.text() == "skep 0.9.0 is the newest."
 
 
-def test_unasked_it_bothers_nobody_with_a_server_that_is_silent(app, qtbot, server, monkeypatch):
+class Failing(Background):
+    """Keeps the problems of its work."""
+
+    def __init__(self, parent):
+        super().__init__(parent)
+        self.problems = []
+
+    def run(self, work, done, failed=lambda _: None, **lane):
+        super().run(work, done, lambda problem: (failed(problem), self.problems.append(problem)), **lane)
+
+
+def test_unasked_it_bothers_nobody_with_a_server_that_is_silent(dressed, qtbot, home, server, unpacked):
+    server.publish(pack(server.folder.parent, "0.2.0"))
     (server.folder / "metadata" / "timestamp.json").unlink()
-    passed_over = []
-    monkeypatch.setattr(updates, "_nothing", passed_over.append)
-    app.updating.timer.setInterval(0)
-    wait(qtbot, lambda: passed_over)
-    assert "cannot be reached" in in_english(passed_over[0].title)
-    assert app.updating.update.stage is Stage.NONE
+    background = Failing(dressed)
+    made = Updating(background, lambda: shots.IDLE, dressed)
+    made.start(SimpleNamespace(updates=server.updates(home, unpacked, "0.1.0")))
+    made.timer.setInterval(0)
+    wait(qtbot, lambda: background.problems)
+    made.end()
+    background.close()
+    assert "cannot be reached" in in_english(background.problems[0].title)
+    assert made.update.stage is Stage.NONE
 
 
-def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, monkeypatch, home):
+def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, home):
     remember(home)
-    with started(dressed, qtbot, monkeypatch, home) as running:
+    with started(dressed, qtbot, home) as running:
         running.open()
         settings = running.window.settings
         assert not settings.newer.isEnabled()
@@ -123,7 +140,7 @@ def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, monkeyp
 
 
 def test_an_installation_is_cancelled_at_once(dressed, qtbot):
-    """The errand hears of it at its next piece."""
+    """The background hears of it at its next piece."""
     pieces = []
 
     def install(_release, fetched, _unpacked):
@@ -132,17 +149,17 @@ def test_an_installation_is_cancelled_at_once(dressed, qtbot):
         return False
 
     parent = dressed
-    errands = Errands(parent)
+    background = Background(parent)
     try:
-        made = Updating(errands, lambda: shots.IDLE, parent)
-        made.desk = SimpleNamespace(updates=SimpleNamespace(install=install))
+        made = Updating(background, lambda: shots.IDLE, parent)
+        made.controller = SimpleNamespace(updates=SimpleNamespace(install=install))
         made._tell(SimpleNamespace(release=SimpleNamespace(version="0.2.0", notes=""), installs=True))
         made.act()
         wait(qtbot, lambda: pieces and made.update.part > 0)
         made.close()
         wait(qtbot, lambda: made.update == Update())
     finally:
-        errands.close()
+        background.close()
 
 
 def test_it_looks_by_itself_only_where_that_is_wanted():

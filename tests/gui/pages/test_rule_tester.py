@@ -11,7 +11,7 @@ import snapshots as shots
 from english import in_english
 from skep.core.session.explain import WORDS, explained
 from skep.core.settings.settings import DEFAULTS
-from skep_gui.app.wiring import pages
+from skep_gui.app.main_window import MainWindow
 from skep_gui.words.settings import OPPOSITES, RuleWords, without_opposite
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
@@ -58,7 +58,7 @@ def test_opposites_exclude_each_other():
 
 @pytest.fixture
 def settings(dressed, qtbot):
-    window = pages(Translation(english))
+    window = MainWindow(Translation(english))
     qtbot.addWidget(window)
     window.show()
     window.go_to(window.settings)

@@ -15,7 +15,7 @@ from skep.core.policy.allowance import Change
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.record.usage import Quarter, Spent, Unit, quarter_of
 from skep.core.text import NOTHING, Text
-from skep_gui.app.controller import Desk
+from skep_gui.app.controller import Controller
 from skep_gui.pages.stats_page import StatsPage
 from skep_gui.widgets.charts import axis_number
 from skep_gui.words.speaker import english
@@ -76,7 +76,7 @@ def terminal(home, *words):
 def test_the_page_and_the_terminal_agree(home, dressed, qtbot):
     fill(home)
     told = terminal(home, "stats", "--by", "day")
-    record = Desk(str(home.root)).record(Asked(Unit.DAY))
+    record = Controller(str(home.root)).record(Asked(Unit.DAY))
     page = StatsPage(Translation(english))
     qtbot.addWidget(page)
     page.resize(900, 1200)

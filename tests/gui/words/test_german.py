@@ -23,9 +23,9 @@ from skep.core.settings import hours
 from skep.core.settings.settings import DEFAULTS
 from skep.core.text import NOTHING, Problem, Text, sentences, verbatim
 from skep.language.translator import LOCALE
-from skep_gui.app.keyring_consent import KeyringConsent
+from skep_gui.app.dialogs import KeyringConsent
+from skep_gui.app.main_window import MainWindow
 from skep_gui.app.tray import Tray
-from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.words.now import Now
 from skep_gui.words.projects import titled
@@ -207,7 +207,7 @@ def english_of(window_texts: set[str]) -> set[str]:
 def said_everywhere(tongue) -> set[str]:
     """What every page says in every state, and every dialog, in one language."""
     translation = Translation(tongue)
-    window = pages(translation)
+    window = MainWindow(translation)
     window.show()
     window.settings.show_lacking({"app.check_updates": Text("update.skep_does_not_know_place")})
     texts: set[str] = set()
@@ -317,7 +317,7 @@ def test_the_practice_swarm_has_a_german_name_and_other_projects_keep_theirs(ger
 
 @pytest.mark.parametrize("size", [(760, 520), (1024, 600)])
 def test_the_longer_words_are_not_cut(german, size, qtbot):
-    window = pages(Translation(german))
+    window = MainWindow(Translation(german))
     qtbot.addWidget(window)
     window.show()
     window.resize(*size)

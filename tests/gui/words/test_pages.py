@@ -11,8 +11,8 @@ import snapshots as shots
 from english import in_english
 from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Problem, verbatim
+from skep_gui.app.main_window import MainWindow
 from skep_gui.app.tray import Tray
-from skep_gui.app.wiring import pages
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.pages.projects_page import ProjectCard
 from skep_gui.pages.setting_row import Number
@@ -30,7 +30,7 @@ VOICE = Translation(english)
 
 @pytest.fixture
 def window(dressed, qtbot):
-    made = pages(VOICE)
+    made = MainWindow(VOICE)
     qtbot.addWidget(made)
     made.show()
     return made

@@ -1,44 +1,50 @@
-"""What a person does with projects: add, join, leave, accept an invitation. Each is an errand at the desk.
-
-It must not know how it is done (`desk`), only what is shown before and after.
-"""
+"""What a person asks of projects and pages, done by the controller in the background: only what is shown before and after."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 
+from skep.core.device import Device
 from skep.core.plain_text import plain
 from skep.core.project.types import VerifiedProject
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
-from skep_gui.app.background import Errands
+from skep_gui.app.background import Background
 from skep_gui.words.projects import PRACTICE, Known
 from skep_gui.words.speaker import english, filled
+from skep_gui.words.stats import Record
+from skep_gui.words.translation import Translation
+
+LATER: Final = 400
+"""Milliseconds after a contribution until the ledger is read."""
 
 if TYPE_CHECKING:
-    from skep_gui.app.controller import Desk, NoKeyring
-    from skep_gui.app.keyring_consent import KeyringConsent
+    from skep_gui.app.controller import Controller, NoKeyring
+    from skep_gui.app.dialogs import KeyringConsent
+    from skep_gui.app.main_window import MainWindow
     from skep_gui.pages.projects_page import ProjectsPage
 
 
 class ProjectActions(QObject):
+    """Add, join, leave, accept an invitation."""
+
     joining = Signal(object)
     """A m.Join that may be carried out."""
 
-    def __init__(self, errands: Errands, parent: QObject) -> None:
+    def __init__(self, background: Background, parent: QObject) -> None:
         super().__init__(parent)
-        self._errands = errands
-        self.desk: Desk | None = None
+        self._background = background
+        self.controller: Controller | None = None
         self.page: ProjectsPage | None = None
         self.snapshot = Snapshot()
         self.consent: KeyringConsent | None = None
-        self.in_words: Callable[[Problem], str] = english.told
+        self.tongue = english
         self._starting = ""
         self._reading = False
 
@@ -52,7 +58,7 @@ class ProjectActions(QObject):
 
     def refresh(self, opened: str = "") -> None:
         """Read the catalogue anew; then the permission page of `opened`, where one is named."""
-        if (desk := self.desk) is None or (self._reading and not opened):
+        if (controller := self.controller) is None or (self._reading and not opened):
             return
         self._reading = True
 
@@ -67,10 +73,10 @@ class ProjectActions(QObject):
             self._reading = False
             self._refuse(problem)
 
-        self._errands.run(desk.known, shown, refused, slow=True)
+        self._background.run(controller.known, shown, refused, slow=True)
 
     def add(self, source: str) -> None:
-        if (desk := self.desk) is None:
+        if (controller := self.controller) is None:
             return
         self._say(self.tr("Fetching the manifest …"))
 
@@ -80,11 +86,11 @@ class ProjectActions(QObject):
                 self.page.source.clear()
             self.refresh(project.id)
 
-        self._errands.run(lambda: desk.add(source), added, self._refuse, slow=True)
+        self._background.run(lambda: controller.add(source), added, self._refuse, slow=True)
 
     def join(self, project_id: str) -> None:
         """Start what has to be started, look once more whether it fits, then join."""
-        if (desk := self.desk) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
+        if (controller := self.controller) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
             return
         self._show_starting(project_id)
         self._say("")
@@ -101,17 +107,17 @@ class ProjectActions(QObject):
                 self.page.setCurrentWidget(self.page.list)
             self._refuse(problem)
 
-        self._errands.run(lambda: desk.prepare(project_id), ready, refused, slow=True)
+        self._background.run(lambda: controller.prepare(project_id), ready, refused, slow=True)
 
     def cancel(self) -> bool:
         """Give up a join that the engine does not know of yet. Whether there was one."""
-        if self.desk is None or not self._starting:
+        if self.controller is None or not self._starting:
             return False
-        self.desk.cancel_practice()
+        self.controller.cancel_practice()
         return True
 
     def accept(self, path: str, *, in_file: bool = False) -> None:
-        if (desk := self.desk) is None:
+        if (controller := self.controller) is None:
             return
 
         def accepted(answer: str | NoKeyring) -> None:
@@ -120,26 +126,26 @@ class ProjectActions(QObject):
             else:
                 self._ask(path, answer)
 
-        self._errands.run(lambda: desk.accept(path, in_file=in_file), accepted, self._refuse, slow=True)
+        self._background.run(lambda: controller.accept(path, in_file=in_file), accepted, self._refuse, slow=True)
 
     def _ask(self, path: str, answer: NoKeyring) -> None:
         """Without a keyring nothing is kept before somebody agrees to how."""
-        from skep_gui.app.keyring_consent import KeyringConsent  # noqa: PLC0415 - hardly ever needed
+        from skep_gui.app.dialogs import KeyringConsent  # noqa: PLC0415 - hardly ever needed
 
         self._say(self.tr("The invitation was not kept."))
-        self.consent = KeyringConsent(self.in_words(answer.problem), answer.folder, self.page)
+        self.consent = KeyringConsent(self.tongue.told(answer.problem), answer.folder, self.page)
         self.consent.given.connect(lambda: self.accept(path, in_file=True))
         self.consent.open()
 
     def copy_identity(self) -> None:
-        if (desk := self.desk) is None:
+        if (controller := self.controller) is None:
             return
 
         def copied(peer_id: str) -> None:
             QGuiApplication.clipboard().setText(peer_id)
             self._say(filled(self.tr("Copied: %1"), peer_id))
 
-        self._errands.run(desk.peer_id, copied, self._refuse)
+        self._background.run(controller.peer_id, copied, self._refuse)
 
     def _show_starting(self, project_id: str) -> None:
         self._starting = project_id
@@ -153,4 +159,54 @@ class ProjectActions(QObject):
 
     def _refuse(self, problem: Problem) -> None:
         if self.page is not None:
-            self.page.say(self.in_words(problem), problem=True)
+            self.page.say(self.tongue.told(problem), problem=True)
+
+
+class Lookups(QObject):
+    """What the window shows of the ledger and of this computer."""
+
+    def __init__(self, background: Background, translation: Translation, parent: QObject) -> None:
+        super().__init__(parent)
+        self._background = background
+        self.translation = translation
+        self.controller: Controller | None = None
+        self.window: MainWindow | None = None
+        self._later = QTimer(self, interval=LATER, singleShot=True)
+        self._later.timeout.connect(self.read_record)
+
+    def read_record_later(self) -> None:
+        """After a contribution, so that a burst is read once."""
+        self._later.start()
+
+    def read_record(self) -> None:
+        if (controller := self.controller) is None or (window := self.window) is None or not window.isVisible():
+            return
+
+        def show(record: Record) -> None:
+            window.stats.show_record(record, window.projects.titles())
+
+        asked = window.stats.asked
+        self._background.run(lambda: controller.record(asked), show, self.refuse)
+
+    def export(self, path: str) -> None:
+        if (controller := self.controller) is None or (window := self.window) is None:
+            return
+
+        def written(where: str) -> None:
+            window.stats.say(filled(self.tr("Written to %1"), where))
+
+        self._background.run(lambda: controller.export(path), written, self.refuse)
+
+    def refuse(self, problem: Problem) -> None:
+        if self.window is not None:
+            self.window.stats.say(self.translation.tongue.told(problem))
+
+    def offer_devices(self) -> None:
+        """What there is to choose from in settings, looked for when somebody looks at them."""
+
+        def found(devices: Sequence[Device]) -> None:
+            if self.window is not None:
+                self.window.settings.show_offered({"compute.device": self.translation.devices.offered(devices)})
+
+        if self.controller is not None:
+            self._background.run(self.controller.devices, found, slow=True)

@@ -1,0 +1,114 @@
+"""The dialogs that are rarely seen: skep cannot start, a secret without a keyring, a text before it leaves this computer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from skep_gui.widgets.parts import button, label, row, tip
+from skep_gui.words.speaker import filled
+
+
+class StartRefusal(QMessageBox):
+    """Ends with `finished`; `begins_anew` then tells whether the defaults were chosen."""
+
+    def __init__(self, title: str, hint: str, *, mendable: bool) -> None:
+        """`mendable` offers to begin with the default settings."""
+        super().__init__(QMessageBox.Icon.NoIcon, "skep", "")
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(title)
+        self.setInformativeText(hint)
+        self.anew: QPushButton | None = None
+        if mendable:
+            self.anew = self.addButton(self.tr("Begin with the defaults"), QMessageBox.ButtonRole.AcceptRole)
+            tip(self.anew, self.tr("The damaged file is kept beside the new one."))
+        self.end = self.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
+        self.setEscapeButton(self.end)
+        self.setDefaultButton(self.end)
+
+    @property
+    def begins_anew(self) -> bool:
+        return self.anew is not None and self.clickedButton() is self.anew
+
+
+class KeyringConsent(QDialog):
+    given = Signal()
+
+    def __init__(self, refusal: str, folder: str, parent: QWidget | None = None) -> None:
+        """`refusal` is what the keyring said, `folder` where the file would lie."""
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Keep the invitation without a keyring?"))
+        self.setMinimumWidth(440)
+        text = self.tr(
+            "An invitation is kept in the system's keyring, encrypted. You can start or unlock the keyring and accept "
+            "the invitation again. Or skep keeps it in a file that only you can read; it is not encrypted."
+        )
+        self.folder = label(filled(self.tr("The file would lie in %1."), folder), "soft", select=True)
+        self.keep, self.cancel = button(self.tr("Keep it in a file")), button(self.tr("Cancel"), "primary")
+        self.keep.clicked.connect(self._give)
+        self.cancel.clicked.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 24, 24, 16)
+        layout.setSpacing(12)
+        for each in (label(refusal, "sentence"), label(text), self.folder):
+            layout.addWidget(each)
+        layout.addSpacing(8)
+        layout.addLayout(row(None, self.keep, self.cancel))
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+
+    def _give(self) -> None:
+        self.accept()
+        self.given.emit()
+
+
+class TextDialog(QDialog):
+    save_wanted = Signal(str, str)
+    """Path and text."""
+
+    def __init__(self, title: str, explained: str, file: str, parent: QWidget | None = None) -> None:
+        """`file` is the name offered for saving."""
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setWindowTitle(title)
+        self.resize(680, 480)
+        self._file = file
+        self.title = label(title, "title")
+        self.explained, self.said = label(explained, "soft"), label("", "soft")
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.text.setAccessibleName(title)
+        self.copy, self.save = button(self.tr("Copy")), button(self.tr("Save …"), "primary")
+        self.leave = button(self.tr("Close"))
+        self.copy.clicked.connect(self._copy)
+        self.save.clicked.connect(self._save)
+        self.leave.clicked.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 24, 24, 24)
+        layout.setSpacing(12)
+        for each in (self.title, self.explained, self.text, self.said):
+            layout.addWidget(each, 1 if each is self.text else 0)
+        layout.addLayout(row(self.copy, self.save, None, self.leave))
+        self.show_text("")
+
+    def show_text(self, text: str) -> None:
+        """Empty while there is none yet."""
+        self.text.setPlainText(text)
+        for each in (self.copy, self.save):
+            each.setEnabled(bool(text))
+
+    def say(self, text: str) -> None:
+        self.said.setText(text)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.toPlainText())
+        self.say(self.tr("Copied."))
+
+    def _save(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, self.windowTitle(), self._file, self.tr("Texts (*.txt)"))
+        if path:
+            self.save_wanted.emit(path, self.text.toPlainText())
