@@ -15,7 +15,7 @@ from manifests import changed, signed
 from refusals import Homes, homes_with_past, make_past
 from skep.adapters.storage import signing
 from skep.adapters.storage.settings_file import SettingsFile
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 from web_of_faults import FaultyServer, whole
 
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
@@ -99,12 +99,10 @@ def test_a_manifest_on_the_web_is_refused_like_one_in_a_file(homes, tmp_path):
     folder.mkdir()
     oversized(signed(folder, name="big.json"))
     unsigned(signed(folder, name="unsigned.json"))
-    server = FileServer(folder)
-    server.start()
-    for name, word in (("none", "does not have the manifest"), ("big", "larger than"), ("unsigned", "signature")):
-        assert word in in_english(homes.refused("join", f"{server.address}/{name}.json", code=2).title)
-    server.close()
-    assert "cannot be reached" in in_english(homes.refused("join", f"{server.address}/none.json", code=2).title)
+    with serving(folder) as server:
+        for name, word in (("none", "does not have the manifest"), ("big", "larger than"), ("unsigned", "signature")):
+            assert word in in_english(homes.refused("join", f"{server}/{name}.json", code=2).title)
+    assert "cannot be reached" in in_english(homes.refused("join", f"{server}/none.json", code=2).title)
 
 
 def test_a_model_that_is_too_big_is_refused_before_anything_is_downloaded(homes, tmp_path):

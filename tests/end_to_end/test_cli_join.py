@@ -13,7 +13,7 @@ import pytest
 
 from skep.adapters.storage import signing
 from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 from skep.host.shards.dataset import build_shards, library_sources
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
@@ -198,10 +198,8 @@ def served(tmp_path):
         library_sources(), folder, sequence_length=SEQUENCE_LENGTH, samples_per_shard=64, max_shards=2,
         held_out_samples=8,
     )  # fmt: skip
-    server = FileServer(folder)
-    server.start()
-    yield f"{server.address}/index.json", sha256
-    server.close()
+    with serving(folder) as address:
+        yield f"{address}/index.json", sha256
 
 
 def test_peers_out_of_reach_end_the_join_with_their_reason(home, publisher, served):

@@ -23,7 +23,7 @@ from invitations import identity
 from keyrings import PASSWORD, Session, lacking, need
 from skep.adapters.storage.paths import Home
 from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 from skep.host.server.peer_process import PeerProcess
 from skep.host.shards.dataset import build_shards, library_sources
 from terminals import JOIN_SECONDS, SKEP, Running, is_event
@@ -166,9 +166,8 @@ def data(tmp_path_factory):
         max_shards=4,
         held_out_samples=64,
     )
-    with contextlib.closing(FileServer(folder)) as server:
-        server.start()
-        yield {"index": f"{server.address}/index.json", "sha256": sha256}
+    with serving(folder) as address:
+        yield {"index": f"{address}/index.json", "sha256": sha256}
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from english import raises
 from skep.core.errors import BadInput
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 
 BODY = bytes(range(256)) * 2000
 HASHED = "a" * 64 + ".safetensors"
@@ -32,14 +32,12 @@ def folder(tmp_path):
 
 @pytest.fixture
 def server(folder):
-    made = FileServer(folder)
-    made.start()
-    yield made
-    made.close()
+    with serving(folder) as address:
+        yield address
 
 
 def ask(server, path, method="GET", **headers):
-    with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)) as connection:
+    with closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)) as connection:
         connection.request(method, path, headers=headers)
         response = connection.getresponse()
         return response, response.read()
@@ -55,7 +53,7 @@ def test_a_file_is_served_whole(server):
 
 
 def test_head_sends_the_length_and_no_body(server):
-    with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2])), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2])), timeout=10) as plain:
         plain.sendall(f"HEAD /{HASHED} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n".encode())
         answer = b""
         while chunk := plain.recv(4096):
@@ -133,48 +131,46 @@ def test_other_methods_are_refused(server):
 
 
 def test_it_listens_on_loopback_only_and_stays_quiet(server, capfd):
-    assert server.address.startswith("http://127.0.0.1:")
+    assert server.startswith("http://127.0.0.1:")
     ask(server, "/index.json")
     ask(server, "/nothing")
-    with socket.create_connection(("127.0.0.1", int(server.address.rpartition(":")[2]))) as rude:
+    with socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2]))) as rude:
         rude.sendall(b"nonsense\r\n\r\n")
         rude.recv(1000)
     assert capfd.readouterr() == ("", "")
 
 
+def open_and_close(folder, port):
+    with serving(folder, port):
+        pass
+
+
 def test_a_port_in_use_is_named(server, folder):
-    port = int(server.address.rpartition(":")[2])
+    port = int(server.rpartition(":")[2])
     with raises(BadInput, match=f"Port {port} is in use"):
-        FileServer(folder, port).start()
+        open_and_close(folder, port)
 
 
 def test_a_number_that_is_no_port_is_refused(folder):
     with raises(BadInput, match="99999 is not a port"):
-        FileServer(folder, 99999).start()
+        open_and_close(folder, 99999)
 
 
 def test_the_same_port_can_be_used_again_at_once(folder):
-    first = FileServer(folder)
-    first.start()
-    port = int(first.address.rpartition(":")[2])
-    ask(first, "/index.json")
-    first.close()
-    second = FileServer(folder, port)
-    second.start()
-    assert ask(second, "/index.json")[0].status == 200
-    second.close()
+    with serving(folder) as first:
+        ask(first, "/index.json")
+    with serving(folder, int(first.rpartition(":")[2])) as second:
+        assert ask(second, "/index.json")[0].status == 200
 
 
 def test_closing_ends_open_connections_and_leaves_no_thread(folder):
     before = set(threading.enumerate())
-    server = FileServer(folder)
-    server.start()
-    with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)) as connection:
+    with serving(folder) as server:
+        connection = http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)
         connection.request("GET", "/index.json")
         connection.getresponse().read()
-        server.close()
+    with closing(connection):
         for thread in set(threading.enumerate()) - before:
             thread.join(5)
         assert set(threading.enumerate()) <= before
         assert connection.sock.recv(1) == b""
-    server.close()

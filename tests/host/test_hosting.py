@@ -18,7 +18,7 @@ from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError,
 from skep.core.project import invitation, links
 from skep.host.export import export, newest_checkpoint
 from skep.host.server import hosting
-from skep.host.server.file_server import MOST_CONNECTIONS, FileServer
+from skep.host.server.file_server import MOST_CONNECTIONS, serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named, seed_addresses
 from skep.host.server.hosting import Hosting, check_invited
 from skep.host.server.project_files import find_files, served_files
@@ -122,18 +122,14 @@ def test_only_what_is_listed_is_handed_out(tmp_path, data):
     )
     names = {"manifest.json", "manifest.json.sig", "index.json", *(f"{s.sha256}.safetensors" for s in index.shards)}
     assert set(files) == names
-    server = FileServer(files)
-    server.start()
-    try:
+    with serving(files) as server:
         answers = {name: ask(server, name) for name in (*names, "diary.txt", "..", "")}
-    finally:
-        server.close()
     assert {name for name, (status, _) in answers.items() if status == 200} == names
     assert answers["manifest.json"][1] == path.read_bytes()
 
 
 def ask(server, name):
-    with closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10)) as connection:
+    with closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)) as connection:
         connection.request("GET", f"/{name}")
         answer = connection.getresponse()
         return answer.status, answer.read()
@@ -141,14 +137,10 @@ def ask(server, name):
 
 def test_more_connections_than_there_may_be_are_closed_at_once(tmp_path):
     (tmp_path / "file").write_bytes(b"x")
-    server = FileServer(tmp_path)
-    server.start()
     with ExitStack() as opened:
-        opened.callback(server.close)
+        server = opened.enter_context(serving(tmp_path))
         for _ in range(MOST_CONNECTIONS):
-            kept = opened.enter_context(
-                closing(http.client.HTTPConnection(server.address.removeprefix("http://"), timeout=10))
-            )
+            kept = opened.enter_context(closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)))
             kept.request("GET", "/file")
             assert kept.getresponse().read() == b"x"
         with pytest.raises((http.client.HTTPException, OSError)):

@@ -32,7 +32,7 @@ from skep.core.project import links
 from skep.core.project.data import ShardIndex
 from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
 from skep.core.text import Text
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 from skep.host.server.peer_process import PeerProcess
 from skep.host.shards.dataset import build_shards, library_sources
 from skep.language.translator import ENGLISH, translator
@@ -80,17 +80,15 @@ def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], No
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
         started.enter_context(practice_noted(folder.root))
-        server = FileServer(folder.served)
         index, sha256 = prepare_data(folder)
-        server.start()
-        started.callback(server.close)
+        served = started.enter_context(serving(folder.served))
         addresses = started.enter_context(seed(folder, port))
-        manifest, key = publish(folder, addresses, f"{server.address}/index.json", sha256)
+        manifest, key = publish(folder, addresses, f"{served}/index.json", sha256)
         trainers = [Trainer(folder, number, manifest, index) for number in range(peers)]
         for trainer in trainers:
             started.callback(trainer.close)
             trainer.start()
-        announce(folder.manifest, links.link_to(f"{server.address}/{folder.manifest.name}", key))
+        announce(folder.manifest, links.link_to(f"{served}/{folder.manifest.name}", key))
         stop.wait()
         for trainer in trainers:
             trainer.stop()

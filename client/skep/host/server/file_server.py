@@ -14,8 +14,8 @@ import socket
 import socketserver
 import stat
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -36,42 +36,26 @@ Place = Path | Mapping[str, Path]
 """Where the served files are: a folder, or each file by the name it is asked for."""
 
 
-class FileServer:
-    """Serves `place` in threads of its own between `start` and `close`. Port 0 takes any free one.
+@contextmanager
+def serving(place: Place, port: int = 0, host: str = HOST) -> Iterator[str]:
+    """Serves `place` in threads meanwhile; yields its address, without a slash at its end. Connections end with it.
 
-    `host` is the IPv4 address of this computer to listen on.
+    Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. Raises BadInput when the port is
+    taken or not allowed.
     """
-
-    def __init__(self, place: Place, port: int = 0, host: str = HOST) -> None:
-        self._place = place
-        self._host, self._port = host, port
-        self._server: _Server | None = None
-        self._thread: threading.Thread | None = None
-
-    @property
-    def address(self) -> str:
-        """The folder's address, without a slash at its end. Known once started."""
-        assert self._server is not None, "start first"
-        return f"http://{self._host}:{self._server.server_address[1]}"
-
-    def start(self) -> None:
-        """Raises BadInput when the port is taken or not allowed."""
-        try:
-            self._server = _Server(self._place, self._host, self._port)
-        except (OSError, OverflowError) as error:
-            raise _no_port(self._port, error) from None
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="files", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stops listening and ends connections; may be called again."""
-        if self._server is None or self._thread is None:
-            return
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-        self._server.end_connections()
-        self._thread = None
+    try:
+        server = _Server(place, host, port)
+    except (OSError, OverflowError) as error:
+        raise _no_port(port, error) from None
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="files", daemon=True)
+    thread.start()
+    try:
+        yield f"http://{host}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        server.end_connections()
 
 
 def _no_port(port: int, error: OSError | OverflowError) -> SkepError:

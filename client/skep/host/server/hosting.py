@@ -25,7 +25,7 @@ from skep.core.errors import BadInput, SkepError
 from skep.core.project import invitation, links
 from skep.core.project.manifest import Manifest, check_expiry
 from skep.core.text import Text
-from skep.host.server.file_server import FileServer
+from skep.host.server.file_server import serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
 from skep.host.server.peer_process import END_SECONDS, PeerProcess, problem_event
 from skep.host.server.project_files import find_files, served_files
@@ -70,10 +70,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
         web = ""
         if asked.data is not None:
             files = served_files(manifest, asked.data, asked.manifest.name, text, _beside(text, signature))
-            server = FileServer(files, asked.web[1], asked.web[0])
-            server.start()
-            started.callback(server.close)
-            web = server.address
+            web = started.enter_context(serving(files, asked.web[1], asked.web[0]))
         peer = RestartedPeer(_peer(asked, folder, manifest, text, host), report)
         started.callback(peer.end)
         addresses = peer.start()
