@@ -351,7 +351,7 @@ class Engine:
 
 
 def _of(project: Project, message: m.Message) -> m.Message:
-    return replace(message, project=project) if isinstance(message, m.IndexArrived | m.IndexFailed) else message
+    return structs.replace(message, project=project) if isinstance(message, m.IndexArrived | m.IndexFailed) else message
 
 
 def _lost(contribution: Contribution, reason: Text) -> m.ContributionLost:

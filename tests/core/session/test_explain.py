@@ -16,7 +16,8 @@ from skep.core.policy.conditions import Condition, Conditions, answered, missing
 from skep.core.policy.rules import contradictions
 from skep.core.session import control, explain
 from skep.core.session import messages as m
-from skep.core.session.step import Snapshot, initial, step
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.step import initial, step
 from skep.core.text import verbatim
 
 NOW = 1_000_000.0

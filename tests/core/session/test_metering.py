@@ -13,7 +13,8 @@ from skep.core.record.usage import Proportion, Quarter, Spent, together
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import timeline
-from skep.core.session.step import Snapshot, step
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.step import step
 from skep.core.text import Problem, verbatim
 
 NOW = 900_000.0

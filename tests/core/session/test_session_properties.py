@@ -17,7 +17,8 @@ from skep.core.record.contributions import Contribution, ContributionState, Eval
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase, Stage
-from skep.core.session.step import Snapshot, initial, step
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.step import initial, step
 from skep.core.text import Problem, verbatim
 
 PROJECTS = [make_project("one"), make_project("two")]

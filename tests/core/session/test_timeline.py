@@ -13,7 +13,8 @@ from skep.core.policy.conditions import Condition, answered
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import timeline
-from skep.core.session.step import Snapshot, step
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.step import step
 
 NOW = 1_000_000.0
 PROJECT, INDEX = make_project(), make_index()

@@ -13,7 +13,8 @@ from skep.core.record.contributions import Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
-from skep.core.session.step import Snapshot, step
+from skep.core.session.snapshot import Snapshot
+from skep.core.session.step import step
 from skep.core.text import Problem, verbatim
 
 NOW = 1_000_000.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from skep.core.policy.allowance import Allowance, Change, Reaction
 from skep.core.project.data import FileRef, ShardRef
@@ -13,51 +13,43 @@ from skep.core.session.messages import ToWorker, WorkerOptions
 from skep.core.text import Problem, Text
 
 
-@dataclass(frozen=True)
-class FetchIndex:
+class FetchIndex(msgspec.Struct, frozen=True):
     project: VerifiedProject
 
 
-@dataclass(frozen=True)
-class StartWorker:
+class StartWorker(msgspec.Struct, frozen=True):
     """Start the worker of `project` with what the session knows of its options."""
 
     project: VerifiedProject
     options: WorkerOptions
 
 
-@dataclass(frozen=True)
-class TellWorker:
+class TellWorker(msgspec.Struct, frozen=True):
     message: ToWorker
 
 
-@dataclass(frozen=True)
-class StopWorker:
+class StopWorker(msgspec.Struct, frozen=True):
     """Ask the worker to stop and make sure that it does; WorkerExited follows."""
 
 
-@dataclass(frozen=True)
-class SetAllowance:
+class SetAllowance(msgspec.Struct, frozen=True):
     allowance: Allowance
 
 
-@dataclass(frozen=True)
-class FetchShard:
+class FetchShard(msgspec.Struct, frozen=True):
     """Fetch a shard, or a file that the recipe needs beside them."""
 
     shard: ShardRef | FileRef
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """Write a contribution to the ledger (insert, or replace the one with this id)."""
 
     project_id: str
     contribution: Contribution
 
 
-@dataclass(frozen=True)
-class LosePending:
+class LosePending(msgspec.Struct, frozen=True):
     """Everything of this project still pending in the ledger is lost, for this reason.
 
     The shell posts a ContributionLost for each, so that listeners see them too.
@@ -67,78 +59,54 @@ class LosePending:
     reason: Text
 
 
-@dataclass(frozen=True)
-class SavePosition:
+class SavePosition(msgspec.Struct, frozen=True):
     project_id: str
     position: int
 
 
-@dataclass(frozen=True)
-class SaveEvaluation:
+class SaveEvaluation(msgspec.Struct, frozen=True):
     project_id: str
     evaluation: Evaluation
 
 
-@dataclass(frozen=True)
-class SaveSettings:
-    values: dict[str, bool | int | float | str] = field(default_factory=dict)
+class SaveSettings(msgspec.Struct, frozen=True):
+    values: dict[str, bool | int | float | str]
 
 
-@dataclass(frozen=True)
-class SavePause:
+class SavePause(msgspec.Struct, frozen=True):
     """Remember a manual pause across restarts; `paused` False forgets it."""
 
     paused: bool
     until: float | None = None
 
 
-@dataclass(frozen=True)
-class RecordChange:
+class RecordChange(msgspec.Struct, frozen=True):
     """Write a change of the allowance to the timeline."""
 
     change: Change
 
 
-@dataclass(frozen=True)
-class RecordReaction:
+class RecordReaction(msgspec.Struct, frozen=True):
     reaction: Reaction
 
 
-@dataclass(frozen=True)
-class RecordUsage:
+class RecordUsage(msgspec.Struct, frozen=True):
     """Add to what a project has cost this computer."""
 
     quarter: Quarter
 
 
-@dataclass(frozen=True)
-class Notify:
+class Notify(msgspec.Struct, frozen=True):
     """Tell the user once about a problem."""
 
     problem: Problem
 
 
-@dataclass(frozen=True)
-class EndEngine:
+class EndEngine(msgspec.Struct, frozen=True):
     """The engine thread is done."""
 
 
-Effect = (
-    FetchIndex
-    | StartWorker
-    | TellWorker
-    | StopWorker
-    | SetAllowance
-    | FetchShard
-    | Record
-    | LosePending
-    | SavePosition
-    | SaveEvaluation
-    | SaveSettings
-    | SavePause
-    | RecordChange
-    | RecordReaction
-    | RecordUsage
-    | Notify
-    | EndEngine
-)
+WorkerEffect = StartWorker | TellWorker | StopWorker | SetAllowance
+Recording = Record | LosePending | RecordChange | RecordReaction | RecordUsage
+Saving = SavePosition | SaveEvaluation | SaveSettings | SavePause
+Effect = FetchIndex | FetchShard | WorkerEffect | Recording | Saving | Notify | EndEngine

@@ -5,8 +5,6 @@ Those that travel between engine and worker are each a WorkerMessage; `wire` mak
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from skep.core.device import PowerCap
@@ -26,68 +24,58 @@ class WorkerMessage(msgspec.Struct, frozen=True, tag=True):
 # --- commands: what a person asks for
 
 
-@dataclass(frozen=True)
-class Join:
+class Join(msgspec.Struct, frozen=True):
     """Join `project`; `seeds` are extra multiaddresses to try beside the manifest's own."""
 
     project: VerifiedProject
     seeds: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Leave:
+class Leave(msgspec.Struct, frozen=True):
     """Leave the swarm, keep the front end: after the round at the end of this epoch, or `now`."""
 
     now: bool = False
 
 
-@dataclass(frozen=True)
-class Pause:
+class Pause(msgspec.Struct, frozen=True):
     """Stop computing until `until` (wall clock seconds), or until Resume when None."""
 
     until: float | None = None
 
 
-@dataclass(frozen=True)
-class Resume:
+class Resume(msgspec.Struct, frozen=True):
     """End a pause."""
 
 
-@dataclass(frozen=True)
-class ChangeSettings:
+class ChangeSettings(msgspec.Struct, frozen=True):
     """Set settings by key; the values were parsed and checked already."""
 
     values: dict[str, bool | int | float | str]
 
 
-@dataclass(frozen=True)
-class Quit:
+class Quit(msgspec.Struct, frozen=True):
     """Leave the swarm and end the engine."""
 
 
 # --- events: what the outside reports
 
 
-@dataclass(frozen=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """Time went on; nothing else."""
 
 
-@dataclass(frozen=True)
-class ConditionsSeen:
+class ConditionsSeen(msgspec.Struct, frozen=True):
     """A sensor looked, at the moment `at` (wall clock seconds); readings that are not among `seen` stand."""
 
     seen: Seen
     at: float | None = None
 
 
-@dataclass(frozen=True)
-class AboutToSleep:
-    """The system said that the computer will sleep in a moment. It may think better of it: Slept follows either way."""
+class AboutToSleep(msgspec.Struct, frozen=True):
+    """The system said that the computer will sleep in a moment. It may not happen after all: Slept follows either way."""
 
 
-@dataclass(frozen=True)
-class Slept:
+class Slept(msgspec.Struct, frozen=True):
     """The computer was asleep, or skep stood still as if it were, for about `seconds`; 0 when only the system said so.
 
     Whatever had a time limit of less has passed it, connections to other computers most of all.
@@ -96,15 +84,13 @@ class Slept:
     seconds: float
 
 
-@dataclass(frozen=True)
-class PowerCapSeen:
+class PowerCapSeen(msgspec.Struct, frozen=True):
     """What came of the power cap: the limit that holds, or why there is none; `cap` None when it was taken off."""
 
     cap: PowerCap | None
 
 
-@dataclass(frozen=True)
-class IndexArrived:
+class IndexArrived(msgspec.Struct, frozen=True):
     """The project's shard index was fetched and verified.
 
     The engine fills in `project`, so that the late answer to a join given up is told from the present one.
@@ -114,8 +100,7 @@ class IndexArrived:
     project: Project | None = None
 
 
-@dataclass(frozen=True)
-class IndexFailed:
+class IndexFailed(msgspec.Struct, frozen=True):
     """As IndexArrived; `project` is filled in by the engine."""
 
     problem: Problem
@@ -225,8 +210,7 @@ class ShardArrived(WorkerMessage, frozen=True):
     path: str
 
 
-@dataclass(frozen=True)
-class ShardProgress:
+class ShardProgress(msgspec.Struct, frozen=True):
     """A download went on: bytes so far of the total."""
 
     sha256: str
@@ -248,49 +232,25 @@ class WorkerFailed(WorkerMessage, frozen=True):
     retry: bool
 
 
-@dataclass(frozen=True)
-class WorkerExited:
+class WorkerExited(msgspec.Struct, frozen=True):
     """The worker process is gone, with everything it had started."""
 
     code: int
 
 
-@dataclass(frozen=True)
-class ProblemArose:
+class ProblemArose(msgspec.Struct, frozen=True):
     """Something outside the worker failed, such as writing the ledger; whatever was going on goes on."""
 
     problem: Problem
 
 
 Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
-FromWorker = (
-    WorkerStage
-    | WorkerJoined
-    | WorkerProgress
-    | WorkerEvaluated
-    | WorkerPaused
-    | WorkerMemory
-    | ContributionPending
-    | ContributionConfirmed
-    | ContributionLost
-    | ShardWanted
-    | WorkerFailed
-)
-Event = (
-    Tick
-    | ConditionsSeen
-    | AboutToSleep
-    | Slept
-    | PowerCapSeen
-    | IndexArrived
-    | IndexFailed
-    | FromWorker
-    | ShardArrived
-    | ShardProgress
-    | ShardFailed
-    | WorkerExited
-    | ProblemArose
-)
+ContributionReport = ContributionPending | ContributionConfirmed | ContributionLost
+WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | WorkerMemory | WorkerFailed
+ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
+FromWorker = WorkerReport | WorkerPaused | ContributionReport | ShardWanted
+FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
+Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | WorkerExited | ProblemArose
 Message = Command | Event
 
 # --- what the engine tells the worker

@@ -26,22 +26,7 @@ STEADY_SECONDS: Final = 300.0
 EVALUATIONS_SHOWN: Final = 512
 KILLED: Final = -9
 
-Report = (
-    m.WorkerStage
-    | m.WorkerJoined
-    | m.WorkerProgress
-    | m.WorkerEvaluated
-    | m.WorkerMemory
-    | m.ContributionPending
-    | m.ContributionConfirmed
-    | m.ContributionLost
-    | m.ShardWanted
-    | m.ShardArrived
-    | m.ShardProgress
-    | m.ShardFailed
-    | m.WorkerFailed
-    | m.WorkerExited
-)
+Report = m.WorkerReport | m.ContributionReport | m.ShardReport | m.WorkerExited
 
 
 def report(snapshot: Snapshot, message: Report, now: float) -> Step:
@@ -143,9 +128,7 @@ def _evaluated(snapshot: Snapshot, evaluation: Evaluation) -> Step:
 # --- contributions
 
 
-def _contribution(
-    message: m.ContributionPending | m.ContributionConfirmed | m.ContributionLost,
-) -> Contribution:
+def _contribution(message: m.ContributionReport) -> Contribution:
     match message:
         case m.ContributionPending(id=id_, epoch=epoch, samples=samples):
             return Contribution(id_, epoch, samples, ContributionState.PENDING)
@@ -223,14 +206,14 @@ def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> S
 def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Step:
     assert snapshot.project is not None
     asked = snapshot.phase is Phase.LEAVING and not worker.failed
-    losing = e.LosePending(snapshot.project.id, LEFT if asked else STOPPED)
+    losing = e.LosePending(snapshot.project.id, LEFT if asked or worker.departing else STOPPED)
     saving = _saved(snapshot) if snapshot.progress is not None else ()
     gone = replace(snapshot, worker=None)
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
         return after, (losing, *saving, *effects)
     if worker.departing:
-        return transitions.gone(snapshot), (replace(losing, reason=LEFT), *saving)
+        return transitions.gone(snapshot), (losing, *saving)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
     after, effects = _recovering(told, now) if told.joined else become_idle(told)
     return after, (losing, *saving, *notifying, *effects)

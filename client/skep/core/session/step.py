@@ -12,7 +12,7 @@
      │                v                                                                    │
      └─WorkerExited─ leaving <───Leave, Quit, WorkerFailed that no retry mends─────────────┘
 
-    paused ───no network: the worker exits───> paused without a worker ───network again───> joining    (see `aside`)
+    paused ───no network: the worker exits───> paused without a worker ───network again───> joining    (see `transitions`)
 
 Leave from training or paused lets the worker finish the round first: leaving with `leaving_until`, which Quit, a second
 Leave with `now`, and that moment itself cut short. Every other way into leaving stops the worker at once.
@@ -24,9 +24,11 @@ when it exits are lost. What a worker reports is handled in `reports`, what seve
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
+from typing import Final
 
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
@@ -37,7 +39,7 @@ from skep.core.session import messages as m
 from skep.core.session import metering, timeline, transitions
 from skep.core.session.phases import Phase
 from skep.core.session.reports import LONGEST_WAIT, report
-from skep.core.session.snapshot import Snapshot, WorkerRun
+from skep.core.session.snapshot import Snapshot
 from skep.core.session.transitions import (
     Step,
     become_idle,
@@ -49,7 +51,10 @@ from skep.core.session.transitions import (
 )
 from skep.core.text import Problem, Text
 
-__all__ = ["PauseState", "Snapshot", "Step", "WorkerRun", "initial", "step"]
+_GRANTED_FROM: Final = operator.attrgetter(
+    "conditions", "settings", "pause", "phase", "project", "worker", "device", "heavy", "power_cap"
+)
+"""What an allowance depends on, beside the time."""
 
 
 def initial(
@@ -92,18 +97,7 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
 
 def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
     """Whether nothing that an allowance depends on has changed since it was granted, as at most ticks."""
-    same = (
-        granted.conditions is moved.conditions
-        and granted.settings is moved.settings
-        and granted.pause is moved.pause
-        and granted.phase is moved.phase
-        and granted.project is moved.project
-        and granted.worker is moved.worker
-        and granted.device == moved.device
-        and granted.heavy == moved.heavy
-        and granted.power_cap == moved.power_cap
-    )
-    return same and not at_once
+    return not at_once and all(map(operator.is_, _GRANTED_FROM(granted), _GRANTED_FROM(moved)))
 
 
 def _acts_at_once(message: m.Message) -> bool:
@@ -170,14 +164,14 @@ def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
     )
 
 
-def _noticed(snapshot: Snapshot, message: m.ConditionsSeen | m.PowerCapSeen | m.AboutToSleep | m.Slept) -> Step:
+def _noticed(snapshot: Snapshot, message: m.FromComputer) -> Step:
     match message:
         case m.ConditionsSeen():
             return _seen(snapshot, message), ()
         case m.PowerCapSeen(cap=cap):
             return replace(snapshot, power_cap=cap), ()
         case m.AboutToSleep():
-            return snapshot, ()  # it may think better of it; what a sleep means is known at its end
+            return snapshot, ()  # it may not happen after all; what a sleep means is known at its end
         case m.Slept(seconds=seconds):
             return transitions.woken(snapshot, seconds)
 
@@ -272,7 +266,7 @@ def _index_arrived(snapshot: Snapshot, message: m.IndexArrived) -> Step:
     if not _awaits_index(snapshot, message):
         return snapshot, ()
     ready = replace(snapshot, index=message.index)
-    # without a network the stay begins paused, and `aside` starts the worker later
+    # without a network the stay begins paused, and `transitions` starts the worker later
     return start_worker(ready) if ready.allowance.network else (replace(ready, phase=Phase.PAUSED), ())
 
 
