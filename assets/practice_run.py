@@ -18,7 +18,7 @@ import msgspec
 
 from skep.core.device import Device
 from skep.core.project.data import Project
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.session.control import finite, snapshot_of, status
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.wire import build

@@ -31,7 +31,7 @@ from skep import bootstrap
 from skep.adapters.storage import signing
 from skep.adapters.storage.paths import Home
 from skep.adapters.storage.shard_cache import free_bytes
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot

@@ -18,7 +18,7 @@ from skep.core.errors import BadInput, SkepError
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
 from skep.core.project.data import Project, ShardIndex, ShardRef, TextLayout
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent, together
 from skep.core.session import messages as m

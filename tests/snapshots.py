@@ -10,10 +10,10 @@ from manifests import raw
 from skep.core.device import Device, DeviceKind
 from skep.core.policy.allowance import Change, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered
-from skep.core.policy.ramp import Grades, grant
+from skep.core.policy.decision import Grades, grant
 from skep.core.policy.rules import Facts
 from skep.core.project.fit import Estimate, check, estimate
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Tally, Totals
 from skep.core.record.timeline_segments import segments
 from skep.core.record.usage import Earned, Quarter, Spent, Unit, day_of, periods, spans

@@ -47,7 +47,7 @@ ADDITIONS = [
         "synchronisation",
         file="local_steps.py",
         into="client/skep/worker/swarm",
-        named_in="client/skep/core/project/types.py",
+        named_in="client/skep/core/project/manifest.py",
         after="SYNC_MODES: Final = {",
         line='    "local-steps": "local_steps",',
     ),

@@ -24,7 +24,7 @@ from skep.core.errors import BadInput, NotRunning
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.session import control, step
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot

@@ -14,7 +14,7 @@ from skep.core.device import Device
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
 from skep.core.project.data import FileRef, ShardRef
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages

@@ -30,7 +30,7 @@ from manifests import raw
 from skep.core.errors import InvitationError, SettingsError, SkepError, StorageError
 from skep.core.policy.allowance import Change, PauseState, Reaction
 from skep.core.policy.conditions import Condition, answered
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase

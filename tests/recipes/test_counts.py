@@ -5,8 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from manifests import images, lora, masked, raw
+from skep.core.project.data import values
 from skep.core.project.fit import lone_processor_rate
-from skep.core.project.recipe import values
 from skep.recipes.causal_lm import CausalRecipe, ModelShape, llama_intermediate
 from skep.recipes.registry import parse_manifest
 

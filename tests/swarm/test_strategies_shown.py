@@ -10,7 +10,7 @@ from hivemind.averaging.averager import DecentralizedAverager
 from hivemind.p2p import P2P
 from hivemind.utils import MSGPackSerializer
 
-from skep.core.project.sizes import gradient_bytes, state_bytes
+from skep.core.project.fit import gradient_bytes, state_bytes
 from skep.core.session.messages import ContributionConfirmed
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until

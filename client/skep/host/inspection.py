@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from skep.core.project.recipe import Recipe
+from skep.core.project.data import Recipe
 from skep.recipes.registry import RECIPES, open_recipe
 from skep.worker.process import processes
 

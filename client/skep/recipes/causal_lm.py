@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from skep.core.project.data import TextLayout
+from skep.core.project.data import Recipe, Shapes, TextLayout, times
 from skep.core.project.fields import HASH, FieldError, Tokenizer, WebAddress, Whole, variant
-from skep.core.project.recipe import Recipe, Shapes, times
-from skep.core.project.types import BYTE_VOCABULARY, BYTES
+from skep.core.project.manifest import BYTE_VOCABULARY, BYTES
 from skep.core.text import Text
 from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, norm, tensors
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from skep.core.project.data import Recipe, Shape, Shapes
 from skep.core.project.fields import FieldError, Whole
-from skep.core.project.recipe import Recipe, Shape, Shapes
 from skep.core.text import Text
 
 if TYPE_CHECKING:

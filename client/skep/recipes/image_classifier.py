@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from skep.core.project.data import ImageLayout
+from skep.core.project.data import ImageLayout, Recipe, Shapes, times
 from skep.core.project.fields import FieldError, Whole, variant
-from skep.core.project.recipe import Recipe, Shapes, times
 from skep.core.text import Text
 from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, encoder_layer, linear, norm, tensors
 

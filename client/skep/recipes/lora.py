@@ -10,9 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from skep.core.project.data import FileRef
+from skep.core.project.data import FileRef, Shapes, times
 from skep.core.project.fields import Choice, FieldError, Number, Several, Whole, variant
-from skep.core.project.recipe import Shapes, times
 from skep.core.text import Text
 from skep.recipes.causal_lm import (
     TEXT_LIBRARIES,

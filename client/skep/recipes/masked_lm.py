@@ -12,10 +12,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from skep.core.project.data import FileRef
+from skep.core.project.data import FileRef, Shapes, times
 from skep.core.project.fields import Whole, variant
-from skep.core.project.recipe import Shapes, times
-from skep.core.project.types import BYTE_VOCABULARY, BYTES
+from skep.core.project.manifest import BYTE_VOCABULARY, BYTES
 from skep.recipes.causal_lm import CausalLM, CausalRecipe, ModelShape, check_text
 from skep.recipes.contract import Files, RecipeKind, encoder_layer, linear, norm, tensors
 
@@ -113,7 +112,7 @@ class MaskedLM(CausalLM):
         """What the model is shown, and what it is to say where a token was chosen (-100 elsewhere); both as tokens."""
         import torch
 
-        from skep.recipes.tensors.chance import numbers
+        from skep.recipes.tensors.batches import numbers
 
         tokens, stream = batch.inputs, 4 * self.recipe.seed
         length = tokens.shape[1]

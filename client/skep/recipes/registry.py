@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import Final
 
 from skep.core.project import manifest
+from skep.core.project.data import Recipe
 from skep.core.project.fields import variant
-from skep.core.project.recipe import Recipe
-from skep.core.project.types import Manifest
+from skep.core.project.manifest import Manifest
 from skep.recipes.contract import NO_FILES, Files, OpenRecipe, RecipeKind
 
 

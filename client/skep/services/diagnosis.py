@@ -27,7 +27,7 @@ from skep import bootstrap
 from skep.adapters.storage.paths import Home
 from skep.core.errors import SkepError, StorageError
 from skep.core.policy.conditions import Source
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.redact import Section, written
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared

@@ -17,8 +17,7 @@ from skep.core.project import fit as fitting
 from skep.core.project import invitation, manifest
 from skep.core.project.fit import Estimate, Fit, Verdict
 from skep.core.project.invitation import Invitation
-from skep.core.project.manifest import Manifest
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.text import Text, sentences
 
 

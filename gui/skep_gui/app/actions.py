@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from skep.core.device import Device
 from skep.core.plain_text import plain
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot

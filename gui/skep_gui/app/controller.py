@@ -21,7 +21,7 @@ from skep import bootstrap
 from skep.core.device import Device
 from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError, StorageError
 from skep.core.project.fit import Verdict
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.timeline_segments import segments
 from skep.core.record.usage import day_of
 from skep.core.session import messages as m

@@ -8,8 +8,7 @@ from typing import Final
 
 from skep.core.plain_text import plain
 from skep.core.project.fit import GB, PEERS, Estimate, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
-from skep.core.project.manifest import Manifest
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text

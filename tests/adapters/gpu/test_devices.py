@@ -102,7 +102,7 @@ from skep import bootstrap
 from skep.services import joining
 from skep.adapters.storage.paths import Home
 from skep.core.errors import DoesNotFit
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.recipes.registry import parse_manifest
 from skep.core.text import as_data
 home = Home(__import__("pathlib").Path(sys.argv[1]))

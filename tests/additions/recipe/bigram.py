@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Final
 
-from skep.core.project.data import TextLayout
+from skep.core.project.data import Recipe, Shapes, TextLayout
 from skep.core.project.fields import Whole
-from skep.core.project.recipe import Recipe, Shapes
 from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, tensors
 
 if TYPE_CHECKING:

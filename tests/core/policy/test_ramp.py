@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from english import in_english
 from skep.core.device import PowerCap
-from skep.core.policy import ramp as g
+from skep.core.policy import decision as g
 from skep.core.policy.allowance import GpuMemory, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered, missing, sensible, silent
 from skep.core.policy.rules import RULES, Facts

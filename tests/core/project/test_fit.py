@@ -11,13 +11,13 @@ from skep.core.project.fit import (
     Verdict,
     check,
     device_bytes,
+    gradient_bytes,
     host_bytes,
     optimizer_bytes,
     parameters_of,
     traffic_per_epoch,
 )
 from skep.core.project.manifest import PowerSGD
-from skep.core.project.sizes import gradient_bytes
 from skep.core.text import verbatim
 from skep.recipes.registry import parse_manifest
 

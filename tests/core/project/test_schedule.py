@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skep.core.project.manifest import Schedule
-from skep.core.project.schedule import factor
+from skep.core.project.manifest import Schedule, factor
 
 
 @pytest.mark.parametrize(

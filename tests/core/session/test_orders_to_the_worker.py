@@ -9,7 +9,7 @@ import pytest
 from english import in_english
 from fakes import make_index, make_joined, make_progress, make_project
 from skep.core.policy.allowance import Allowance, GpuMemory
-from skep.core.policy.ramp import Grant
+from skep.core.policy.decision import Grant
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import step as session

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from english import in_english
-from skep.core.project.manifest import OptimizerSpec
-from skep.core.project.types import OptimizerName
+from skep.core.project.manifest import OptimizerName, OptimizerSpec
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import verbatim
 from skep.worker.swarm.optimizers import Lamb, optimizer_factory

@@ -25,9 +25,8 @@ from skep.core.errors import BadInput, DataError, ManifestError, SkepError
 from skep.core.plain_text import plain
 from skep.core.project import links
 from skep.core.project.fields import FieldError, WebAddress
-from skep.core.project.manifest import ID, Manifest, check_expiry
+from skep.core.project.manifest import ID, MANIFEST_BYTES_LIMIT, Manifest, VerifiedProject, check_expiry
 from skep.core.project.revisions import check_revision
-from skep.core.project.types import MANIFEST_BYTES_LIMIT, VerifiedProject
 from skep.core.strict_json import read_object
 from skep.core.text import Problem, Text
 

@@ -19,8 +19,8 @@ from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped,
 from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
 from skep.core.project.data import FileRef, Layout, ShardIndex
+from skep.core.project.manifest import VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
-from skep.core.project.types import VerifiedProject
 from skep.core.session.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
 from skep.core.text import Problem, Text
 from skep.ports import Post

@@ -19,8 +19,7 @@ from skep.core.errors import InvitationError
 from skep.core.project import invitation
 from skep.core.project.data import Project
 from skep.core.project.invitation import Invitation
-from skep.core.project.manifest import Manifest
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.text import Text
 
 

@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from skep.adapters.storage.files import atomic_create, atomic_write, os_errors, unreadable
 from skep.core.errors import BadInput, ManifestError, SkepError
 from skep.core.project.fields import KEY_BYTES, KEY_PREFIX, Field, FieldError, Object, Pattern, PublicKey, Whole
-from skep.core.project.manifest import Manifest, fingerprint
-from skep.core.project.types import MANIFEST_BYTES_LIMIT
+from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, fingerprint
 from skep.core.strict_json import read_object
 from skep.core.text import Text, verbatim
 from skep.recipes.registry import parse_manifest

@@ -17,7 +17,7 @@ from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.renderers import Events, Face, face
 from skep.cli.show.speech import say, tr
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import ContributionState
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase

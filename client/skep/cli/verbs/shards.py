@@ -12,7 +12,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import numbers, tr
 from skep.core.errors import BadInput
 from skep.core.project.data import ImageLayout, Layout
-from skep.core.project.types import BYTES
+from skep.core.project.manifest import BYTES
 from skep.core.text import Text
 
 _LENGTHS: Final = (8, 32768)

@@ -1,20 +1,25 @@
 """What the worker may use now, and the sentence that says why: of all rules that hold, the lowest ceiling wins.
 
 Pure; time comes in as an argument. It must not know how a share is enforced (the worker) nor who shows the sentence.
-`decide` and `holding` answer for one moment, as if whatever is seen had lasted; how a share goes down and up over time
-is `ramp`.
+`decide` and `holding` answer for one moment, as if whatever is seen had lasted. `grant` says how a share goes down at once
+and rises gradually: what must last, what must be over for a while, the ramp. Its frozen state lives in the snapshot and is
+moved on by every step. Its time is steady: it grows by what went by between two steps, but never by more than a moment, and
+never backwards, so that neither a clock put right nor a night of sleep lets anything seem to have lasted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Final
 
 from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
-from skep.core.policy.conditions import Conditions
-from skep.core.policy.rules import RULES, Facts, Settings
+from skep.core.policy.conditions import Condition, Conditions
+from skep.core.policy.regulators import Heat, Room, heated, roomed
+from skep.core.policy.rules import RAMP, RULES, Facts, Rule, Settings, number_of
+from skep.core.text import Text
 
 _STRICTNESS: Final = (GpuMemory.KEEP, GpuMemory.SHRINK, GpuMemory.RELEASE)
 
@@ -71,3 +76,200 @@ def combined(held: tuple[Holding, ...]) -> Allowance:
 
 def strictest(levels: Iterable[GpuMemory]) -> GpuMemory:
     return max(levels, key=_STRICTNESS.index)
+
+
+# --- over time
+
+MOMENT: Final = 2.0
+"""Seconds that may go by between two steps; whatever is more was sleep, or a clock put forward."""
+CALM_BETWEEN_RISES: Final = 5.0
+"""Seconds between the beginnings of two rises."""
+SMALL: Final = 0.0501
+"""A rise of at most this, such as a step of the heat loop, needs no ramp."""
+RAMP_STEP: Final = 1.0
+"""Seconds."""
+_GB: Final = 1e9
+
+
+@dataclass(frozen=True)
+class Held:
+    """A rule that counted: what it proposed last, and the steady time when it held last."""
+
+    proposal: Allowance
+    at: float
+
+
+@dataclass(frozen=True)
+class Rise:
+    """On the way up: from which share to which, since when (steady)."""
+
+    begin: float
+    end: float
+    since: float
+
+
+@dataclass(frozen=True)
+class Grades:
+    """`wall` is the wall clock of the last step; all other times are steady seconds.
+
+    `holds_since` tells of each rule since when it has held without a break, whether it counts yet or not; `held` of each
+    that counts. `share` is what is granted. `risen_at` is the beginning of the last rise, `paused_since` of this pause.
+    """
+
+    wall: float | None = None
+    steady: float = 0.0
+    holds_since: Mapping[str, float] = field(default_factory=dict)
+    held: Mapping[str, Held] = field(default_factory=dict)
+    input_at: float = 0.0
+    heat: Heat = field(default_factory=Heat)
+    room: Room = field(default_factory=Room)
+    share: float = 0.0
+    rise: Rise | None = None
+    risen_at: float = -math.inf
+    paused_since: float | None = None
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What is granted now, and every rule that holds, the winner first."""
+
+    grades: Grades
+    holding: tuple[Holding, ...]
+    allowance: Allowance
+
+
+def with_input_read(grades: Grades) -> Grades:
+    """The input reading is of this moment."""
+    return replace(grades, input_at=grades.steady)
+
+
+def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
+    """The state moved on to `facts.now`, and what it grants.
+
+    What is asked for by a person acts `at_once`: then nothing that is over is waited for, and nothing is ramped.
+    """
+    moved = _moved(grades, facts)
+    lasting = replace(
+        facts,
+        idle_more=moved.steady - moved.input_at,
+        heat=moved.heat.limit,
+        gpu_memory=moved.room.level,
+    )
+    holds_since, held, rules = _counting(moved, lasting, at_once=at_once)
+    target, ramp = rules[0].allowance.share, number_of(facts.settings, "compute.ramp_seconds")
+    share, rise, risen_at = _risen(moved, target, ramp, at_once=at_once)
+    paused_since = (moved.steady if moved.paused_since is None else moved.paused_since) if share == 0.0 else None
+    after = replace(
+        moved,
+        holds_since=holds_since,
+        held=held,
+        share=share,
+        rise=rise,
+        risen_at=risen_at,
+        paused_since=paused_since,
+    )
+    with_ramp = _with_ramp(after, rules, facts.now, ramp)
+    return Grant(after, with_ramp, _after_long_pause(after, combined(with_ramp), facts))
+
+
+def _moved(grades: Grades, facts: Facts) -> Grades:
+    """The clock and the two loops moved on."""
+    conditions, settings, now = facts.conditions, facts.settings, facts.now
+    if not math.isfinite(now):
+        return grades
+    steady = grades.steady + (0.0 if grades.wall is None else min(MOMENT, max(0.0, now - grades.wall)))
+    cap, reserve = number_of(settings, "heat.cap_celsius"), number_of(settings, "memory.leave_gpu_gb") * _GB
+    free = None if facts.on_processor else conditions[Condition.GPU_MEMORY].value
+    return replace(
+        grades,
+        wall=now,
+        steady=steady,
+        heat=heated(grades.heat, conditions[Condition.TEMPERATURE].value, cap, grades.share, steady),
+        room=roomed(grades.room, free, reserve, steady),
+    )
+
+
+# --- which rules count
+
+
+def _counting(
+    grades: Grades, facts: Facts, *, at_once: bool
+) -> tuple[dict[str, float], dict[str, Held], tuple[Holding, ...]]:
+    """Since when each rule holds, those that count, and what they propose, the winner first."""
+    since: dict[str, float] = {}
+    held: dict[str, Held] = {}
+    rules: list[Holding] = []
+    for rule in RULES:
+        proposal, silent = rule.propose(facts), rule.is_silent(facts)
+        if proposal is not None and not silent:
+            since[rule.name] = grades.holds_since.get(rule.name, grades.steady)
+        lasts = rule.name in since and (rule.name in grades.held or grades.steady - since[rule.name] >= rule.onset)
+        if proposal is not None and lasts:
+            held[rule.name] = Held(proposal, grades.steady)
+            rules.append(Holding(rule.name, proposal))
+            continue
+        before = None if at_once else _still(grades, rule, facts)
+        if before is not None:
+            held[rule.name] = before
+            rules.append(Holding(rule.name, replace(before.proposal, reason=rule.over, until=None)))
+        elif proposal is not None and silent:
+            rules.append(Holding(rule.name, proposal))
+    return since, held, ranked(rules)
+
+
+def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:
+    """A rule that is over, but not for long enough."""
+    before = grades.held.get(rule.name)
+    if before is None or not rule.calm:
+        return None
+    return before if grades.steady - before.at < number_of(facts.settings, rule.calm) else None
+
+
+# --- how the share moves
+
+
+def _risen(grades: Grades, target: float, ramp: float, *, at_once: bool) -> tuple[float, Rise | None, float]:
+    """The share, the rise that it is on, and when the last rise began."""
+    if at_once or target <= grades.share:
+        return target, None, grades.risen_at
+    rise, risen_at = grades.rise, grades.risen_at
+    if _may_begin(grades, target):
+        rise, risen_at = Rise(grades.share, target, grades.steady), grades.steady
+    if rise is None:
+        return grades.share, None, risen_at
+    return max(grades.share, min(target, _on_the_way(rise, grades.steady, ramp))), rise, risen_at
+
+
+def _may_begin(grades: Grades, target: float) -> bool:
+    higher = grades.rise is None or target > grades.rise.end
+    return higher and grades.steady - grades.risen_at >= CALM_BETWEEN_RISES
+
+
+def _on_the_way(rise: Rise, steady: float, ramp: float) -> float:
+    if rise.end - rise.begin <= SMALL or ramp <= 0:
+        return rise.end
+    steps = max(1, round(ramp / RAMP_STEP))
+    done = math.floor((steady - rise.since) / ramp * steps + 1e-6) + 1
+    return rise.end if done > steps else rise.begin + (rise.end - rise.begin) * done / (steps + 1)
+
+
+def _with_ramp(grades: Grades, rules: tuple[Holding, ...], now: float, ramp: float) -> tuple[Holding, ...]:
+    target = rules[0].allowance.share
+    if grades.share >= target:
+        return rules
+    until = None if grades.rise is None else now + max(0.0, grades.rise.since + ramp - grades.steady)
+    going = Allowance(grades.share, Text("ramp.going_up_gently", target=target), until, RAMP.name)
+    return (Holding(RAMP.name, going), *rules)
+
+
+def _after_long_pause(grades: Grades, allowance: Allowance, facts: Facts) -> Allowance:
+    """A long pause gives the GPU's memory back too, and a longer one leaves the swarm."""
+    if grades.paused_since is None:
+        return allowance
+    paused = grades.steady - grades.paused_since
+    memory, network = allowance.memory, allowance.network
+    if paused >= number_of(facts.settings, "memory.free_gpu_seconds"):
+        memory = strictest((memory, GpuMemory.RELEASE))
+    if paused >= number_of(facts.settings, "memory.leave_swarm_minutes") * 60:
+        network = False
+    return replace(allowance, memory=memory, network=network)

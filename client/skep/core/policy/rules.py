@@ -1,7 +1,7 @@
 """The rules of giving back, each a named predicate that proposes a ceiling and says its sentence. Pure.
 
 A rule looks at the facts of one moment only; how long something must last, and how long it must be over, stands beside
-it as data and is kept by `ramp`. A source that does not exist switches its rule off; one that does not answer caps at
+it as data and is kept by `decision`. A source that does not exist switches its rule off; one that does not answer caps at
 the share granted while somebody uses this computer.
 """
 
@@ -336,7 +336,7 @@ RULES: Final = (
 """In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""
 
 RAMP: Final = Rule("ramp", Text("rule.up_gently"), lambda _facts: None, "compute.ramp_seconds")
-"""Proposed by `ramp` alone: what keeps a share that may rise from rising at once."""
+"""Proposed by `decision` alone: what keeps a share that may rise from rising at once."""
 
 ALL: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RULES, RAMP)}
 

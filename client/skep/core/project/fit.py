@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from skep.core.device import Device, DeviceKind
-from skep.core.project.recipe import values
-from skep.core.project.sizes import gradient_bytes, state_bytes
-from skep.core.project.types import Manifest, OptimizerSpec
+from skep.core.project.data import Shape, Shapes, values
+from skep.core.project.manifest import Manifest, OptimizerSpec, Sync
 from skep.core.text import NOTHING, Text
 
 GB: Final = 1_000_000_000
@@ -278,3 +278,40 @@ def _may_be_picked(device: Device, wanted: str) -> bool:
     if device.kind is DeviceKind.CPU or device.unusable is not None:
         return False
     return wanted in ("", device.choice) or (wanted == "cuda" and device.choice == "cuda:0")
+
+
+# --- bytes on the wire of a model's tensors, known from their shapes
+
+FLOAT_BYTES: Final = {"none": 4, "float16": 2, "scaled-float16": 2, "uniform-8bit": 1}
+"""Bytes of one fp32 value; what is sent beside the values (a row's scale, a table of 256 values) is small."""
+FACTOR_BYTES: Final = FLOAT_BYTES["none"]
+"""PowerSGD's left factors are never compressed further: every peer must hold the same basis."""
+
+
+def bytes_per_value(compression: str, values: int, threshold: int) -> int:
+    """Of a tensor of so many values; `threshold` is where size-adaptive compression takes 8 bits instead of 16."""
+    if compression == "size-adaptive":
+        compression = "uniform-8bit" if values >= threshold else "float16"
+    return FLOAT_BYTES[compression]
+
+
+def gradient_bytes(sync: Sync, shapes: Shapes) -> int:
+    """Of one set of gradients."""
+    return sum(number * _gradient_bytes(sync, shape) for shape, number in shapes.items())
+
+
+def _gradient_bytes(sync: Sync, shape: Shape) -> int:
+    values, powersgd = math.prod(shape), sync.powersgd
+    if powersgd is None or not powersgd.applies_to(shape):
+        return values * bytes_per_value(sync.grad_compression, values, sync.size_adaptive_threshold)
+    rows, columns = (powersgd.rank * length for length in shape)
+    return rows * FACTOR_BYTES + columns * bytes_per_value(sync.grad_compression, columns, sync.size_adaptive_threshold)
+
+
+def state_bytes(sync: Sync, shapes: Shapes) -> int:
+    """Of one set of parameters, as they are averaged."""
+    sizes = [(math.prod(shape), number) for shape, number in shapes.items()]
+    return sum(
+        number * size * bytes_per_value(sync.state_compression, size, sync.size_adaptive_threshold)
+        for size, number in sizes
+    )

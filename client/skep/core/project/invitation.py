@@ -16,7 +16,7 @@ from typing import Any, Final
 from skep.core.errors import InvitationError
 from skep.core.project.data import Project
 from skep.core.project.fields import KEY_PREFIX, Choice, Field, FieldError, Moment, Object, Pattern, PublicKey, Whole
-from skep.core.project.types import Manifest, fingerprint
+from skep.core.project.manifest import Manifest, fingerprint
 from skep.core.strict_json import read_object
 from skep.core.text import Text
 

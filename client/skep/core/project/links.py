@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from skep.core.errors import BadInput
 from skep.core.project.addresses import is_web_address
 from skep.core.project.fields import FieldError, PublicKey
-from skep.core.project.types import fingerprint
+from skep.core.project.manifest import fingerprint
 from skep.core.text import Text
 
 SCHEME: Final = "skep"

@@ -6,7 +6,7 @@ from typing import Final
 
 from skep.core.errors import ManifestError
 from skep.core.project.fit import traffic_per_epoch
-from skep.core.project.types import Manifest
+from skep.core.project.manifest import Manifest
 from skep.core.text import Text
 
 _NEEDS: Final = {

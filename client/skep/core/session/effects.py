@@ -6,7 +6,7 @@ import msgspec
 
 from skep.core.policy.allowance import Allowance, Change, Reaction
 from skep.core.project.data import FileRef, ShardRef
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation
 from skep.core.record.usage import Quarter
 from skep.core.session.messages import ToWorker, WorkerOptions

@@ -11,7 +11,7 @@ from skep.core.device import PowerCap
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Seen
 from skep.core.project.data import Project, ShardIndex
-from skep.core.project.types import VerifiedProject
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
 from skep.core.session.phases import Stage, SwarmProgress
 from skep.core.text import NOTHING, Problem, Text

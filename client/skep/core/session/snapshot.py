@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
-from skep.core.policy.decision import Holding
-from skep.core.policy.ramp import Grades
+from skep.core.policy.decision import Grades, Holding
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter

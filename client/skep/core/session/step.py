@@ -16,7 +16,7 @@
 
 Leave from training or paused lets the worker finish the round first: leaving with `leaving_until`, which Quit, a second
 Leave with `now`, and that moment itself cut short. Every other way into leaving stops the worker at once.
-The share the worker runs at is always `allowance.share`, which the policy's rules grant and `ramp` moves over time;
+The share the worker runs at is always `allowance.share`, which the policy's rules grant and `decision` moves over time;
 the person's own pause is kept as `pause`.
 A worker runs exactly while `snapshot.worker` is set: from StartWorker to WorkerExited. Contributions still pending
 when it exits are lost. What a worker reports is handled in `reports`, what several messages share in `transitions`.
@@ -32,11 +32,11 @@ from typing import Final
 
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
-from skep.core.policy.ramp import Grades, grant, with_input_read
+from skep.core.policy.decision import Grades, grant, with_input_read
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
 from skep.core.session import effects as e
 from skep.core.session import messages as m
-from skep.core.session import metering, timeline, transitions
+from skep.core.session import timeline, transitions
 from skep.core.session.phases import Phase
 from skep.core.session.reports import LONGEST_WAIT, report
 from skep.core.session.snapshot import Snapshot
@@ -89,7 +89,7 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     watched = timeline.watched(snapshot, followed, message, now)
     awoken, sleeping = timeline.slept(watched, message, now)
     after, recording = timeline.recorded(awoken, now)
-    meter, due = metering.metered(snapshot, after, now)
+    meter, due = timeline.metered(snapshot, after, now)
     spending = (e.RecordUsage(due),) if due is not None else ()
     told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
     return replace(after, meter=meter), told

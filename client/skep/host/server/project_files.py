@@ -13,9 +13,8 @@ from urllib.parse import urlsplit
 from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.signing import SIGNATURE_SUFFIX
 from skep.core.errors import BadInput, DataError
-from skep.core.project.data import FileRef, ShardIndex
+from skep.core.project.data import FileRef, Recipe, ShardIndex
 from skep.core.project.manifest import Manifest
-from skep.core.project.recipe import Recipe
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_name
 from skep.core.text import Text
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from skep.adapters.storage.files import unreadable
 from skep.core.errors import BadInput, DataError
+from skep.core.project.manifest import BYTE_VOCABULARY, BYTES
 from skep.core.project.shards import permutation
-from skep.core.project.types import BYTE_VOCABULARY, BYTES
 from skep.core.text import Text
 from skep.recipes.tensors.tokenizer_file import open_tokenizer
 

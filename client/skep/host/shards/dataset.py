@@ -26,6 +26,7 @@ from safetensors.numpy import save
 from skep.adapters.storage.files import os_errors
 from skep.core.errors import BadInput, DataError
 from skep.core.project.data import ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
+from skep.core.project.manifest import BYTE_VOCABULARY
 from skep.core.project.shards import (
     SHARD_BYTES_LIMIT,
     SHARD_SAMPLES_LIMIT,
@@ -34,7 +35,6 @@ from skep.core.project.shards import (
     permutation,
     shard_name,
 )
-from skep.core.project.types import BYTE_VOCABULARY
 from skep.core.text import Text
 from skep.host.shards.corpus import HELD_OUT_SHARE
 

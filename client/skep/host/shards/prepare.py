@@ -19,8 +19,8 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from skep.core.errors import BadInput
 from skep.core.project.data import ImageLayout, TextLayout
+from skep.core.project.manifest import BYTES
 from skep.core.project.shards import permutation
-from skep.core.project.types import BYTES
 from skep.core.text import Text
 from skep.host.shards.corpus import (
     HELD_OUT_SHARE,

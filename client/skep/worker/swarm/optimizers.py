@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-from skep.core.project.manifest import OptimizerSpec
-from skep.core.project.schedule import factor
+from skep.core.project.manifest import OptimizerSpec, factor
 from skep.core.text import Text
 from skep.worker.swarm.rounds import Rounds
 

@@ -1,7 +1,7 @@
 """How peers that train the same model keep in step: what the worker asks of it, whatever the manifest names.
 
 To add one: a module of this package with a `STRATEGY`, which is a StrategyMaker, and its line in `SYNC_MODES` of
-`skep.core.project.types`.
+`skep.core.project.manifest`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import hivemind
 import torch
 
-from skep.core.project.types import SYNC_MODES, Manifest
+from skep.core.project.manifest import SYNC_MODES, Manifest
 from skep.core.text import Text
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
