@@ -10,7 +10,6 @@ import pytest
 from english import in_english
 from skep import bootstrap
 from skep.cli.application import main
-from skep.cli.parser import Context
 from skep.cli.show.terminal import Terminal
 from skep.cli.verbs import computer
 from skep.core.policy.conditions import Condition, answered, missing, silent
@@ -43,22 +42,16 @@ def hang(sensor):
     return {}
 
 
-@pytest.fixture
-def shown(monkeypatch, home):
+def shown(*fakes, json, within=computer.WITHIN):
     """What the verb prints of these sensors."""
-
-    def show(*fakes, json):
-        monkeypatch.setattr(bootstrap, "all_sensors", lambda _home: fakes)
-        out = io.StringIO()
-        computer._sensors(Context(Terminal(json=json, out=out, error=io.StringIO()), home, {}), None)
-        for fake in fakes:
-            fake.close()
-        return out.getvalue()
-
-    return show
+    out = io.StringIO()
+    computer.show_sensors(Terminal(json=json, out=out, error=io.StringIO()), fakes, within)
+    for fake in fakes:
+        fake.close()
+    return out.getvalue()
 
 
-def test_each_source_is_listed_with_what_it_tells_or_why_it_cannot(shown):
+def test_each_source_is_listed_with_what_it_tells_or_why_it_cannot():
     battery = Fake(
         "UPower", [Condition.BATTERY], lambda _: {Condition.BATTERY: answered(value=True, note=verbatim("UPower"))}
     )
@@ -77,10 +70,9 @@ def test_each_source_is_listed_with_what_it_tells_or_why_it_cannot(shown):
     assert "Nobody knows." in text
 
 
-def test_a_source_that_fails_or_hangs_is_silent_and_holds_up_nobody(shown, monkeypatch):
-    monkeypatch.setattr(computer, "WITHIN", 0.2)
+def test_a_source_that_fails_or_hangs_is_silent_and_holds_up_nobody():
     broken, stuck = Fake("Broken", [Condition.POWER], fail), Fake("Stuck", [Condition.LOCKED], hang)
-    told = json.loads(shown(broken, stuck, json=True))["sensors"]
+    told = json.loads(shown(broken, stuck, json=True, within=0.2))["sensors"]
     assert [(each["condition"], each["source"]) for each in told] == [("power", "silent"), ("locked", "silent")]
     assert told[0]["note"] == "It could not be read: broken pipe."
     assert told[1]["note"].startswith("It did not answer within")

@@ -423,22 +423,24 @@ def test_without_an_invitation_nothing_is_attempted(make_house: Callable[..., Ho
     assert house.worker.starts == []
 
 
-def test_an_index_that_cannot_be_asked_for_is_a_failed_join(house: House, monkeypatch: pytest.MonkeyPatch):
-    def refuse(project: object, post: Post) -> None:
-        raise FULL
+def test_an_index_that_cannot_be_asked_for_is_a_failed_join(make_house: Callable[..., House]):
+    class Refusing(FakeShards):
+        def fetch_index(self, project: object, post: Post) -> None:
+            raise FULL
 
-    monkeypatch.setattr(house.shards, "fetch_index", refuse)
+    house = make_house(shards=Refusing())
     house.engine.start()
     house.engine.post(m.Join(PROJECT))
     house.wait(lambda: house.notified == [FULL.problem])
     house.wait_phase(Phase.IDLE)
 
 
-def test_a_shard_that_cannot_be_asked_for_is_told_to_the_worker(house: House, monkeypatch: pytest.MonkeyPatch):
-    def refuse(shard: object, post: Post) -> None:
-        raise FULL
+def test_a_shard_that_cannot_be_asked_for_is_told_to_the_worker(make_house: Callable[..., House]):
+    class Refusing(FakeShards):
+        def fetch(self, shard: object, post: Post) -> None:
+            raise FULL
 
-    monkeypatch.setattr(house.shards, "fetch", refuse)
+    house = make_house(shards=Refusing())
     house.train()
     house.engine.post(m.ShardWanted(make_index().shards[0].sha256))
     house.wait(lambda: house.worker.told)
@@ -453,11 +455,12 @@ def test_settings_that_cannot_be_saved_are_in_force_and_told(house: House):
     assert house.engine.snapshot.allowance.share == 0.5
 
 
-def test_the_loop_survives_a_part_with_a_bug(house: House, monkeypatch: pytest.MonkeyPatch):
-    def broken(project_id: str, position: int) -> None:
-        raise ZeroDivisionError
+def test_the_loop_survives_a_part_with_a_bug(make_house: Callable[..., House]):
+    class Broken(FakeLedger):
+        def save_position(self, project_id: str, position: int) -> None:
+            raise ZeroDivisionError
 
-    monkeypatch.setattr(house.ledger, "save_position", broken)
+    house = make_house(ledger=Broken())
     house.train()
     house.engine.post(m.WorkerProgress(make_progress(), position=1))
     house.wait(lambda: house.notified == [OUR_OWN])
@@ -475,11 +478,12 @@ def test_the_loop_survives_an_observer_with_a_bug(house: House):
     assert house.saw(m.WorkerJoined)
 
 
-def test_the_loop_survives_a_notifier_with_a_bug(house: House, monkeypatch: pytest.MonkeyPatch):
-    def broken(problem: Problem) -> None:
-        raise ZeroDivisionError
+def test_the_loop_survives_a_notifier_with_a_bug(make_house: Callable[..., House]):
+    class Broken(list[Problem]):
+        def append(self, problem: Problem) -> None:
+            raise ZeroDivisionError
 
-    monkeypatch.setattr(house.engine, "_notify", broken)
+    house = make_house(notified=Broken())
     house.train()
     house.engine.post(m.ProblemArose(FULL.problem))
     house.engine.post(m.Pause())

@@ -169,14 +169,15 @@ def test_what_is_not_the_sensors_own_is_not_posted_and_what_it_leaves_out_is_sil
     assert room.last(Condition.METERED).source is Source.SILENT
 
 
-def test_a_sensor_that_cannot_wait_or_close_is_still_read_and_let_go(room: Room, monkeypatch: pytest.MonkeyPatch):
-    sensor = FakeSensor({Condition.INPUT: answered(5.0)})
+def test_a_sensor_that_cannot_wait_or_close_is_still_read_and_let_go(room: Room):
+    class Broken(FakeSensor):
+        def wait(self, seconds: float) -> None:
+            raise ZeroDivisionError
 
-    def broken(*_: object) -> None:
-        raise ZeroDivisionError
+        def close(self) -> None:
+            raise ZeroDivisionError
 
-    monkeypatch.setattr(sensor, "wait", broken)
-    monkeypatch.setattr(sensor, "close", broken)
+    sensor = Broken({Condition.INPUT: answered(5.0)})
     room.watch(sensor).wait(lambda: sensor.reads > 3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from typing import Any, Final
 from skep import bootstrap
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import numbers, say, tr
-from skep.cli.show.terminal import table
+from skep.cli.show.terminal import Terminal, table
 from skep.cli.verbs.running import snapshot_here
 from skep.core.device import Device, PowerCap
 from skep.core.policy.conditions import Condition, Quantity, Reading, Seen, Source, Unit, YesNo, silent
@@ -83,8 +84,12 @@ def _identity(context: Context, _arguments: argparse.Namespace) -> None:
 
 
 def _sensors(context: Context, _arguments: argparse.Namespace) -> None:
-    sensors = bootstrap.all_sensors(context.home)
-    late = tr("It did not answer within {seconds:.0f} seconds.", seconds=WITHIN)
+    show_sensors(context.terminal, bootstrap.all_sensors(context.home))
+
+
+def show_sensors(terminal: Terminal, sensors: Sequence[Sensor], within: float = WITHIN) -> None:
+    """Read each once, and list what they tell; what takes longer than `within` seconds is silent."""
+    late = tr("It did not answer within {seconds:.0f} seconds.", seconds=within)
     seen = [_silence(sensor, late) for sensor in sensors]
     # in threads of their own, since any source may hang
     threads = [
@@ -94,7 +99,7 @@ def _sensors(context: Context, _arguments: argparse.Namespace) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(WITHIN)
+        thread.join(within)
     found = [(sensor.name, *each) for sensor, told in zip(sensors, seen, strict=True) for each in told.items()]
     body = [
         {"condition": condition, "sensor": name, "source": reading.source, "value": reading.value, "note": reading.note}
@@ -103,7 +108,7 @@ def _sensors(context: Context, _arguments: argparse.Namespace) -> None:
     # these only tell when something happens
     watches = [sensor.name for sensor in sensors if not sensor.conditions]
     heading = (tr("Reading"), tr("Now"), tr("Source"))
-    context.terminal.show(
+    terminal.show(
         {"sensors": body, "watches": watches}, [table(heading, (_reading(*each) for each in found)), *watches]
     )
 
