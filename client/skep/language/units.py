@@ -98,9 +98,6 @@ class Numbers:
         """With no more digits than it needs: 2.5, 10."""
         return self.local(f"{value:g}")
 
-    def percent(self, share: float | None) -> str:
-        return percent(share)
-
     def size(self, count: int) -> str:
         """Bytes in decimal units."""
         return self.local(size(count))
@@ -108,10 +105,6 @@ class Numbers:
     def rough_size(self, count: int) -> str:
         """Estimated bytes, to two digits: 175800000 -> "180 MB"."""
         return self.local(size(roughly(count)).replace(f".0{THIN}", THIN))
-
-    def span(self, seconds: float) -> str:
-        """A length of time in its two largest units."""
-        return span(seconds)
 
     def local(self, text: str) -> str:
         """A number that was written with a point, with the decimal sign of here."""

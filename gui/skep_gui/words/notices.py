@@ -10,6 +10,7 @@ from typing import Final
 from skep.core.redact import Section, written
 from skep.core.settings.settings import SETTINGS
 from skep.core.text import NOTHING, Problem, Remedy
+from skep.language import units
 from skep_gui.words.speaker import Speaker, filled
 
 SETTING: Final = "setting:"
@@ -115,7 +116,7 @@ class UpdateWords(Speaker):
                 return UpdateView(title, hint, "", self.tr("Close"))
 
     def _under_way(self, update: Update) -> UpdateView:
-        done = f"{self.numbers.percent(update.part)} · {self.numbers.size(update.size)}" if update.size else ""
+        done = f"{units.percent(update.part)} · {self.numbers.size(update.size)}" if update.size else ""
         words = self.tr("Downloading skep %1") if update.stage is Stage.FETCHING else self.tr("Installing skep %1")
         return UpdateView(filled(words, update.version), done, "", self.tr("Cancel"), update.part)
 

@@ -118,12 +118,12 @@ class Now(Speaker):
     def _again(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.restart_at is None or snapshot.restart_at <= now:
             return self.tr("Trying again.")
-        return filled(self.tr("Trying again in %1."), self.numbers.span(snapshot.restart_at - now))
+        return filled(self.tr("Trying again in %1."), units.span(snapshot.restart_at - now))
 
     def _leaving(self, snapshot: Snapshot, now: float) -> str:
         if snapshot.leaving_until is None:
             return self.tr("Leaving the swarm.")
-        left = self.numbers.span(max(0.0, snapshot.leaving_until - now))
+        left = units.span(max(0.0, snapshot.leaving_until - now))
         return filled(self.tr("Leaving after the next round, in %1 at most."), left)
 
     def share(self, snapshot: Snapshot) -> str:

@@ -16,6 +16,7 @@ from skep.core.settings import settings as declared
 from skep.core.settings.setting import Kind, Setting, Value
 from skep.core.settings.settings import GROUPS, SETTINGS
 from skep.core.text import NOTHING, Text, from_data
+from skep.language import units
 from skep_gui.words.now import RuleRow
 from skep_gui.words.speaker import Speaker, filled
 
@@ -176,13 +177,13 @@ class Devices(Speaker):
         ]
 
     def _preset(self, name: str, meaning: str, using: float, away: float) -> Preset:
-        shown = self.numbers.percent(using) if using else self.tr("pauses")
+        shown = units.percent(using) if using else self.tr("pauses")
         values: dict[str, Value] = {"compute.share_away": away, "compute.share_using": using}
         return Preset(
             name,
             meaning,
             filled(self.tr("While I use this computer: %1"), shown),
-            filled(self.tr("While I'm away: %1"), self.numbers.percent(away)),
+            filled(self.tr("While I'm away: %1"), units.percent(away)),
             values,
         )
 
@@ -235,7 +236,7 @@ class RuleWords(Speaker):
                 RuleRow(
                     self._said(each["label"]),
                     self._said(each["allowance"]["reason"]),
-                    self.numbers.percent(each["allowance"]["share"]),
+                    units.percent(each["allowance"]["share"]),
                     each["setting"],
                 )
                 for each in body["holding"]
