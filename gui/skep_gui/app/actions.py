@@ -95,16 +95,17 @@ class ProjectActions(QObject):
         self._show_starting(project_id)
         self._say("")
 
-        def ready(project: VerifiedProject) -> None:
+        def over() -> None:
             self._show_starting("")
-            self.joining.emit(m.Join(project))
             if self.page is not None:
                 self.page.setCurrentWidget(self.page.list)
 
+        def ready(project: VerifiedProject) -> None:
+            over()
+            self.joining.emit(m.Join(project))
+
         def refused(problem: Problem) -> None:
-            self._show_starting("")
-            if self.page is not None:
-                self.page.setCurrentWidget(self.page.list)
+            over()
             self._refuse(problem)
 
         self._background.run(lambda: controller.prepare(project_id), ready, refused, slow=True)

@@ -124,40 +124,30 @@ class Controller:
         return [self._known(project) for project in bootstrap.catalogue(self._home).projects()]
 
     def _known(self, project: VerifiedProject) -> Known:
-        plan = project.manifest
-        problem = None
+        plan, problem = project.manifest, None
         try:
             joining.check_fit(self._home, project)
         except SkepError as error:
             problem = error.problem
         fit = joining.fit(self._home, plan)
         # what is too big says so itself
-        estimate = joining.estimate(plan)
-        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, estimate)
+        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(plan))
 
     def add(self, source: str) -> VerifiedProject:
         return bootstrap.catalogue(self._home).add(source)
 
     def prepare(self, project_id: str) -> VerifiedProject:
         """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
-        project = self._practice_project() if project_id == PRACTICE else self._found(project_id)
+        known = bootstrap.catalogue(self._home)
+        project = self._practice_project() if project_id == PRACTICE else known.find(project_id)
         joining.check_fit(self._home, project)
         try:
             joining.check_invitation(self._home, project)
         except InvitationError as error:
-            raise InvitationError(
-                error.title,
-                Text("app.copy_computer_identity_below_send"),
-            ) from None
+            raise InvitationError(error.title, Text("app.copy_computer_identity_below_send")) from None
         except SecretsError as error:
-            raise SecretsError(
-                error.title,
-                Text("app.invitation_project_looked_there_start"),
-            ) from None
+            raise SecretsError(error.title, Text("app.invitation_project_looked_there_start")) from None
         return project
-
-    def _found(self, project_id: str) -> VerifiedProject:
-        return bootstrap.catalogue(self._home).find(project_id)
 
     def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
         """Keep the invitation in a file; the title of the project it is to. What the keyring refuses needs consent."""
@@ -248,8 +238,7 @@ class Controller:
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors of skep's own as a text, redacted."""
-        names = diagnosis.names(self._home)
-        return words.report(traces, diagnosis.versions(), str(Path.home()), names)
+        return words.report(traces, diagnosis.versions(), str(Path.home()), diagnosis.names(self._home))
 
     def keep(self, path: str, text: str) -> str:
         """Raises StorageError."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase, QGuiApplication
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QPlainTextEdit, QPushButton, QWidget
 
-from skep_gui.widgets.parts import button, label, row, tip
+from skep_gui.widgets.parts import button, column, label, row, tip
 from skep_gui.words.speaker import filled
 
 
@@ -45,16 +45,13 @@ class KeyringConsent(QDialog):
             "the invitation again. Or skep keeps it in a file that only you can read; it is not encrypted."
         )
         self.folder = label(filled(self.tr("The file would lie in %1."), folder), "soft", select=True)
-        self.keep, self.cancel = button(self.tr("Keep it in a file")), button(self.tr("Cancel"), "primary")
-        self.keep.clicked.connect(self._give)
-        self.cancel.clicked.connect(self.reject)
-        layout = QVBoxLayout(self)
+        self.keep = button(self.tr("Keep it in a file"), clicked=self._give)
+        self.cancel = button(self.tr("Cancel"), "primary", self.reject)
+        layout = column(label(refusal, "sentence"), label(text), self.folder, spacing=12)
         layout.setContentsMargins(24, 24, 24, 16)
-        layout.setSpacing(12)
-        for each in (label(refusal, "sentence"), label(text), self.folder):
-            layout.addWidget(each)
         layout.addSpacing(8)
         layout.addLayout(row(None, self.keep, self.cancel))
+        self.setLayout(layout)
         self.cancel.setDefault(True)
         self.cancel.setFocus()
 
@@ -82,17 +79,14 @@ class TextDialog(QDialog):
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setAccessibleName(title)
-        self.copy, self.save = button(self.tr("Copy")), button(self.tr("Save …"), "primary")
-        self.leave = button(self.tr("Close"))
-        self.copy.clicked.connect(self._copy)
-        self.save.clicked.connect(self._save)
-        self.leave.clicked.connect(self.reject)
-        layout = QVBoxLayout(self)
+        self.copy = button(self.tr("Copy"), clicked=self._copy)
+        self.save = button(self.tr("Save …"), "primary", self._save)
+        self.leave = button(self.tr("Close"), clicked=self.reject)
+        buttons = row(self.copy, self.save, None, self.leave)
+        layout = column(self.title, self.explained, self.text, self.said, buttons, spacing=12)
         layout.setContentsMargins(24, 24, 24, 24)
-        layout.setSpacing(12)
-        for each in (self.title, self.explained, self.text, self.said):
-            layout.addWidget(each, 1 if each is self.text else 0)
-        layout.addLayout(row(self.copy, self.save, None, self.leave))
+        layout.setStretchFactor(self.text, 1)
+        self.setLayout(layout)
         self.show_text("")
 
     def show_text(self, text: str) -> None:

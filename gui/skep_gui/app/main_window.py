@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut, QShowEvent
-from PySide6.QtWidgets import QListWidget, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QListWidget, QMainWindow, QStackedWidget, QWidget
 
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
@@ -107,12 +107,10 @@ class MainWindow(QMainWindow):
         beside.setStretch(1, 1)
         across = row(self.rail, beside, spacing=0)
         across.setStretch(1, 1)
-        layout = QVBoxLayout(whole)
+        layout = column(across, self.news, self.strip, spacing=0)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(across, 1)
-        layout.addWidget(self.news)
-        layout.addWidget(self.strip)
+        layout.setStretch(0, 1)
+        whole.setLayout(layout)
         self.setCentralWidget(whole)
 
     def show_snapshot(self, snapshot: Snapshot, history: History, now: float) -> None:

@@ -39,11 +39,10 @@ class FirstRun(QDialog):
         self.back = button(self.tr("Back"), clicked=lambda: self._go(-1))
         self.next = button(self.tr("Next"), "primary", lambda: self._go(+1))
         self.place = label("", "soft", wrap=False)
-        layout = QVBoxLayout(self)
+        layout = column(self.steps, row(self.skip, self.place, None, self.back, self.next), spacing=16)
         layout.setContentsMargins(24, 24, 24, 16)
-        layout.setSpacing(16)
-        layout.addWidget(self.steps, 1)
-        layout.addLayout(row(self.skip, self.place, None, self.back, self.next))
+        layout.setStretch(0, 1)
+        self.setLayout(layout)
         self._go(0)
 
     def _step(self, title: str, text: str, *parts: Part) -> QWidget:

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QLocale, Qt, Signal
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QHBoxLayout,
-    QLineEdit,
-    QSlider,
-    QWidget,
-)
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QComboBox, QDoubleSpinBox, QHBoxLayout, QLineEdit, QSlider, QWidget
 
 from skep.core.errors import SettingsError
 from skep.core.settings import settings as declared

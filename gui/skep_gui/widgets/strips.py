@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QProgressBar
 
 from skep.core.plain_text import plain
 from skep.core.text import Problem
@@ -25,9 +25,8 @@ class Strip(QFrame):
         self.texts = column(self.title, self.hint, spacing=spacing)
         across = row(self.texts, self.act_button, self.close_button)
         across.setStretch(0, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(24, 12, 16, 12)
-        layout.addLayout(across)
+        across.setContentsMargins(24, 12, 16, 12)
+        self.setLayout(across)
         self.hide()
 
     def say(self, title: str, hint: str, action: str) -> None:
