@@ -57,13 +57,19 @@ def invited(who, **options):
     return Membership(PROJECT.manifest, PROJECT.invite(who.peer_id, **options), who.path)
 
 
+@pytest.fixture(scope="module")
+def identities(tmp_path_factory):
+    """A folder of them: to make one takes as long as a round."""
+    return tmp_path_factory.mktemp("identities")
+
+
 @pytest.fixture
-def enter(private_sockets, tmp_path):
+def enter(private_sockets, identities):
     """Starts an averager of the project, with its DHT; without membership the project is an open one."""
     dhts, averagers = [], []
 
     def start(name, value=0.0, kind=CheckedGradientAverager, *, open_project=False, **invitation):
-        who = identity(tmp_path, name)
+        who = identity(identities, name)
         membership = None if open_project else invited(who, **invitation)
         seeds = [str(address) for dht in dhts for address in dht.get_visible_maddrs()]
         with guarded(membership) as guard:
@@ -182,8 +188,8 @@ async def connected(who, addresses):
 
 
 @pytest.fixture
-def stranger(tmp_path):
-    return lambda averager: Stranger(identity(tmp_path, "stranger"), averager)
+def stranger(identities):
+    return lambda averager: Stranger(identity(identities, "stranger"), averager)
 
 
 def test_two_invited_peers_average(enter):

@@ -28,10 +28,11 @@ class Bold(Membership):
         return super().good(raw, peer) or (raw == self.raw)
 
 
-@pytest.fixture
-def folk(tmp_path):
+@pytest.fixture(scope="module")
+def folk(tmp_path_factory):
     """Identities by name."""
-    return {name: identity(tmp_path, name) for name in ("seed", "trainer", "stranger")}
+    folder = tmp_path_factory.mktemp("identities")
+    return {name: identity(folder, name) for name in ("seed", "trainer", "stranger")}
 
 
 @pytest.fixture

@@ -22,13 +22,12 @@ from skep.core.project.manifest import Manifest
 from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerOptions, WorkerStage
 from skep.core.session.phases import Stage
 from skep.core.text import Text
-from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
 from skep.worker.swarm import network
-from skep.worker.swarm.auth import membership_of
+from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, strategy_of
@@ -65,17 +64,17 @@ class Joining:
             chosen.cap_memory(self.options.leave_gpu)
             threads = device.Threads(self.options.threads)
             threads.use(present=False)
-            membership = membership_of(self.options, self.manifest)
-            peer_id = PeerID.from_identity(Path(self.options.identity_path).read_bytes())
+            invited, identity = self.manifest.membership != "open", Path(self.options.identity_path)
+            membership = Membership(self.manifest, self.options.invitation, identity) if invited else None
+            peer_id = PeerID.from_identity(identity.read_bytes())
             position, ask = self.options.position, lambda sha256: self.link.send(ShardWanted(sha256))
             samples = Samples(self.options.index, str(peer_id), self.manifest.run_id, position, ask)
         with self._stage(Stage.DATA):
-            self._await_data(samples)
-            files = self._await_files(samples)
+            files = self._await_data(samples)
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
             watch_streams(traffic)
-            library = partial(self._open_recipe, files)
+            library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
@@ -135,30 +134,25 @@ class Joining:
         yield
         self.link.send(WorkerStage(stage, 1.0))
 
-    def _open_recipe(self, files: Files) -> None:
-        with without_collecting():
-            open_recipe(self.manifest.recipe, files)
+    def _await_data(self, samples: Samples) -> dict[str, Path]:
+        """The files that the recipe needs beside samples, by name, when they and the first samples are there.
 
-    def _await_data(self, samples: Samples) -> None:
-        deadline = time.monotonic() + FIRST_SHARD_SECONDS
-        for file in self.manifest.recipe.files:
+        However large a file is, the engine says when it fails.
+        """
+        deadline, files = time.monotonic() + FIRST_SHARD_SECONDS, self.manifest.recipe.files
+        for file in files:
             samples.file(file)  # asked for now, and waited for when there are samples
         samples.held_out(HELD_OUT_SAMPLES)  # asked for now, so that the first loss can be measured at once
         while not samples.ready(1):
-            hear_data(self.link, samples)
+            self._hear(samples)
             if time.monotonic() > deadline:
                 raise DataError(
-                    Text("joining.first_part_training_data_did"),
-                    Text("joining.project_server_may_slow_skep"),
+                    Text("joining.first_part_training_data_did"), Text("joining.project_server_may_slow_skep")
                 )
-            time.sleep(0.02)
+        while not all(map(samples.file, files)):
+            self._hear(samples)
+        return {file.name: path for file in files if (path := samples.file(file))}
 
-    def _await_files(self, samples: Samples) -> dict[str, Path]:
-        """What the recipe needs beside samples, by name. However large it is, the engine says when it fails."""
-        found: dict[str, Path] = {}
-        for file in self.manifest.recipe.files:
-            while (path := samples.file(file)) is None:
-                hear_data(self.link, samples)
-                time.sleep(0.02)
-            found[file.name] = path
-        return found
+    def _hear(self, samples: Samples) -> None:
+        hear_data(self.link, samples)
+        time.sleep(0.02)

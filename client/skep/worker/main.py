@@ -107,17 +107,8 @@ class Volunteer:
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
-        joining = Joining(
-            self._options,
-            manifest,
-            self._link,
-            self._rounds,
-            self._pace,
-            orders=self._orders,
-            standing=self._standing,
-            introduce=self._introduce,
-        )
-        loop = joining.run()
+        controls = self._pace, self._orders, self._standing
+        loop = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce).run()
         self._trains = True
         loop.run(self._stop, self._finish)
 

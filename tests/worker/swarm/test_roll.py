@@ -29,14 +29,15 @@ class Book:
         self.stored.append(record)
 
 
-@pytest.fixture
-def folk(tmp_path):
-    return {name: identity(tmp_path, name).peer_id for name in ("trainer", "seed", "stranger")}
+@pytest.fixture(scope="module")
+def folk(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("identities")
+    return {name: identity(folder, name).peer_id for name in ("trainer", "seed", "stranger")}
 
 
-@pytest.fixture
-def own(tmp_path):
-    who = identity(tmp_path, "own")
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    who = identity(tmp_path_factory.mktemp("identity"), "own")
     return Membership(PROJECT.manifest, PROJECT.invite(who.peer_id), who.path)
 
 

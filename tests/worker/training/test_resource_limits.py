@@ -30,9 +30,9 @@ class CountedDevice(ModelOffload):
     """A GPU whose tensors really lie in RAM: counts where they would be, and has room for so many."""
 
     def __init__(self, tensors):
-        super().__init__(torch.device("cuda"), lambda: tensors, self._moved)
+        super().__init__(torch.device("cuda"), lambda: tensors)
         self.there = {id(tensor) for tensor in tensors}
-        self.tensors, self.room = tensors, 10**6
+        self.all, self.room = tensors, 10**6
 
     @property
     def away(self):
@@ -42,13 +42,13 @@ class CountedDevice(ModelOffload):
         return torch.device("cuda", 0) if id(tensor) in self.there else CPU
 
     def _moved(self, data, target):
-        number = next(index for index, each in enumerate(self.tensors) if each.data_ptr() == data.data_ptr())
+        number = next(index for index, each in enumerate(self.all) if each.data_ptr() == data.data_ptr())
         if target == CPU:
-            self.there.discard(id(self.tensors[number]))
+            self.there.discard(id(self.all[number]))
         elif len(self.there) >= self.room:
             raise torch.OutOfMemoryError
         else:
-            self.there.add(id(self.tensors[number]))
+            self.there.add(id(self.all[number]))
         return data.clone()
 
 
@@ -193,13 +193,14 @@ def test_what_was_on_several_devices_goes_back_to_its_own():
     sent, kept = [], [torch.ones(1), torch.ones(1)]
 
     class Several(ModelOffload):
-        def _is_here(self, _tensor):
-            return True
+        def _moved(self, data, target):
+            sent.append(str(target))
+            return data
 
         def _home(self, tensor):
             return torch.device("cuda", next(number for number, each in enumerate(kept) if each is tensor))
 
-    residence = Several(torch.device("cuda"), lambda: kept, lambda data, target: sent.append(str(target)) or data)
+    residence = Several(torch.device("cuda"), lambda: kept)
     residence.leave()
     residence.come_back()
     assert sent == ["cpu", "cpu", "cuda:0", "cuda:1"]

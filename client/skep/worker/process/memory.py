@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakMethod
 
@@ -91,19 +92,19 @@ def available() -> int:
     return int(psutil.virtual_memory().available)
 
 
+@dataclass
 class MemoryWatch:
     """`leave` are the bytes to keep free; 0 watches nothing. `look` says what is, `clock` is monotonic seconds."""
 
-    def __init__(
-        self, leave: int, look: Callable[[], int] = available, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._leave, self._look, self._clock = leave, look, clock
-        self._looked = -LOOK_SECONDS
-        self._short_since: float | None = None
+    leave: int
+    look: Callable[[], int] = available
+    clock: Callable[[], float] = time.monotonic
+    _looked: float = -LOOK_SECONDS
+    _short_since: float | None = None
 
     def enough(self) -> bool:
         """Whether there is enough left now."""
-        return not self._leave or self._look() >= self._leave
+        return not self.leave or self.look() >= self.leave
 
     @property
     def short(self) -> bool:
@@ -111,7 +112,7 @@ class MemoryWatch:
 
         Raises DeviceError when it has been short for longer than PATIENCE_SECONDS.
         """
-        now = self._clock()
+        now = self.clock()
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
             if self.enough():
@@ -125,6 +126,6 @@ class MemoryWatch:
     def shortage(self) -> DeviceError:
         """In words."""
         return DeviceError(
-            Text("memory_watch.less_than_gb_computer_memory", leave=self._leave / GB),
+            Text("memory_watch.less_than_gb_computer_memory", leave=self.leave / GB),
             Text("memory_watch.skep_tries_again_later_close", setting="memory.leave_ram_gb"),
         )

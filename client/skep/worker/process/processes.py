@@ -104,15 +104,11 @@ def lower_training(nice: int) -> None:
     if sys.platform != "linux":
         os.nice(nice)  # the whole process, where a thread has no priority of its own; the network's were forked before
         return
-    for thread in _computing():
+    # this thread and the process's native ones: OpenMP's, and the GPU driver's
+    pythons = {each.native_id for each in threading.enumerate()} - {threading.get_native_id()}
+    for thread in {int(entry.name) for entry in _TASKS.iterdir()} - pythons:
         with contextlib.suppress(ProcessLookupError):
             _lower(thread, nice)
-
-
-def _computing() -> set[int]:
-    """This thread and the process's native ones: OpenMP's, and the GPU driver's."""
-    threads = {int(entry.name) for entry in _TASKS.iterdir()}
-    return (threads - {each.native_id for each in threading.enumerate()}) | {threading.get_native_id()}
 
 
 def _lower(thread: int, nice: int) -> None:

@@ -39,7 +39,6 @@ from skep.core.project import invitation
 from skep.core.project.addresses import peer_id_of
 from skep.core.project.invitation import TRAINER, Invitation
 from skep.core.project.manifest import Manifest
-from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 
 PUBLISH_SECONDS: Final = 15.0
@@ -95,13 +94,6 @@ class Membership:
             if stored.result(PUBLISH_SECONDS):
                 return
         raise SwarmError(Text("swarm.swarm_did_not_take_computer"), Text("round.skep_tries_again"))
-
-
-def membership_of(options: WorkerOptions, manifest: Manifest) -> Membership | None:
-    """None for an open project. Raises InvitationError."""
-    if manifest.membership == "open":
-        return None
-    return Membership(manifest, options.invitation, Path(options.identity_path))
 
 
 @contextlib.contextmanager

@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import multiprocessing as mp
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.sharedctypes import Synchronized
@@ -105,42 +106,38 @@ def _connect(
     listening: dict[str, Any] = (
         {"no_listen": True} if client_mode else {"host_maddrs": [f"/ip4/{options.listen_host}/tcp/{options.port}"]}
     )
-    try:
-        with guarded(membership) as guard:
-            dht = hivemind.DHT(
-                initial_peers=list(alive),
-                start=True,
-                await_ready=False,
-                identity_path=options.identity_path,
-                check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
-                startup_timeout=START_SECONDS,
-                client_mode=client_mode,
-                **listening,
-                **guard,
-            )
-    except Exception as error:
-        raise _not_joined(error, alive) from error
+    with _as_swarm_error(alive), guarded(membership) as guard:
+        dht = hivemind.DHT(
+            initial_peers=list(alive),
+            start=True,
+            await_ready=False,
+            identity_path=options.identity_path,
+            check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
+            startup_timeout=START_SECONDS,
+            client_mode=client_mode,
+            **listening,
+            **guard,
+        )
     meanwhile()
-    try:
+    with _as_swarm_error(alive):
         dht.wait_until_ready(START_SECONDS)
-    except Exception as error:
-        raise _not_joined(error, alive) from error
     if membership:
         membership.publish(dht)
     return dht
 
 
-def _not_joined(error: BaseException, alive: Sequence[str]) -> SwarmError:
-    """`alive` are the addresses that answered before."""
-    if NO_BOOTSTRAP in str(error):
-        return SwarmError(
-            Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive))),
-            Text("swarm.may_have_been_restarted_under"),
-        )
-    return SwarmError(
-        Text("swarm.seed_peers_answer_but_joining", first_line=first_line(error)),
-        Text("swarm.try_again_later_if_stays"),
-    )
+@contextmanager
+def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
+    """Says in words (SwarmError) why the swarm was not joined; `alive` are the addresses that answered before."""
+    try:
+        yield
+    except Exception as error:
+        title = Text("swarm.seed_peers_answer_but_joining", first_line=first_line(error))
+        hint = Text("swarm.try_again_later_if_stays")
+        if NO_BOOTSTRAP in str(error):
+            title = Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive)))
+            hint = Text("swarm.may_have_been_restarted_under")
+        raise SwarmError(title, hint) from error
 
 
 def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> dict[str, Text]:

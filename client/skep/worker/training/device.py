@@ -143,14 +143,19 @@ def try_out(device: torch.device) -> Text:
     try:
         ones = torch.ones(_TRIAL_SIZE, _TRIAL_SIZE, device=device)
         float((ones @ ones).sum())
-    except torch.OutOfMemoryError:
-        return Text("device.memory_full")
     except RuntimeError as error:
-        if "no kernel image" in str(error):
-            return Text("device.pytorch_was_not_built_model")
-        said = _first_sentence(str(error).partition("\n")[0])
-        return verbatim(said) if said else Text("device.pytorch_does_not_say_why")
+        return failure_words(error)
     return NOTHING
+
+
+def failure_words(error: RuntimeError) -> Text:
+    """Why a computation failed, as the end of a sentence."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return Text("device.memory_full")
+    if "no kernel image" in str(error):
+        return Text("device.pytorch_was_not_built_model")
+    said = _first_sentence(str(error).partition("\n")[0])
+    return verbatim(said) if said else Text("device.pytorch_does_not_say_why")
 
 
 def pick(

@@ -12,6 +12,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import torch
@@ -100,21 +101,22 @@ def add_gradients(group: ComputeGroup, batch: Batch, scale: float, ran_out: Call
     return _Piece(group, ran_out).add(batch, scale, tries=TRIES)
 
 
+@dataclass(frozen=True)
 class _Piece:
-    def __init__(self, group: ComputeGroup, ran_out: Callable[[int], None]) -> None:
-        self._group, self._ran_out = group, ran_out
+    group: ComputeGroup
+    ran_out: Callable[[int], None]
 
     def add(self, batch: Batch, scale: float, *, tries: int) -> float:
-        marks = _marks(self._group.parameters)
+        marks = _marks(self.group.parameters)
         loss = self._attempt(batch, scale)
         if loss is not None:
             return loss
         added = _moved(marks)
-        self._ran_out(len(batch))
+        self.ran_out(len(batch))
         gc.collect()
-        self._group.empty_caches()
+        self.group.empty_caches()
         if added and len(added) == len(marks):
-            return self._group.loss(batch)  # it broke off when all was done
+            return self.group.loss(batch)  # it broke off when all was done
         with _left_out(added):
             loss = self._in_halves(batch, scale) if len(batch) > 1 else self._once_more(batch, scale, tries - 1)
         if added and not math.isfinite(loss):
@@ -124,7 +126,7 @@ class _Piece:
     def _attempt(self, batch: Batch, scale: float) -> float | None:
         """The loss, or None when memory did not suffice. The error goes with its frames, which hold activations."""
         try:
-            return self._group.add_gradients(batch, scale)
+            return self.group.add_gradients(batch, scale)
         except (MemoryError, RuntimeError) as error:
             if not is_lack_of_memory(error):
                 raise
@@ -144,7 +146,7 @@ class _Piece:
 
     def _once_more(self, batch: Batch, scale: float, tries: int) -> float:
         if tries == 0:
-            raise out_of_memory(self._group.name)
+            raise out_of_memory(self.group.name)
         time.sleep(PATIENCE_SECONDS)
         return self.add(batch, scale, tries=tries)
 

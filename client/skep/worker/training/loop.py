@@ -75,7 +75,7 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
-        self._reporter = Reporter(self.link, self.pace, self.samples, self.sync, self.rounds, self.traffic, self.limits)
+        self._reporter = Reporter(self)
         self._stood_in = "joining", time.monotonic()
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
@@ -238,15 +238,9 @@ class TrainingLoop:
 
 @dataclass
 class Reporter:
-    """Reports every `every` seconds."""
+    """Reports of a loop, every `every` seconds."""
 
-    link: Link
-    pace: Pace
-    samples: Samples
-    sync: SyncStrategy
-    rounds: Rounds
-    traffic: ByteCounters
-    limits: ResourceLimits
+    loop: TrainingLoop
     every: float = REPORT_SECONDS
     _losses: deque[float] = field(default_factory=lambda: deque(maxlen=LOSSES))
     _trained: deque[tuple[float, int]] = field(default_factory=deque)
@@ -285,22 +279,22 @@ class Reporter:
 
     def _send(self, now: float) -> None:
         # held, so that a round that begins meanwhile does not give these samples the next contribution's name
-        with self.rounds.held():
-            samples = self.rounds.grown
-            growing = self.rounds.growing if samples else ""
+        with self.loop.rounds.held():
+            samples = self.loop.rounds.grown
+            growing = self.loop.rounds.growing if samples else ""
             progress = self.progress(now)
-            self.link.send(
-                messages.WorkerProgress(progress, growing, samples, self.samples.position, self.limits.heavy)
+            self.loop.link.send(
+                messages.WorkerProgress(progress, growing, samples, self.loop.samples.position, self.loop.limits.heavy)
             )
 
     def progress(self, now: float) -> SwarmProgress:
         """What a front end shows. `now` is monotonic seconds."""
-        swarm, pace = self.sync.progress, self.pace
+        swarm, pace = self.loop.sync.progress, self.loop.pace
         while self._trained and self._trained[0][0] < now - RATE_SECONDS:
             self._trained.popleft()
         return SwarmProgress(
-            epoch=self.sync.epoch,
-            peers=self.rounds.last_peers,
+            epoch=self.loop.sync.epoch,
+            peers=self.loop.rounds.last_peers,
             loss=sum(self._losses) / len(self._losses) if self._losses else None,
             samples_per_second=sum(size for _, size in self._trained) / RATE_SECONDS,
             share_asked=pace.share,
@@ -310,6 +304,6 @@ class Reporter:
             compute_seconds=pace.compute_seconds,
             nap_seconds=pace.nap_seconds,
             waiting_seconds=pace.waiting_seconds,
-            bytes_sent=self.traffic.sent.value,
-            bytes_received=self.traffic.received.value,
+            bytes_sent=self.loop.traffic.sent.value,
+            bytes_received=self.loop.traffic.received.value,
         )

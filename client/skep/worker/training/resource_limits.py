@@ -68,12 +68,14 @@ def expected_of_twice(seconds: Mapping[int, float]) -> float:
     return seconds[size] + 2 * max(0.0, growth)
 
 
+@dataclass
 class Sizing:
     """One size under one bound in seconds, halved and doubled by what is measured."""
 
-    def __init__(self, size: int, limit: int, bound: float) -> None:
-        self.size, self._limit, self._bound = size, limit, bound
-        self._recent: deque[float] = deque(maxlen=RECENT)
+    size: int
+    limit: int
+    bound: float
+    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     def took(self, size: int, seconds: float) -> None:
         """A micro-batch took so long, by the clock on the wall; one of another size tells nothing."""
@@ -83,9 +85,9 @@ class Sizing:
         if len(self._recent) < ENOUGH:
             return
         typical = median(self._recent)
-        if typical > self._bound:
+        if typical > self.bound:
             self._become(max(1, size // 2))
-        elif 2 * typical <= ROOM * self._bound and 2 * size <= self._limit:
+        elif 2 * typical <= ROOM * self.bound and 2 * size <= self.limit:
             self._become(2 * size)
 
     def _become(self, size: int) -> None:
@@ -134,6 +136,7 @@ class MicroBatches:
         self._cap = self._limit
 
 
+@dataclass
 class ModelOffload:
     """Where the model lives: on its device, or in RAM while the device's memory is given back.
 
@@ -142,20 +145,15 @@ class ModelOffload:
     same objects, because hivemind holds them.
     """
 
-    def __init__(
-        self,
-        device: torch.device,
-        tensors: Callable[[], Iterable[torch.Tensor]],
-        move: Callable[[torch.Tensor, torch.device], torch.Tensor] = torch.Tensor.to,
-    ) -> None:
-        self._device, self._tensors, self._move = device, tensors, move
-        self._away: list[tuple[torch.Tensor, torch.device]] = []
+    device: torch.device
+    tensors: Callable[[], Iterable[torch.Tensor]]
+    _away: list[tuple[torch.Tensor, torch.device]] = field(default_factory=list)
 
     def leave(self) -> None:
         """Everything into RAM. On the processor it is there already, and nothing happens."""
-        if self._device.type != CPU.type and not self._away:
-            homes = [(tensor, self._home(tensor)) for tensor in self._tensors()]
-            self._away = [(tensor, home) for tensor, home in homes if home.type == self._device.type]
+        if self.device.type != CPU.type and not self._away:
+            homes = [(tensor, self._home(tensor)) for tensor in self.tensors()]
+            self._away = [(tensor, home) for tensor, home in homes if home.type == self.device.type]
             self._to_ram()
 
     def come_back(self) -> None:
@@ -177,7 +175,10 @@ class ModelOffload:
 
     @torch.no_grad()
     def _send(self, tensor: torch.Tensor, target: torch.device) -> None:
-        tensor.data = self._move(tensor.data, target)
+        tensor.data = self._moved(tensor.data, target)
+
+    def _moved(self, data: torch.Tensor, target: torch.device) -> torch.Tensor:
+        return data.to(target)
 
 
 @dataclass
