@@ -145,7 +145,7 @@ def test_of_two_gpus_the_one_that_has_the_precision_is_picked():
     facts = TorchFacts(toolkit="CUDA 12.8", gpus=(large, NEW))
     assert picked_on_trial("", "bf16", facts).name == "New card"
     assert picked_on_trial("", "fp16", facts).name == "Large old card"
-    with raises(DoesNotFit, match="Large old card cannot"):
+    with raises(DoesNotFit, match="Large old card does not support"):
         picked_on_trial("cuda:0", "bf16", facts)
 
 

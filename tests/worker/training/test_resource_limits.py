@@ -135,7 +135,7 @@ def test_an_order_is_acknowledged_once_and_names_the_round_that_was_in_the_way(b
 
 
 def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_come_back(bench, told):
-    everything = list(bench.residence.tensors)
+    everything = list(bench.residence.all)
     before = [tensor.detach().clone() for tensor in everything]
     bench.orders.give(GpuMemory.RELEASE, present=False)
     bench.obey(("", 0.0))
@@ -178,15 +178,15 @@ def test_training_goes_on_bit_for_bit_where_it_was(bench):
 def test_a_model_that_finds_no_room_to_come_back_waits_in_ram(bench):
     bench.orders.give(GpuMemory.RELEASE, present=False)
     bench.obey(("", 0.0))
-    before = [tensor.detach().clone() for tensor in bench.residence.tensors]
+    before = [tensor.detach().clone() for tensor in bench.residence.all]
     bench.residence.room = 3
     with pytest.raises(torch.OutOfMemoryError):
         bench.prepare()
     assert not bench.residence.there
-    assert all(torch.equal(a, b) for a, b in zip(before, bench.residence.tensors, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, bench.residence.all, strict=True))
     bench.residence.room = 10**6
     bench.prepare()
-    assert len(bench.residence.there) == len(bench.residence.tensors)
+    assert len(bench.residence.there) == len(bench.residence.all)
 
 
 def test_what_was_on_several_devices_goes_back_to_its_own():
