@@ -16,7 +16,8 @@ from english import in_english
 from skep import senses
 from skep.adapters.linux.idle_services import MutterInput
 from skep.adapters.linux.swayidle import SwayidleInput
-from skep.core.policy.conditions import Condition, Source
+from skep.core.policy.conditions import Condition, Source, missing
+from skep.core.text import Text
 
 pytestmark = pytest.mark.alone
 
@@ -210,19 +211,21 @@ def test_a_child_that_ends_is_silence_and_another_one_is_started(notified):
     assert idle(notified).value == 0.0
 
 
+def not_had(why):
+    return missing(Text("swayidle.compositor_idle_notification_not_had", reason=Text(why)))
+
+
 def test_without_a_compositor_or_without_swayidle_it_is_missing(monkeypatch, tmp_path):
     need("swayidle", "setpriv")
     nowhere = {"XDG_RUNTIME_DIR": str(tmp_path), "WAYLAND_DISPLAY": "wayland-9"}
     sensor = SwayidleInput(nowhere)
     until(lambda: idle(sensor).source is Source.MISSING)
-    refused = in_english(idle(sensor).note)
-    assert "swayidle ends at once" in refused
+    refused = idle(sensor)
+    assert refused == not_had("swayidle.swayidle_ends_once_compositor_may")
     sensor.close()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert in_english(idle(sensor).note) == refused  # it is not tried again at once, or the program would be missed
-    reading = idle(SwayidleInput(nowhere))
-    assert reading.source is Source.MISSING
-    assert "needs the program swayidle" in in_english(reading.note)
+    assert idle(sensor) == refused  # it is not tried again at once, or the program would be missed
+    assert idle(SwayidleInput(nowhere)) == not_had("swayidle.needs_program_swayidle")
 
 
 def test_a_compositor_that_dies_is_silence():

@@ -1,6 +1,6 @@
 """Everything in this computer that could compute, usable or with the reason why not.
 
-It must not import torch, and must not fail: a card that cannot be examined is listed with what went wrong.
+A card that cannot be examined is listed with what went wrong. torch is not imported.
 """
 
 from __future__ import annotations

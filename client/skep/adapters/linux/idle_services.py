@@ -5,6 +5,7 @@ Under Wayland and X11 alike. Other desktops have neither; for them these sources
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from skep.adapters.linux.bus import Bus, Target, Told
@@ -56,7 +57,13 @@ class MutterInput(LineSensor[Bus]):
         fired = self._watch is not None and told == ("WatchFired", (self._watch,))
         if fired:
             self._watch = None  # a watch fires once
-        return fired and self._quiet
+        return fired
+
+    def _await(self, deadline: float) -> None:
+        if self._quiet:
+            super()._await(deadline)
+        else:  # while somebody types, each key would fire the watch
+            self._wake.wait(deadline - time.monotonic())
 
     def _ask(self, bus: Bus) -> Reading[float]:
         for told in bus.news():

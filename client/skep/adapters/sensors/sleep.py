@@ -1,7 +1,7 @@
 """Word of the computer's sleep: from logind before it and after, and everywhere from the gap it leaves in the clocks.
 
-Standing still counts as well: when everything of skep was stopped for a while, nobody saw what happened meanwhile.
-It must not decide what a wake means (the session does).
+Standing still counts as well: when everything of skep was stopped for a while, nothing of it saw what happened meanwhile.
+What a wake means is decided by the session.
 """
 
 from __future__ import annotations

@@ -43,10 +43,17 @@ class Wake:
             if self._rung:
                 self._rung = False
                 return Woken.BY_BELL
-            bell = self._opened()
+            if self._pair is None:
+                # a pair of sockets, because Windows can select nothing else
+                self._pair = socket.socketpair()
+                for end in self._pair:
+                    end.setblocking(False)
+            bell = self._pair[0]
         ready, _, _ = select.select([bell, *files], [], [], max(0.0, seconds))
         if bell in ready:
-            self._hush(bell)
+            with self._lock, suppress(OSError):
+                self._rung = False
+                bell.recv(4096)
             return Woken.BY_BELL
         return Woken.BY_FILE if ready else Woken.BY_TIME
 
@@ -63,19 +70,6 @@ class Wake:
             for end in self._pair or ():
                 end.close()
             self._pair = None
-
-    def _opened(self) -> socket.socket:
-        if self._pair is None:
-            # a pair of sockets, because Windows can select nothing else
-            self._pair = socket.socketpair()
-            for end in self._pair:
-                end.setblocking(False)
-        return self._pair[0]
-
-    def _hush(self, bell: socket.socket) -> None:
-        with self._lock, suppress(OSError):
-            self._rung = False
-            bell.recv(4096)
 
 
 class NoAnswer(Exception):
