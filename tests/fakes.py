@@ -5,6 +5,7 @@ They keep everything in memory and start no thread: what they post is posted in 
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from skep.core.policy.conditions import Condition, Seen
 from skep.core.project.data import Project, ShardIndex, ShardRef, TextLayout
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
-from skep.core.record.usage import Earned, Proportion, Quarter, Spent, together
+from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages as m
 from skep.core.session.phases import SwarmProgress
 from skep.core.settings.settings import DEFAULTS
@@ -29,6 +30,10 @@ from skep.ports import Post
 from skep.recipes.registry import parse_manifest
 
 Values = dict[str, bool | int | float | str]
+
+
+def together(each: Iterable[Spent]) -> Spent:
+    return functools.reduce(Spent.plus, each, Spent())
 
 
 # --- things to pass around
@@ -215,7 +220,7 @@ class FakeLedger:
     def add_usage(self, quarter: Quarter) -> None:
         self._write()
         same = [each for each in self.quarters if (each.project, each.begin) == (quarter.project, quarter.begin)]
-        spent = together([*(each.spent for each in same), quarter.spent])
+        spent = together(each.spent for each in (*same, quarter))
         self.quarters = [*(each for each in self.quarters if each not in same), replace(quarter, spent=spent)]
         self.added_at = quarter.begin
 

@@ -11,13 +11,8 @@ It must not know where an error came from: adapters translate foreign exceptions
     │   └── InvitationError   an invitation is missing, expired, tampered, or somebody else's
     ├── DoesNotFit            this computer cannot carry the project
     ├── DeviceError           the device ran out of memory, or is gone; another try may help
-    ├── SwarmError            the swarm cannot be reached, or does not give us its state
-    ├── DataError             training data cannot be fetched or is not what was promised
-    ├── StorageError          the disk is full, or a file of ours cannot be read or written
-    ├── SecretsError          the system's keyring is locked, absent, or refuses
-    ├── UpdateError           a new version of skep cannot be found, fetched or installed
-    ├── AlreadyRunning        another skep holds this home
-    └── NotRunning            no skep is running in this home
+    └── SwarmError, DataError, StorageError, SecretsError,
+        UpdateError, AlreadyRunning, NotRunning
 """
 
 from __future__ import annotations
@@ -71,28 +66,28 @@ class DeviceError(SkepError):
 
 
 class SwarmError(SkepError):
-    pass
+    """The swarm cannot be reached, or does not give us its state."""
 
 
 class DataError(SkepError):
-    pass
+    """Training data cannot be fetched or is not what was promised."""
 
 
 class StorageError(SkepError):
-    pass
+    """The disk is full, or a file of ours cannot be read or written."""
 
 
 class SecretsError(SkepError):
-    pass
+    """The system's keyring is locked, absent, or refuses."""
 
 
 class UpdateError(SkepError):
-    pass
+    """A new version of skep cannot be found, fetched or installed."""
 
 
 class AlreadyRunning(SkepError):
-    pass
+    """Another skep holds this home."""
 
 
 class NotRunning(SkepError):
-    pass
+    """No skep is running in this home."""

@@ -31,9 +31,13 @@ def seen(**readings: Any) -> Conditions:
     )
 
 
+def granted_at(conditions: Conditions, settings: dict[str, Any], now: float, **more: Any) -> Allowance:
+    return decision.combined(decision.holding(Facts(conditions, settings, now, **more)))
+
+
 def decide(conditions: Conditions | None = None, pause: PauseState | None = None, **settings: Any) -> Allowance:
     values = {key.replace("__", "."): value for key, value in settings.items()}
-    return decision.decide(conditions or Conditions(), values, NOW, pause=pause)
+    return granted_at(conditions or Conditions(), values, NOW, pause=pause)
 
 
 def test_grants_the_share_for_an_absent_user_when_nothing_else_holds():
@@ -91,7 +95,7 @@ CASES = [
 
 @pytest.mark.parametrize(("conditions", "settings", "share", "rule", "sentence"), CASES)
 def test_each_rule_proposes_its_ceiling_and_says_its_sentence(conditions, settings, share, rule, sentence):
-    granted = decision.decide(conditions, settings, NOW)
+    granted = granted_at(conditions, settings, NOW)
     assert (granted.share, granted.rule, in_english(granted.reason)) == (share, rule, sentence)
 
 
@@ -105,7 +109,7 @@ def test_each_rule_proposes_its_ceiling_and_says_its_sentence(conditions, settin
     ],
 )
 def test_no_rule_holds_while_nothing_of_it_is_seen(conditions: Conditions):
-    assert spoken(decision.decide(conditions, {}, NOW)) == spoken(Allowance(1.0, verbatim("Training at full share.")))
+    assert spoken(granted_at(conditions, {}, NOW)) == spoken(Allowance(1.0, verbatim("Training at full share.")))
 
 
 @pytest.mark.parametrize(
@@ -119,10 +123,10 @@ def test_no_rule_holds_while_nothing_of_it_is_seen(conditions: Conditions):
     ],
 )
 def test_a_rule_can_be_switched_off_and_then_its_silence_says_nothing_either(key: str, conditions: Conditions):
-    assert decision.decide(conditions, {key: False}, NOW).share == 1.0
+    assert granted_at(conditions, {key: False}, NOW).share == 1.0
     condition = next(rule.condition for rule in RULES if rule.setting == key)
     assert condition is not None
-    assert decision.decide(seen().with_seen({condition: silent(NOTE)}), {key: False}, NOW).share == 1.0
+    assert granted_at(seen().with_seen({condition: silent(NOTE)}), {key: False}, NOW).share == 1.0
 
 
 def test_metered_leaves_no_network_even_when_another_rule_wins():
@@ -152,11 +156,11 @@ def test_the_share_while_using_is_bound_by_the_share_while_away():
 
 def test_the_processor_is_watched_only_while_it_trains_and_the_gpu_only_while_that_does():
     both = seen(gpu_use=1.0, processor_use=0.61, gpu_memory=0)
-    on_processor = decision.decide(both, {}, NOW, on_processor=True)
+    on_processor = granted_at(both, {}, NOW, on_processor=True)
     assert (on_processor.share, on_processor.rule) == (0.2, "busy_processor")
     assert in_english(on_processor.reason) == "Other programs need the processor."
     assert on_processor.present  # it makes way for them as for a person
-    assert decision.decide(both, {}, NOW).rule == "busy_gpu"
+    assert granted_at(both, {}, NOW).rule == "busy_gpu"
     held = decision.holding(Facts(both, on_processor=True, gpu_memory=GpuMemory.RELEASE))
     assert [each.rule for each in held] == ["busy_processor", "away"]
 

@@ -376,12 +376,7 @@ def _plain_limit(facts: Facts) -> float:
 
 def _is_within_every_limit(computer: Computer) -> None:
     grades = computer.granted.grades
-    facts = replace(
-        computer.facts,
-        idle_more=grades.steady - grades.input_at,
-        heat=grades.heat.limit,
-        gpu_memory=grades.room.level,
-    )
+    facts = g.regulated(computer.facts, grades)
     for rule in RULES:
         proposal = rule.propose(facts)
         lasted = grades.steady - grades.holds_since.get(rule.name, grades.steady) >= rule.onset

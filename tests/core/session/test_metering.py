@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from english import in_english
-from fakes import make_index, make_joined, make_progress, make_project
+from fakes import make_index, make_joined, make_progress, make_project, together
 from skep.core.policy.allowance import Change
 from skep.core.policy.conditions import Condition, answered
 from skep.core.record.contributions import ContributionState
-from skep.core.record.usage import Proportion, Quarter, Spent, together
+from skep.core.record.usage import Proportion, Quarter, Spent
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import timeline

@@ -1,7 +1,7 @@
 """What the worker may use now, and the sentence that says why: of all rules that hold, the lowest ceiling wins.
 
 Pure; time comes in as an argument. It must not know how a share is enforced (the worker) nor who shows the sentence.
-`decide` and `holding` answer for one moment, as if whatever is seen had lasted. `grant` says how a share goes down at once
+`holding` answers for one moment, as if whatever is seen had lasted. `grant` says how a share goes down at once
 and rises gradually: what must last, what must be over for a while, the ramp. Its frozen state lives in the snapshot and is
 moved on by every step. Its time is steady: it grows by what went by between two steps, but never by more than a moment, and
 never backwards, so that neither a clock put right nor a night of sleep lets anything seem to have lasted.
@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, tzinfo
 from typing import Final
 
-from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
-from skep.core.policy.conditions import Condition, Conditions
+from skep.core.policy.allowance import Allowance, GpuMemory
+from skep.core.policy.conditions import Condition
 from skep.core.policy.regulators import Heat, Room, heated, roomed
-from skep.core.policy.rules import RAMP, RULES, Facts, Rule, Settings, number_of
+from skep.core.policy.rules import RAMP, RULES, Facts, Rule, number_of
 from skep.core.text import Text
 
 _STRICTNESS: Final = (GpuMemory.KEEP, GpuMemory.SHRINK, GpuMemory.RELEASE)
@@ -30,20 +29,6 @@ class Holding:
 
     rule: str
     allowance: Allowance
-
-
-def decide(
-    conditions: Conditions,
-    settings: Settings,
-    now: float,
-    *,
-    zone: tzinfo = UTC,
-    pause: PauseState | None = None,
-    on_processor: bool = False,
-) -> Allowance:
-    """What is granted under these conditions, once they have lasted. `now` is wall clock seconds."""
-    facts = Facts(conditions, settings, now, zone, pause, on_processor=on_processor)
-    return combined(holding(facts))
 
 
 def holding(facts: Facts) -> tuple[Holding, ...]:
@@ -149,12 +134,7 @@ def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
     What is asked for by a person acts `at_once`: then nothing that is over is waited for, and nothing is ramped.
     """
     moved = _moved(grades, facts)
-    lasting = replace(
-        facts,
-        idle_more=moved.steady - moved.input_at,
-        heat=moved.heat.limit,
-        gpu_memory=moved.room.level,
-    )
+    lasting = regulated(facts, moved)
     holds_since, held, rules = _counting(moved, lasting, at_once=at_once)
     target, ramp = rules[0].allowance.share, number_of(facts.settings, "compute.ramp_seconds")
     share, rise, risen_at = _risen(moved, target, ramp, at_once=at_once)
@@ -170,6 +150,12 @@ def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
     )
     with_ramp = _with_ramp(after, rules, facts.now, ramp)
     return Grant(after, with_ramp, _after_long_pause(after, combined(with_ramp), facts))
+
+
+def regulated(facts: Facts, grades: Grades) -> Facts:
+    """`facts` with what the loops allow and the time since the input reading."""
+    since_input = grades.steady - grades.input_at
+    return replace(facts, idle_more=since_input, heat=grades.heat.limit, gpu_memory=grades.room.level)
 
 
 def _moved(grades: Grades, facts: Facts) -> Grades:

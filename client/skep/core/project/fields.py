@@ -24,7 +24,6 @@ from skep.core.text import NOTHING, Text
 
 KEY_BYTES: Final = 32
 KEY_PREFIX: Final = "ed25519:"
-_HASH: Final = re.compile(r"[0-9a-f]{64}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
@@ -57,13 +56,8 @@ class Whole:
 
     def read(self, value: Any, path: str) -> int:
         if type(value) is not int or not self.least <= value <= self.most:
-            one = self.least == self.most
-            raise FieldError(
-                path,
-                Text("field.must_3", least=self.least)
-                if one
-                else Text("field.must_whole_number_from", least=self.least, most=self.most),
-            )
+            phrase = Text("field.must_whole_number_from", least=self.least, most=self.most)
+            raise FieldError(path, Text("field.must_3", least=self.least) if self.least == self.most else phrase)
         return value
 
 
@@ -310,4 +304,4 @@ def variant(tag: str, kinds: Mapping[str, Callable[..., Any]]) -> Variant:
     return Variant(tag, {name: declared(kind, tag) for name, kind in kinds.items()})
 
 
-HASH: Final = Pattern(_HASH.pattern, Text("field.sha_256_64_lower_case"))
+HASH: Final = Pattern("[0-9a-f]{64}", Text("field.sha_256_64_lower_case"))

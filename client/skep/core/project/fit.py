@@ -187,7 +187,7 @@ def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tup
     epoch, matchmaking = manifest.sync.target_batch_size / rate, manifest.sync.matchmaking_seconds
     if epoch > SHORT * matchmaking:
         return ()
-    seconds = _seconds(epoch)
+    seconds = Text("fit.about_s", seconds=epoch) if epoch >= 1 else Text("fit.less_than_1_s")
     if measured:
         return (Text("fit.short_epochs", seconds=seconds, matchmaking=matchmaking),)
     return (Text("fit.short_epochs_of_one_computer", seconds=seconds, matchmaking=matchmaking),)
@@ -199,10 +199,6 @@ def lone_processor_rate(manifest: Manifest) -> float:
     # a frozen parameter needs no gradient of its own, only what passes through it
     flops = FLOPS_PER_PARAMETER * values(recipe.trained) + FLOPS_PER_FROZEN * values(recipe.frozen)
     return PROCESSOR_FLOPS / (flops * recipe.positions)
-
-
-def _seconds(seconds: float) -> Text:
-    return Text("fit.about_s", seconds=seconds) if seconds >= 1 else Text("fit.less_than_1_s")
 
 
 HOUR: Final = 3600

@@ -11,11 +11,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from skep.core.errors import InvitationError
 from skep.core.project.data import Project
-from skep.core.project.fields import KEY_PREFIX, Choice, Field, FieldError, Moment, Object, Pattern, PublicKey, Whole
+from skep.core.project.fields import KEY_PREFIX, Choice, FieldError, Moment, Object, Pattern, PublicKey, Whole, declared
 from skep.core.project.manifest import Manifest, fingerprint
 from skep.core.strict_json import read_object
 from skep.core.text import Text
@@ -35,19 +35,12 @@ ROLES: Final = (TRAINER, SEED)
 
 PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
 
+_SIGNATURE: Final = Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64"))
+"""As it stands in the file."""
+
 Verify = Callable[[bytes, bytes, bytes], bool]
 """Whether (raw Ed25519 public key, signature, message) belong together."""
 
-_FIELDS: Final[dict[str, Field]] = {
-    "format": Whole(1, 1),
-    "project": Pattern("[a-z0-9-]{3,40}", Text("invitation.project_id")),
-    "publisher": PublicKey(),
-    "peer": PEER,
-    "role": Choice(ROLES),
-    "issued": Moment(),
-    "expires": Moment(),
-    "signature": Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64")),
-}
 _ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
 
 
@@ -55,14 +48,14 @@ _ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
 class Invitation:
     """Who may take part in what; `issued` and `expires` are aware, in whole seconds of UTC."""
 
-    project: str
-    publisher: bytes
+    project: Annotated[str, Pattern("[a-z0-9-]{3,40}", Text("invitation.project_id"))]
+    publisher: Annotated[bytes, PublicKey()]
     """Raw Ed25519 public key of whoever signed it, 32 bytes."""
-    peer: str
-    role: str
-    issued: datetime
-    expires: datetime
-    signature: bytes = b""
+    peer: Annotated[str, PEER]
+    role: Annotated[str, Choice(ROLES)]
+    issued: Annotated[datetime, Moment()]
+    expires: Annotated[datetime, Moment()]
+    signature: Annotated[bytes, _SIGNATURE] = b""
 
     @property
     def signed_bytes(self) -> bytes:
@@ -114,7 +107,7 @@ def read(raw: bytes, verify: Verify) -> Invitation:
     """The invitation in `raw`, its signature checked by `verify`. Raises InvitationError."""
     body = read_object(raw, LIMIT, _invalid)
     try:
-        fields = Object(dict, _FIELDS).read(body, "")
+        fields = Object(dict, {"format": Whole(1, 1), **declared(Invitation).fields}).read(body, "")
     except FieldError as error:
         raise _invalid(error.text) from None
     del fields["format"]

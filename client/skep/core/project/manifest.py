@@ -216,11 +216,8 @@ def factor(schedule: Schedule, epoch: int) -> float:
     if epoch < schedule.warmup_epochs:
         return (epoch + 1) / (schedule.warmup_epochs + 1)
     length = max(1, schedule.total_epochs - schedule.warmup_epochs)
-    return _after_warmup(schedule.kind, min(1.0, (epoch - schedule.warmup_epochs) / length))
-
-
-def _after_warmup(kind: ScheduleKind, done: float) -> float:
-    match kind:
+    done = min(1.0, (epoch - schedule.warmup_epochs) / length)
+    match schedule.kind:
         case "linear":
             return 1.0 - done
         case "cosine":
@@ -237,10 +234,17 @@ def _after_warmup(kind: ScheduleKind, done: float) -> float:
 def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
     """Raise FieldError for what cannot work."""
     check_flags(vars(sync))
-    _check_times(sync)
+    if sync.averaging_timeout_seconds <= sync.matchmaking_seconds:
+        raise FieldError("sync.averaging_timeout_seconds", Text("manifest.must_longer_than_matchmaking_seconds"))
     recipe.check()
-    _check_schedule(schedule)
-    _check_powersgd(sync, recipe)
+    if schedule.warmup_epochs >= schedule.total_epochs:
+        raise FieldError("schedule.warmup_epochs", Text("manifest.must_below_total_epochs"))
+    powersgd = sync.powersgd
+    if powersgd and not any(powersgd.applies_to(shape) for shape in recipe.trained):
+        raise FieldError(
+            "sync.powersgd.rank",
+            Text("manifest.too_high_no_matrix_model", min_compression_ratio=powersgd.min_compression_ratio),
+        )
 
 
 def check_flags(sync: Mapping[str, Any]) -> None:
@@ -251,25 +255,6 @@ def check_flags(sync: Mapping[str, Any]) -> None:
         raise FieldError("sync.delay_optimizer_step", Text("manifest.needs_offload_optimizer_step_runs"))
     if sync["delay_optimizer_step"] and not sync["delay_state_averaging"]:
         raise FieldError("sync.delay_optimizer_step", Text("manifest.needs_delay_state_averaging_state"))
-
-
-def _check_times(sync: Sync) -> None:
-    if sync.averaging_timeout_seconds <= sync.matchmaking_seconds:
-        raise FieldError("sync.averaging_timeout_seconds", Text("manifest.must_longer_than_matchmaking_seconds"))
-
-
-def _check_schedule(schedule: Schedule) -> None:
-    if schedule.warmup_epochs >= schedule.total_epochs:
-        raise FieldError("schedule.warmup_epochs", Text("manifest.must_below_total_epochs"))
-
-
-def _check_powersgd(sync: Sync, recipe: Recipe) -> None:
-    powersgd = sync.powersgd
-    if powersgd and not any(powersgd.applies_to(shape) for shape in recipe.trained):
-        raise FieldError(
-            "sync.powersgd.rank",
-            Text("manifest.too_high_no_matrix_model", min_compression_ratio=powersgd.min_compression_ratio),
-        )
 
 
 def declaration(recipe: Field) -> Object:

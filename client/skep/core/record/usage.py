@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
@@ -28,13 +29,7 @@ class Spent:
     measured: float = 0.0
 
     def plus(self, more: Spent) -> Spent:
-        return Spent(
-            self.staying + more.staying,
-            self.training + more.training,
-            self.computing + more.computing,
-            self.joules + more.joules,
-            self.measured + more.measured,
-        )
+        return Spent(*map(operator.add, astuple(self), astuple(more)))
 
 
 @dataclass(frozen=True)
@@ -79,13 +74,6 @@ class Meter:
 
 def quarter_of(wall: float) -> float:
     return wall // QUARTER * QUARTER
-
-
-def together(each: Iterable[Spent]) -> Spent:
-    whole = Spent()
-    for one in each:
-        whole = whole.plus(one)
-    return whole
 
 
 class Unit(StrEnum):

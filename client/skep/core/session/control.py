@@ -18,7 +18,6 @@ from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.policy.allowance import Allowance
 from skep.core.policy.conditions import Condition, Conditions, Reading, sensible
 from skep.core.policy.decision import Holding
-from skep.core.policy.rules import ALL
 from skep.core.project.data import Project
 from skep.core.session import explain, timeline
 from skep.core.session import messages as m
@@ -121,7 +120,7 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
         "stage": None if snapshot.stage is None else _stage(snapshot.stage),
         "conditions": _conditions(snapshot.conditions),
         "paused": snapshot.allowance.share <= 0,
-        "holding": [_holding(each) for each in snapshot.holding],
+        "holding": [explain.told(each) for each in snapshot.holding],
         "reaction": as_data(timeline.sentence(snapshot.reactions)),
         "remarks": [as_data(each) for each in explain.remarks(snapshot)],
         "evaluations": [asdict(each) for each in snapshot.evaluations if math.isfinite(each.loss)],
@@ -132,11 +131,6 @@ def status(snapshot: Snapshot) -> dict[str, Any]:
 def _conditions(seen: Conditions) -> dict[str, Any]:
     readings = {condition.value: msgspec.to_builtins(seen[condition]) for condition in Condition}
     return {"graphical": seen.graphical} | readings
-
-
-def _holding(each: Holding) -> dict[str, Any]:
-    rule = ALL[each.rule]
-    return asdict(each) | {"label": as_data(rule.label), "setting": rule.setting}
 
 
 def _project(project: Project) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import tzinfo
 from typing import Any, Final
 
 from skep.core.errors import BadInput
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Condition, Conditions, Source, answered
-from skep.core.policy.decision import Holding, combined, holding
+from skep.core.policy.decision import Holding, combined, holding, regulated
 from skep.core.policy.regulators import Heat, heated
 from skep.core.policy.rules import ALL, RULES, Facts, contradictions, number_of
 from skep.core.session import step
@@ -28,14 +28,6 @@ WORDS: Final = (*_IMAGINED, HOT)
 """What may be asked for: `--if input,battery`."""
 
 
-@dataclass(frozen=True)
-class Missing:
-    """A rule that has no source here, and why."""
-
-    rule: str
-    note: Text
-
-
 def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> dict[str, Any]:
     """Every rule that holds, or would if `words`, the winner first, and the sources that are missing; as JSON.
 
@@ -48,17 +40,17 @@ def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> di
     return {
         "if": list(asked),
         "allowance": asdict(granted),
-        "holding": [_told(each) for each in held],
-        "missing": [asdict(each) for each in missing(snapshot.conditions)],
+        "holding": [told(each) for each in held],
+        "missing": [{"rule": rule, "note": as_data(note)} for rule, note in missing(snapshot.conditions).items()],
         "remarks": [as_data(each) for each in remarks(snapshot)],
     }
 
 
 def remarks(snapshot: Snapshot) -> tuple[Text, ...]:
     """What the settings ask for and do not get, in sentences."""
-    told, cap = contradictions(snapshot.settings), snapshot.power_cap
+    found, cap = contradictions(snapshot.settings), snapshot.power_cap
     refused = cap.refused if cap is not None else NOTHING
-    return (*told, Text("explain.power_cap_has_no_effect", refused=refused)) if refused else told
+    return (*found, Text("explain.power_cap_has_no_effect", refused=refused)) if refused else found
 
 
 def _asked(words: object) -> tuple[str, ...]:
@@ -73,20 +65,14 @@ def _asked(words: object) -> tuple[str, ...]:
     return asked
 
 
-def _told(each: Holding) -> dict[str, Any]:
+def told(each: Holding) -> dict[str, Any]:
+    """As JSON, with the rule's name in lists and its setting."""
     rule = ALL[each.rule]
     return asdict(each) | {"label": as_data(rule.label), "setting": rule.setting}
 
 
 def _would_hold(snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tzinfo) -> tuple[Holding, ...]:
-    facts = step.facts_of(snapshot, now, zone)
-    grades = snapshot.grades
-    facts = replace(
-        facts,
-        idle_more=grades.steady - grades.input_at,
-        heat=grades.heat.limit,
-        gpu_memory=grades.room.level,
-    )
+    facts = regulated(step.facts_of(snapshot, now, zone), snapshot.grades)
     for word in words:
         facts = _imagine(facts, word)
     return holding(facts)
@@ -108,13 +94,11 @@ def _imagine(facts: Facts, word: str) -> Facts:
     return replace(facts, conditions=seen)
 
 
-def missing(conditions: Conditions) -> tuple[Missing, ...]:
-    """The rules whose source does not exist on this computer."""
-    return tuple(
-        Missing(
-            rule.name,
-            conditions[rule.condition].note or Text("explain.nothing_here_says", what=rule.condition.spec.names.phrase),
-        )
-        for rule in RULES
-        if rule.condition is not None and conditions[rule.condition].source is Source.MISSING
-    )
+def missing(conditions: Conditions) -> dict[str, Text]:
+    """The rules whose source does not exist on this computer, and why."""
+    needed = {rule.name: rule.condition for rule in RULES if rule.condition is not None}
+    return {
+        rule: conditions[condition].note or Text("explain.nothing_here_says", what=condition.spec.names.phrase)
+        for rule, condition in needed.items()
+        if conditions[condition].source is Source.MISSING
+    }

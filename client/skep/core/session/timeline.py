@@ -72,15 +72,8 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if snapshot.phase in (Phase.RECOVERING, Phase.JOINING) and allowance.share > 0:
         # allowed is not done: without a worker in the swarm nothing is trained, whatever the rules grant
         return Change(now, snapshot.project.id, 0.0, AGAIN, Text("timeline.reaching_swarm_again"))
-    return Change(
-        now,
-        snapshot.project.id,
-        allowance.share,
-        allowance.rule,
-        allowance.reason,
-        allowance.memory,
-        allowance.network,
-    )
+    share, rule, reason = allowance.share, allowance.rule, allowance.reason
+    return Change(now, snapshot.project.id, share, rule, reason, allowance.memory, allowance.network)
 
 
 def _is_news(last: Change | None, entry: Change) -> bool:
