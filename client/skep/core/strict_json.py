@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from skep.core.text import Text
@@ -47,30 +48,30 @@ def read_object(raw: bytes, limit: int, refuse: Refuse, deepest: int = DEEPEST) 
     return body
 
 
+@dataclass(frozen=True)
 class _Reader:
-    def __init__(self, refuse: Refuse) -> None:
-        self._refuse = refuse
+    refuse: Refuse
 
     def distinct(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         body: dict[str, Any] = {}
         for name, value in pairs:
             if name in body:
-                raise self._refuse(Text("json.appears_twice", name=shown(name)))
+                raise self.refuse(Text("json.appears_twice", name=shown(name)))
             body[name] = value
         return body
 
     def no_constant(self, name: str) -> NoReturn:
-        raise self._refuse(Text("json.not_number", name=name))
+        raise self.refuse(Text("json.not_number", name=name))
 
     def whole(self, digits: str) -> int:
         if len(digits) > LARGEST_DIGITS:
-            raise self._refuse(Text("json.number_far_too_large"))
+            raise self.refuse(Text("json.number_far_too_large"))
         return int(digits)
 
     def fraction(self, digits: str) -> float:
         number = float(digits)
         if math.isinf(number):
-            raise self._refuse(Text("json.number_far_too_large"))
+            raise self.refuse(Text("json.number_far_too_large"))
         return number
 
 

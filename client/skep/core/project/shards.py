@@ -20,11 +20,13 @@ import itertools
 import json
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from skep.core.errors import DataError
@@ -69,8 +71,8 @@ def format_index(index: ShardIndex) -> bytes:
     body = {
         "format": 1,
         **asdict(index.layout),
-        "shards": [_shard_body(shard) for shard in index.shards],
-        "held_out": [_shard_body(shard) for shard in index.held_out],
+        "shards": to_builtins(index.shards),
+        "held_out": to_builtins(index.held_out),
     }
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
@@ -91,10 +93,6 @@ def _at_most(body: dict[str, Any], name: str, most: int) -> int:
     if found > most:
         raise _invalid(Text("shards.where_model_has", name=name, found=found, most=most))
     return found
-
-
-def _shard_body(shard: ShardRef) -> dict[str, str | int]:
-    return {"sha256": shard.sha256, "bytes": shard.bytes, "samples": shard.samples}
 
 
 def _invalid(what: Text) -> DataError:
@@ -159,11 +157,9 @@ def sample_bytes(layout: Layout) -> tuple[int, ...]:
 
 
 def _check_distinct(shards: tuple[ShardRef, ...]) -> None:
-    seen: set[str] = set()
-    for shard in shards:
-        if shard.sha256 in seen:
-            raise _invalid(Text("shards.shard_listed_twice", sha256=shard.sha256[:12]))
-        seen.add(shard.sha256)
+    for sha256, count in Counter(shard.sha256 for shard in shards).items():
+        if count > 1:
+            raise _invalid(Text("shards.shard_listed_twice", sha256=sha256[:12]))
 
 
 # --- names and addresses

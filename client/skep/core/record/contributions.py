@@ -79,11 +79,9 @@ def note(account: Account, totals: Totals, news: Contribution) -> tuple[Account,
             growing = Account((*others, news), account.settled)
             return growing, _with_pending(totals, growing)
         case ContributionState.CONFIRMED:
-            before = _with_pending(totals, settled)
-            return settled, replace(before, confirmed=_plus(before.confirmed, news.samples))
+            return settled, replace(_with_pending(totals, settled), confirmed=_plus(totals.confirmed, news.samples))
         case ContributionState.LOST:
-            before = _with_pending(totals, settled)
-            return settled, replace(before, lost=_plus(before.lost, news.samples))
+            return settled, replace(_with_pending(totals, settled), lost=_plus(totals.lost, news.samples))
 
 
 def _with_pending(totals: Totals, account: Account) -> Totals:
