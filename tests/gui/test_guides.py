@@ -22,7 +22,7 @@ def test_every_picture_is_described_and_made_by_the_studio():
 
 @pytest.mark.parametrize(
     "word",
-    ["Start and join", "Look and join", "Pause", "Resume", "Leave", "Leave now", "Quit", "Begin with the defaults"],
+    ["Start and join", "Look and join", "Pause", "Resume", "Leave", "Leave now", "Quit", "Start with the defaults"],
 )
 def test_what_it_calls_a_button_is_what_the_button_says(word):
     assert f"**{word}**" in TEXT

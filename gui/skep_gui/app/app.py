@@ -367,13 +367,13 @@ class App(QObject):
         self.lookups.read_record()
         if self.window is not None and not QSystemTrayIcon.isSystemTrayAvailable() and self._remembered.once("no-tray"):
             text = self.tr(
-                "This desktop shows no tray. skep goes on while its window is closed; start it again to see it."
+                "This desktop has no tray. skep continues while its window is closed; start skep again to open it."
             )
             self.window.say(text)
 
     def _window_closed(self) -> None:
         if not self._quitting and QSystemTrayIcon.isSystemTrayAvailable() and self._remembered.once("closed"):
-            self.tray.tell(self.tr("skep goes on in the tray."), self.tr("Quit is in its menu."))
+            self.tray.tell(self.tr("skep continues in the tray."), self.tr("Quit is in its menu."))
 
     def _settings_in_view(self) -> dict[str, Value] | None:
         return self.snapshot.settings if self.window is not None and self.window.settings.isVisible() else None

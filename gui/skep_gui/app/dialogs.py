@@ -21,7 +21,7 @@ class StartRefusal(QMessageBox):
         self.setInformativeText(hint)
         self.anew: QPushButton | None = None
         if mendable:
-            self.anew = self.addButton(self.tr("Begin with the defaults"), QMessageBox.ButtonRole.AcceptRole)
+            self.anew = self.addButton(self.tr("Start with the defaults"), QMessageBox.ButtonRole.AcceptRole)
             tip(self.anew, self.tr("The damaged file is kept beside the new one."))
         self.end = self.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
         self.setEscapeButton(self.end)

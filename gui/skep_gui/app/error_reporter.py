@@ -115,15 +115,15 @@ class ErrorReporter(QObject):
 
     def report(self) -> None:
         """The last errors of skep's own, to be copied."""
-        title, what = self.tr("Report of an error"), self.tr("Nothing of this is sent anywhere. Copy it to tell us.")
+        title, what = self.tr("Report of an error"), self.tr("This report is not sent. Copy it to report the error.")
         traces = "\n\n".join(self.traces)
         self._open(title, what, "skep-report.txt", lambda controller: controller.report(traces, self._words))
 
     def diagnose(self) -> None:
         title = self.tr("Diagnostics")
         what = self.tr(
-            "What somebody who helps you needs to know. Addresses, keys and your name are masked; "
-            "nothing is sent anywhere. Read it before you pass it on."
+            "A description of this skep for people who help you. Addresses, keys and your name are masked, "
+            "and nothing is sent. Read it before you pass it on."
         )
         self._open(title, what, "skep-diagnostics.txt", lambda controller: controller.diagnose())
 

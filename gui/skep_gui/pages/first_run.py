@@ -72,9 +72,9 @@ class FirstRun(QDialog):
 
     def _project_step(self) -> QWidget:
         text = self.tr(
-            "skep trains one project at a time. The practice swarm shows everything at once, on this computer alone."
+            "skep trains one project at a time. The practice swarm shows how skep works, on this computer only."
         )
-        little = label(self.tr("A little model learns to write Python. Nothing leaves the machine."), "soft")
+        little = label(self.tr("A small model learns to write Python. No data leaves this computer."), "soft")
         self.practice = button(self.tr("Start and join"), "primary", lambda: self._finish(self.practice_wanted))
         given = label(self.tr("Add one by a file or a link that somebody gave you."), "soft")
         look = button(self.tr("Go to Projects"), clicked=lambda: self._finish(self.projects_wanted))

@@ -104,7 +104,7 @@ class NowPage(Page):
         joining = snapshot.phase in (Phase.JOINING, Phase.RECOVERING)
         self.checklist.setVisible(joining)
         if joining:
-            self.checklist.show_stages(self.tr("Five steps"), self._words.stages(snapshot))
+            self.checklist.show_stages(self.tr("Five stages"), self._words.stages(snapshot))
         inside = snapshot.phase in IN_A_SWARM
         for widget in (self.figures, self.plot_card, self.rules_card):
             widget.setVisible(inside)

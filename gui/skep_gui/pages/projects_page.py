@@ -82,8 +82,8 @@ class ProjectsPage(QStackedWidget):
 
     def _by_invitation(self) -> Card:
         text = self.tr(
-            "Some projects invite their computers one by one. Send the publisher this computer's identity; "
-            "what comes back is accepted here."
+            "Some projects accept invited computers only. Send this computer's identity to the publisher, "
+            "and accept the invitation that you get back here."
         )
         self.copy = button(self.tr("Copy my identity"), clicked=self.identity_wanted)
         accept = button(self.tr("Accept an invitation …"), clicked=self._accept_file)

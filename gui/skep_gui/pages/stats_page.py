@@ -73,7 +73,7 @@ class StatsPage(Page):
         self.add(self.empty, self.figures, self.bars_card, self.day, self.table, self.reasons, None)
 
     def _empty_state(self) -> Card:
-        text = self.tr("Once you are in a project, this page shows what your computer gave and what became of it.")
+        text = self.tr("When you are in a project, this page shows what your computer contributed.")
         choose = button(self.tr("Choose a project"), "primary", self.projects_wanted)
         return Card(self.tr("Nothing contributed yet"), label(text, "soft"), choose)
 

@@ -12,11 +12,11 @@
         <translation>%1 beigetreten.</translation>
     </message>
     <message>
-        <source>This desktop shows no tray. skep goes on while its window is closed; start it again to see it.</source>
-        <translation>Dieser Desktop zeigt keinen Infobereich. skep läuft weiter, wenn sein Fenster geschlossen ist; starte es noch einmal, um es zu sehen.</translation>
+        <source>This desktop has no tray. skep continues while its window is closed; start skep again to open it.</source>
+        <translation>Dieser Desktop hat keinen Infobereich. skep läuft weiter, wenn sein Fenster geschlossen ist; starte skep noch einmal, um es zu öffnen.</translation>
     </message>
     <message>
-        <source>skep goes on in the tray.</source>
+        <source>skep continues in the tray.</source>
         <translation>skep läuft im Infobereich weiter.</translation>
     </message>
     <message>
@@ -109,8 +109,8 @@
         <translation>Sanft</translation>
     </message>
     <message>
-        <source>Quiet and cool, and never in your way.</source>
-        <translation>Leise und kühl, und nie im Weg.</translation>
+        <source>Quiet and cool.</source>
+        <translation>Leise und kühl.</translation>
     </message>
     <message>
         <source>Balanced</source>
@@ -148,16 +148,16 @@
         <translation>Bericht über einen Fehler</translation>
     </message>
     <message>
-        <source>Nothing of this is sent anywhere. Copy it to tell us.</source>
-        <translation>Nichts davon wird irgendwohin gesendet. Kopiere ihn, um uns davon zu erzählen.</translation>
+        <source>This report is not sent. Copy it to report the error.</source>
+        <translation>Dieser Bericht wird nicht gesendet. Kopiere ihn, um den Fehler zu melden.</translation>
     </message>
     <message>
         <source>Diagnostics</source>
         <translation>Diagnose</translation>
     </message>
     <message>
-        <source>What somebody who helps you needs to know. Addresses, keys and your name are masked; nothing is sent anywhere. Read it before you pass it on.</source>
-        <translation>Was jemand wissen muss, der dir hilft. Adressen, Schlüssel und dein Name sind unkenntlich; nichts wird gesendet. Lies es, bevor du es weitergibst.</translation>
+        <source>A description of this skep for people who help you. Addresses, keys and your name are masked, and nothing is sent. Read it before you pass it on.</source>
+        <translation>Eine Beschreibung dieses skep für alle, die dir helfen. Adressen, Schlüssel und dein Name sind unkenntlich, und nichts wird gesendet. Lies sie, bevor du sie weitergibst.</translation>
     </message>
     <message>
         <source>Gathering …</source>
@@ -203,16 +203,16 @@
         <translation>Deine Grenzen</translation>
     </message>
     <message>
-        <source>skep trains one project at a time. The practice swarm shows everything at once, on this computer alone.</source>
-        <translation>skep trainiert immer nur ein Projekt. Der Übungsschwarm zeigt alles sofort, auf diesem Computer allein.</translation>
+        <source>skep trains one project at a time. The practice swarm shows how skep works, on this computer only.</source>
+        <translation>skep trainiert immer nur ein Projekt. Der Übungsschwarm zeigt, wie skep arbeitet, nur auf diesem Computer.</translation>
     </message>
     <message>
         <source>A project</source>
         <translation>Ein Projekt</translation>
     </message>
     <message>
-        <source>A little model learns to write Python. Nothing leaves the machine.</source>
-        <translation>Ein kleines Modell lernt, Python zu schreiben. Nichts verlässt diesen Computer.</translation>
+        <source>A small model learns to write Python. No data leaves this computer.</source>
+        <translation>Ein kleines Modell lernt, Python zu schreiben. Keine Daten verlassen diesen Computer.</translation>
     </message>
     <message>
         <source>Start and join</source>
@@ -276,8 +276,8 @@
         <translation>Beispiele je Sekunde und Anteil, über zehn Minuten</translation>
     </message>
     <message>
-        <source>The first minutes of training draw this.</source>
-        <translation>Die ersten Minuten des Trainings zeichnen dies.</translation>
+        <source>Shown after the first minutes of training.</source>
+        <translation>Erscheint nach den ersten Minuten des Trainings.</translation>
     </message>
     <message>
         <source>samples a second</source>
@@ -346,7 +346,7 @@
     </message>
     <message>
         <source>Leaving after the next round, in %1 at most.</source>
-        <translation>skep geht nach der nächsten Runde, in höchstens %1.</translation>
+        <translation>skep verlässt den Schwarm nach der nächsten Runde, in höchstens %1.</translation>
     </message>
     <message>
         <source>asked %1</source>
@@ -361,8 +361,8 @@
         <translation>%1&#xa0;ausstehend · %2&#xa0;verloren</translation>
     </message>
     <message>
-        <source>Samples of this stay that were really averaged with another peer&apos;s. Pending ones wait for the round at the end of the epoch.</source>
-        <translation>Beispiele dieses Aufenthalts, die wirklich mit denen eines anderen Peers gemittelt wurden. Ausstehende warten auf die Runde am Ende der Epoche.</translation>
+        <source>Samples since joining that were averaged with another peer&apos;s. Pending ones wait for the round at the end of the epoch.</source>
+        <translation>Beispiele seit dem Beitritt, die mit denen eines anderen Peers gemittelt wurden. Ausstehende warten auf die Runde am Ende der Epoche.</translation>
     </message>
     <message>
         <source>Samples confirmed</source>
@@ -516,8 +516,8 @@
         <translation>Regeln, die jetzt gelten</translation>
     </message>
     <message>
-        <source>Five steps</source>
-        <translation>Fünf Schritte</translation>
+        <source>Five stages</source>
+        <translation>Fünf Stufen</translation>
     </message>
     <message>
         <source>Compute share %1</source>
@@ -589,8 +589,8 @@
         <translation>Diagnose öffnen …</translation>
     </message>
     <message>
-        <source>skep met an error of its own</source>
-        <translation>skep ist auf einen eigenen Fehler gestoßen</translation>
+        <source>Internal error in skep</source>
+        <translation>Interner Fehler in skep</translation>
     </message>
     <message>
         <source>Versions</source>
@@ -662,8 +662,8 @@
         <translation>etwa %1 Beispiele je Stunde</translation>
     </message>
     <message>
-        <source>A small swarm on this computer, to see how everything works. A little model learns to write Python. Nothing leaves the machine.</source>
-        <translation>Ein kleiner Schwarm auf diesem Computer, um zu sehen, wie alles geht. Ein kleines Modell lernt, Python zu schreiben. Nichts verlässt diesen Computer.</translation>
+        <source>A small swarm on this computer, to try skep. A small model learns to write Python. No data leaves this computer.</source>
+        <translation>Ein kleiner Schwarm auf diesem Computer, um skep auszuprobieren. Ein kleines Modell lernt, Python zu schreiben. Keine Daten verlassen diesen Computer.</translation>
     </message>
     <message>
         <source>This computer</source>
@@ -690,8 +690,8 @@
         <translation>Dieser Computer hat alles, was das Projekt braucht.</translation>
     </message>
     <message>
-        <source>Fits gently</source>
-        <translation>Passt gerade so</translation>
+        <source>Fits, with limits</source>
+        <translation>Passt mit Einschränkungen</translation>
     </message>
     <message>
         <source>Too big</source>
@@ -734,8 +734,8 @@
         <translation>Etwa %1 hinauf und %2 herunter je Stunde, in einem Schwarm aus %3 Computern wie diesem; nie mehr als %4 in jede Richtung</translation>
     </message>
     <message>
-        <source>What training found, up to %1 each epoch</source>
-        <translation>Was das Training ergab, bis zu %1 je Epoche</translation>
+        <source>Results of training, up to %1 each epoch</source>
+        <translation>Ergebnisse des Trainings, bis zu %1 je Epoche</translation>
     </message>
     <message>
         <source>Copies of the model, when another peer asks for one</source>
@@ -746,8 +746,8 @@
         <translation>Die anderen Peers sehen die Netzadresse dieses Computers</translation>
     </message>
     <message>
-        <source>Never your files, and nothing you type</source>
-        <translation>Niemals deine Dateien, und nichts, was du tippst</translation>
+        <source>Never your files or what you type</source>
+        <translation>Niemals deine Dateien oder was du tippst</translation>
     </message>
     <message>
         <source>%1 of memory</source>
@@ -774,8 +774,8 @@
         <translation>Und nie mehr als deine eigenen Grenzen in den Einstellungen</translation>
     </message>
     <message>
-        <source>everybody</source>
-        <translation>alle</translation>
+        <source>all computers</source>
+        <translation>alle Computer</translation>
     </message>
     <message>
         <source>invited computers only</source>
@@ -849,8 +849,8 @@
         <translation>Projekte mit Einladung</translation>
     </message>
     <message>
-        <source>Some projects invite their computers one by one. Send the publisher this computer&apos;s identity; what comes back is accepted here.</source>
-        <translation>Manche Projekte laden ihre Computer einzeln ein. Schick dem Herausgeber die Kennung dieses Computers; was zurückkommt, nimmst du hier an.</translation>
+        <source>Some projects accept invited computers only. Send this computer&apos;s identity to the publisher, and accept the invitation that you get back here.</source>
+        <translation>Manche Projekte nehmen nur eingeladene Computer an. Schick dem Herausgeber die Kennung dieses Computers, und nimm hier die Einladung an, die zurückkommt.</translation>
     </message>
     <message>
         <source>Copy my identity</source>
@@ -939,8 +939,8 @@
         <translation>der Bildschirm entsperrt ist</translation>
     </message>
     <message>
-        <source>Tick what you want to imagine.</source>
-        <translation>Kreuze an, was du dir vorstellen willst.</translation>
+        <source>Choose a situation.</source>
+        <translation>Wähle eine Situation.</translation>
     </message>
     <message>
         <source>%1 skep leaves the swarm meanwhile.</source>
@@ -1022,8 +1022,8 @@
 <context>
     <name>StartRefusal</name>
     <message>
-        <source>Begin with the defaults</source>
-        <translation>Mit den Vorgaben anfangen</translation>
+        <source>Start with the defaults</source>
+        <translation>Mit den Vorgaben starten</translation>
     </message>
     <message>
         <source>The damaged file is kept beside the new one.</source>
@@ -1069,8 +1069,8 @@
         <translation>%1 · %2&#xa0;ausstehend</translation>
     </message>
     <message>
-        <source>Samples that were really averaged with another peer&apos;s, and that the model learned from.</source>
-        <translation>Beispiele, die wirklich mit denen eines anderen Peers gemittelt wurden und aus denen das Modell gelernt hat.</translation>
+        <source>Samples that were averaged with another peer&apos;s and used by the model.</source>
+        <translation>Beispiele, die mit denen eines anderen Peers gemittelt und vom Modell genutzt wurden.</translation>
     </message>
     <message>
         <source>Samples confirmed</source>
@@ -1089,8 +1089,8 @@
         <translation>Von den Beispielen, über die entschieden ist; ausstehende warten auf die Runde am Ende der Epoche.</translation>
     </message>
     <message>
-        <source>The device does not tell its power.</source>
-        <translation>Das Gerät sagt nicht, wie viel Strom es braucht.</translation>
+        <source>The device does not report its power.</source>
+        <translation>Das Gerät meldet seine Leistung nicht.</translation>
     </message>
     <message>
         <source>Nothing trained yet.</source>
@@ -1137,8 +1137,8 @@
         <translation>Verloren</translation>
     </message>
     <message>
-        <source>Samples that reached nobody, with the reason below.</source>
-        <translation>Beispiele, die niemanden erreicht haben; der Grund steht unten.</translation>
+        <source>Samples that were not averaged; the reasons are below.</source>
+        <translation>Beispiele, die nicht gemittelt wurden; die Gründe stehen unten.</translation>
     </message>
     <message>
         <source>Of the swarm</source>
@@ -1268,8 +1268,8 @@
         <translation>Noch nichts beigetragen</translation>
     </message>
     <message>
-        <source>Once you are in a project, this page shows what your computer gave and what became of it.</source>
-        <translation>Sobald du in einem Projekt bist, zeigt diese Seite, was dein Computer gab und was daraus wurde.</translation>
+        <source>When you are in a project, this page shows what your computer contributed.</source>
+        <translation>Wenn du in einem Projekt bist, zeigt diese Seite, was dein Computer beigetragen hat.</translation>
     </message>
     <message>
         <source>Choose a project</source>

@@ -120,7 +120,7 @@ class LivePlot(QWidget):
         self._legend(painter, colours)
         if len(self._points) < 2:  # noqa: PLR2004 - a line has two ends
             painter.setPen(QColor(colours.soft))
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.tr("The first minutes of training draw this."))
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter, self.tr("Shown after the first minutes of training."))
         else:
             top = nice_top(max(point.samples_per_second for point in self._points))
             self._axes(painter, area, top, colours)

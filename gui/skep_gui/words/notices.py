@@ -32,7 +32,7 @@ class Problems(Speaker):
     def report(self, trace: str, versions: Sequence[str], home: str, names: Mapping[str, str]) -> str:
         """What went wrong, without anything that says who or where the person is."""
         sections = [
-            Section(self.tr("skep met an error of its own"), trace.rstrip().splitlines()),
+            Section(self.tr("Internal error in skep"), trace.rstrip().splitlines()),
             Section(self.tr("Versions"), versions),
         ]
         return written(sections, home, names)

@@ -145,7 +145,7 @@ class Now(Speaker):
         pending, lost = units.number(totals.pending.samples), units.number(totals.lost.samples)
         below = filled(self.tr("%1\u00a0pending · %2\u00a0lost"), pending, lost)
         explained = self.tr(
-            "Samples of this stay that were really averaged with another peer's. "
+            "Samples since joining that were averaged with another peer's. "
             "Pending ones wait for the round at the end of the epoch."
         )
         return Figure(self.tr("Samples confirmed"), units.number(totals.confirmed.samples), below, explained)

@@ -134,8 +134,8 @@ class Projects(Speaker):
             id=PRACTICE,
             title=self.said(PRACTICE_TITLE),
             summary=self.tr(
-                "A small swarm on this computer, to see how everything works. A little model learns to write Python. "
-                "Nothing leaves the machine."
+                "A small swarm on this computer, to try skep. A small model learns to write Python. "
+                "No data leaves this computer."
             ),
             publisher=self.tr("This computer"),
             badge=Badge(self.tr("Fits"), Tone.WELL),
@@ -160,7 +160,7 @@ class Projects(Speaker):
             case Verdict.FITS:
                 return Badge(self.tr("Fits"), Tone.WELL, self.tr("This computer has all that the project needs."))
             case Verdict.FITS_GENTLY:
-                return Badge(self.tr("Fits gently"), Tone.GENTLE, reasons)
+                return Badge(self.tr("Fits, with limits"), Tone.GENTLE, reasons)
             case Verdict.TOO_BIG:
                 return Badge(self.tr("Too big"), Tone.PROBLEM, reasons)
 
@@ -220,10 +220,10 @@ class Projects(Speaker):
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
         return (
-            filled(self.tr("What training found, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan).up)),
+            filled(self.tr("Results of training, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan).up)),
             self.tr("Copies of the model, when another peer asks for one"),
             self.tr("The other peers see this computer's network address"),
-            self.tr("Never your files, and nothing you type"),
+            self.tr("Never your files or what you type"),
         )
 
     def _gives(self, estimate: Estimate) -> str:
@@ -242,7 +242,7 @@ class Projects(Speaker):
         return (*limits, *gives, self.tr("And never more than your own limits in the settings"))
 
     def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
-        members = self.tr("everybody") if plan.membership == "open" else self.tr("invited computers only")
+        members = self.tr("all computers") if plan.membership == "open" else self.tr("invited computers only")
         parameters = units.number(parameters_of(plan))
         model = filled(self.tr("%1, %2 parameters"), plain(plan.recipe.model_type), parameters)
         return (

@@ -171,7 +171,7 @@ class Devices(Speaker):
 
     def presets(self) -> list[Preset]:
         return [
-            self._preset(self.tr("Gentle"), self.tr("Quiet and cool, and never in your way."), 0.0, 0.5),
+            self._preset(self.tr("Gentle"), self.tr("Quiet and cool."), 0.0, 0.5),
             self._preset(self.tr("Balanced"), self.tr("A little while you work, most of the time else."), 0.2, 0.75),
             self._preset(self.tr("Generous"), self.tr("A good part while you work, all of the time else."), 0.4, 1.0),
         ]
@@ -224,7 +224,7 @@ class RuleWords(Speaker):
     def answer(self, snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tzinfo) -> Answer:
         """`now` is wall clock seconds. Without words nothing is imagined, and nothing is answered."""
         if not words:
-            return Answer(self.tr("Tick what you want to imagine."))
+            return Answer(self.tr("Choose a situation."))
         body = explained(snapshot, words, now, zone)
         allowance = body["allowance"]
         said = self._said(allowance["reason"])

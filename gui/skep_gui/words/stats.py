@@ -121,7 +121,7 @@ class Stats(Speaker):
         totals = record.whole.totals
         confirmed, pending = self.epochs(totals.confirmed.contributions), units.number(totals.pending.samples)
         below = filled(self.tr("%1 · %2\u00a0pending"), confirmed, pending)
-        explained = self.tr("Samples that were really averaged with another peer's, and that the model learned from.")
+        explained = self.tr("Samples that were averaged with another peer's and used by the model.")
         return Figure(self.tr("Samples confirmed"), units.number(totals.confirmed.samples), below, explained)
 
     def _share(self, record: Record) -> Figure:
@@ -133,7 +133,9 @@ class Stats(Speaker):
     def _energy(self, record: Record) -> Figure:
         spent = record.whole.spent
         if not spent.measured:
-            why = self.tr("The device does not tell its power.") if spent.training else self.tr("Nothing trained yet.")
+            why = (
+                self.tr("The device does not report its power.") if spent.training else self.tr("Nothing trained yet.")
+            )
             return Figure(self.tr("Energy"), units.MISSING, why)
         whole = spent.measured > 0.99 * spent.training
         below = self.tr("while it trained") if whole else self.tr("measured in %1 of %2")
@@ -152,7 +154,7 @@ class Stats(Speaker):
             (self.tr("Trained"), self.tr("Time in the swarm with a share above zero.")),
             (self.tr("Confirmed"), self.tr("Samples averaged with another peer's.")),
             (self.tr("Pending"), self.tr("Samples whose round is not over yet.")),
-            (self.tr("Lost"), self.tr("Samples that reached nobody, with the reason below.")),
+            (self.tr("Lost"), self.tr("Samples that were not averaged; the reasons are below.")),
             (self.tr("Of the swarm"), self.tr("Your part of the epochs that took samples of yours.")),
             (self.tr("Energy"), self.tr("What the device drew while it trained.")),
         )

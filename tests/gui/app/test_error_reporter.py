@@ -56,7 +56,7 @@ def test_a_wrong_value_in_the_settings_is_named_with_its_line(start, qtbot, home
 def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot, home):
     with start(hidden=True) as app:  # without a screen there is no tray
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
-        wait(qtbot, lambda: "This desktop shows no tray." in app.window.said.text())
+        wait(qtbot, lambda: "This desktop has no tray." in app.window.said.text())
         app.window.close()
         assert not app.endings
         assert bootstrap.ask(home, {"verb": "show"}) == {"ok": True}
@@ -87,7 +87,7 @@ def test_what_is_dropped_and_is_no_manifest_is_refused_in_a_sentence(start, qtbo
         wait(qtbot, lambda: page.said.property("tone") == "problem")
         assert len(page.said.text()) > 20
         assert "Traceback" not in page.said.text()
-        assert "error of its own" not in page.said.text()
+        assert "An internal error occurred" not in page.said.text()
         assert app.controller.known() == []
 
 

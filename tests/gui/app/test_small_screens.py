@@ -54,7 +54,7 @@ def test_every_page_can_be_used_whole(window, snapshot, size, qtbot):
     window.projects.show_projects(shots.KNOWN, snapshot)
     window.stats.show_record(shots.record(), window.projects.titles())
     window.show_snapshot(snapshot, shots.history() if snapshot.progress else History(), shots.NOW)
-    window.say("This desktop shows no tray. skep goes on while its window is closed; start it again to see it.")
+    window.say("This desktop has no tray. skep continues while its window is closed; start skep again to open it.")
     for _ in show_all(window):
         qtbot.waitUntil(lambda: not cut(window.pages.currentWidget(), window), timeout=5000)
         assert (window.width(), window.height()) == size

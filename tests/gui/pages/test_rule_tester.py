@@ -73,7 +73,7 @@ def texts(widget):
 
 
 def test_at_first_nothing_is_imagined(settings):
-    assert "Tick what you want to imagine." in texts(settings.tester)
+    assert "Choose a situation." in texts(settings.tester)
 
 
 def test_a_tick_is_answered_at_once_and_leads_to_the_setting(settings, qtbot):

@@ -167,7 +167,7 @@ def test_cards_with_the_practice_swarm_first(window):
     window.go_to(window.projects)
     show(window, shots.IDLE)
     assert window.projects.findChildren(ProjectCard)[0].heading.text() == "Practice swarm"
-    assert {"Fits", "Fits gently", "Too big"} <= set(texts(window.projects))
+    assert {"Fits", "Fits, with limits", "Too big"} <= set(texts(window.projects))
 
 
 def test_before_joining_the_permission_page_is_read(window, qtbot):

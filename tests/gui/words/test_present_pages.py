@@ -40,7 +40,7 @@ def test_a_card_says_who_what_and_whether_it_fits():
 @pytest.mark.parametrize(
     ("changed", "badge", "joinable"),
     [
-        ({"fit": Fit(Verdict.FITS_GENTLY, (verbatim("It needs 2 GB."),))}, "Fits gently", True),
+        ({"fit": Fit(Verdict.FITS_GENTLY, (verbatim("It needs 2 GB."),))}, "Fits, with limits", True),
         ({"fit": Fit(Verdict.TOO_BIG, (verbatim("Too big."),))}, "Too big", False),
         ({"problem": Problem(verbatim("It has expired."), verbatim("Ask for a new one."))}, "Not available", False),
     ],

@@ -36,7 +36,7 @@ def test_figures_are_the_ledgers():
 
 @pytest.mark.parametrize(
     ("spent", "why"),
-    [(Spent(), "Nothing trained yet."), (Spent(9.0, 9.0), "The device does not tell its power.")],
+    [(Spent(), "Nothing trained yet."), (Spent(9.0, 9.0), "The device does not report its power.")],
 )
 def test_energy_that_is_not_measured_says_why(spent, why):
     figure = STATS.figures(Record(whole=Summary(spent=spent)))[3]

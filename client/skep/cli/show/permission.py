@@ -50,7 +50,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     parameters = units.number(parameters_of(manifest))
     memory, until = _gb(needs.memory_gb), numbers().date(manifest.expires)
     size = numbers().size(traffic_per_epoch(manifest).up)
-    sends = tr("what training found, not your files: up to {size} each epoch, to other peers", size=size)
+    sends = tr("results of training, not your files: up to {size} each epoch, to other peers", size=size)
     upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
     rows = [
         (tr("Published by"), f"{manifest.publisher.name}, {manifest.fingerprint}"),
@@ -73,7 +73,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
 
 def _members(manifest: Manifest) -> str:
     if manifest.membership == "open":
-        return tr("everybody")
+        return tr("all computers")
     return tr("invited computers only; skep project accept keeps your invitation")
 
 
@@ -82,7 +82,7 @@ def _badge(verdict: Verdict) -> str:
         case Verdict.FITS:
             return tr("Fits.")
         case Verdict.FITS_GENTLY:
-            return tr("Fits gently.")
+            return tr("Fits, with limits.")
         case Verdict.TOO_BIG:
             return ""
 

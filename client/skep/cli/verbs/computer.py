@@ -29,7 +29,9 @@ def add(verbs: Verbs) -> None:
     verbs.verb("devices", _devices, tr("list what can train here, or why it cannot"))
     verbs.verb("identity", _identity, tr("show this computer's peer id in the swarms"))
     verbs.verb("sensors", _sensors, tr("list what skep knows of this computer now, or why it cannot"))
-    made = verbs.verb("diagnostics", _diagnostics, tr("show what somebody who helps needs to know, without secrets"))
+    made = verbs.verb(
+        "diagnostics", _diagnostics, tr("print a description of this skep for people who help, without secrets")
+    )
     made.add_argument("file", metavar=tr("FILE"), nargs="?", default="", help=tr("write it to this file instead"))
 
 
@@ -76,7 +78,7 @@ def _now(device: Device) -> str:
 def _identity(context: Context, _arguments: argparse.Namespace) -> None:
     identity = bootstrap.identity(context.home)
     body = {"peer_id": identity.peer_id, "path": str(identity.path)}
-    context.terminal.note(tr("A project's publisher invites this computer by it:"))
+    context.terminal.note(tr("A project's publisher needs it to invite this computer:"))
     context.terminal.show(body, [identity.peer_id])
 
 

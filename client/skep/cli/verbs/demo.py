@@ -40,7 +40,7 @@ HURRIED: Final = 0.4
 
 
 def add(verbs: Verbs) -> None:
-    verbs.verb("demo", _demo, tr("see it work: a practice swarm, this computer joining it, and a report"))
+    verbs.verb("demo", _demo, tr("try skep: start a practice swarm, join it, and print a report"))
 
 
 def _demo(context: Context, _arguments: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ _YES: Final = {"y", "yes", "j", "ja"}
 
 
 def add(verbs: Verbs) -> None:
-    group = verbs.group("key", tr("make and look after a publisher's keys"))
+    group = verbs.group("key", tr("make, list, show and delete a publisher's keys"))
     new = group.verb("new", _new, tr("make a key that signs your projects' manifests and invitations"))
     place = new.add_mutually_exclusive_group()
     place.add_argument(
@@ -38,10 +38,10 @@ def add(verbs: Verbs) -> None:
     add_consent(new)
     group.verb("list", _list, tr("list the keys kept here"))
     show = group.verb("show", _show, tr("show a key's public part"))
-    delete = group.verb("delete", _delete, tr("forget a key for ever"))
+    delete = group.verb("delete", _delete, tr("delete a key"))
     for parser in (show, delete):
         parser.add_argument("name", metavar="NAME", nargs="?", default=DEFAULT_NAME, help=tr("its name (publisher)"))
-    delete.add_argument("--yes", action="store_true", help=tr("you know that nothing can bring it back"))
+    delete.add_argument("--yes", action="store_true", help=tr("confirm that it cannot be restored"))
 
 
 def _new(context: Context, arguments: argparse.Namespace) -> None:
@@ -106,7 +106,7 @@ def _delete(context: Context, arguments: argparse.Namespace) -> None:
         name = key.name
         raise BadInput(Text("key.without_key_nobody_can_ever", name=name), Text("key.if_what_you_want_skep", name=name))
     keys.delete(key.name)
-    context.terminal.show({"deleted": key.name}, [tr("Forgotten: {name}.", name=key.name)])
+    context.terminal.show({"deleted": key.name}, [tr("Deleted: {name}.", name=key.name)])
 
 
 def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519PrivateKey:

@@ -70,7 +70,7 @@ def add(verbs: Verbs) -> None:
     accept.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("what the publisher sent"))
     add_consent(accept)
     group.verb("invitations", _invitations, tr("list the invitations kept here"))
-    decline = group.verb("decline", _decline, tr("forget the invitation to a project"))
+    decline = group.verb("decline", _decline, tr("delete the invitation to a project"))
     decline.add_argument("project", metavar="NAME", help=tr("a known project"))
 
 
@@ -161,7 +161,8 @@ def _invite(context: Context, arguments: argparse.Namespace) -> None:
     lines = [
         tr("{peer} is invited to {title} as {role} until {date}.", **invited),
         tr(
-            "Send it {path}; it is of use to that computer only, and cannot be taken back before it expires.", path=path
+            "Send {path} to its owner. Only that computer can use it, and it cannot be revoked before it expires.",
+            path=path,
         ),
     ]
     context.terminal.show({"path": str(path)} | _invitation(made), lines)
@@ -205,4 +206,4 @@ def _invitations(context: Context, _arguments: argparse.Namespace) -> None:
 def _decline(context: Context, arguments: argparse.Namespace) -> None:
     project = bootstrap.catalogue(context.home).find(arguments.project)
     bootstrap.kept_invitations(context.home).drop(project)
-    context.terminal.show({"project": project.id}, [tr("Forgotten: the invitation to {title}.", title=project.title)])
+    context.terminal.show({"project": project.id}, [tr("Deleted: the invitation to {title}.", title=project.title)])

@@ -138,7 +138,7 @@ def _lines(each: Mapping[str, Summary], whole: Summary, past: Sequence[Period], 
     heads = (
         tr("Project"), tr("Confirmed"), tr("Pending"), tr("Lost"), tr("Trained"), tr("Share of the swarm"), tr("Energy"),
     )  # fmt: skip
-    energy = [] if whole.spent.measured else [tr("No energy: the device did not tell its power.")]
+    energy = [] if whole.spent.measured else [tr("No energy: the device did not report its power.")]
     told: list[str | Table] = [table(heads, rows), *reasons, *energy]
     return [*told, "", _past(past, zone)] if past else told
 

@@ -265,7 +265,7 @@ def keyring(bench: Bench) -> Finding:
     except SecretsError as error:
         # whether a computer has one is not skep's doing; without it, secrets are kept in files only when asked for
         return Finding(Outcome.ABSENT, say(error.title))
-    return _ok(tr("It keeps a secret and forgets it."))
+    return _ok(tr("It stores a secret and deletes it."))
 
 
 def app(bench: Bench) -> Finding:
