@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
-DECISIONS = sorted((ROOT / "docs/decisions").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
+INDEX = (ROOT / "docs/decisions/README.md").read_text()
 MEASURED = [
     (figure.split()[0], re.search(r"\((.*)\)", file)[1])
     for row in re.findall(r"^\| (.*\]\(benchmarks/.*\)) \|$", README, flags=re.MULTILINE)
@@ -55,7 +56,22 @@ def test_there_are_measured_figures():
 
 
 def test_every_decision_is_in_the_index():
-    assert re.findall(r"docs/decisions/(\S+\.md)\)", ARCHITECTURE) == [page.name for page in DECISIONS]
+    heads = [page.read_text().partition("\n")[0].removeprefix("# ").replace(".", "", 1) for page in DECISIONS]
+    listed = re.findall(r"^\| \[(.*)\]\((.*)\) \|", INDEX, flags=re.MULTILINE)
+    assert listed == [(head, page.name) for head, page in zip(heads, DECISIONS, strict=True)]
+
+
+def test_what_a_decision_is_about_is_there():
+    files = re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", INDEX)
+    assert len(files) > len(DECISIONS)
+    assert not [file for file in files if not any((ROOT / base / file).exists() for base in ("client/skep", ""))]
+
+
+@pytest.mark.parametrize("package", ["worker/swarm", "worker/training", "adapters/gpu"])
+def test_every_module_of_a_package_that_is_shown_file_by_file_is_named(package):
+    row = re.search(rf"^\| `{package}/` \| (.*) \|$", ARCHITECTURE, flags=re.MULTILINE)[1]
+    modules = {path.stem for path in (ROOT / "client/skep" / package).glob("*.py")} - {"__init__"}
+    assert modules <= set(re.findall(r"`([a-z_]+)`", row))
 
 
 @pytest.mark.parametrize("file", FILES)
