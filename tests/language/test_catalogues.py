@@ -157,3 +157,9 @@ def test_catalogues_hold_nothing_but_words(language, area):
             assert "\n" not in each, id_
             assert not re.search(r"<[a-z/]", each), id_
             assert all(re.fullmatch(r"[a-z_0-9]+", name) for name in places(each)), id_
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_core_s_sentences_stand_in_the_order_of_their_ids(language):
+    ids = list(entries(language))
+    assert ids == sorted(ids)

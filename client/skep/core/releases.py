@@ -89,7 +89,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _refused(why: Text) -> UpdateError:
-    return UpdateError(Text("update.what_update_server_says_newest", why=why), TRY_LATER)
+    return UpdateError(Text("update.description_unreadable", why=why), TRY_LATER)
 
 
 TRY_LATER: Final = Text("update.skep_goes_looks_again_tomorrow")

@@ -131,12 +131,12 @@ class HttpShards:
     def _small_file(self, what: Text, address: str, sha256: str, limit: int) -> bytes:
         raw = self._web.persist(lambda: self._read(what, address, limit))
         if hashlib.sha256(raw).hexdigest() != sha256:
-            raise DataError(Text("shard.does_not_match_hash_was_2", what=what), _PUBLISHER)
+            raise DataError(Text("shard.what_wrong_hash_deleted", what=what), _PUBLISHER)
         return raw
 
     def _read(self, what: Text, address: str, limit: int) -> bytes:
         raw = bytearray()
-        with self._web.get(address, Text("shard.the", what=what)) as answer:
+        with self._web.get(address, Text("shard.named_what", what=what)) as answer:
             for chunk in answer.chunks():
                 raw += chunk
                 if len(raw) > limit:
@@ -202,12 +202,12 @@ class HttpShards:
         self._cache.throw_away(shard)
         # what lay here from before may be to blame: a fresh download decides
         kind = TryAgain if resumed else DataError
-        raise kind(Text("shard.does_not_match_hash_was", named=_named(shard)), _PUBLISHER)
+        raise kind(Text("shard.named_wrong_hash_deleted", named=_named(shard)), _PUBLISHER)
 
     def _receive(self, shard: Wanted, address: str, file: PartFile) -> bool:
         """Writes what comes. Returns whether bytes from before are part of the result."""
         try:
-            with self._web.get(address, Text("shard.the_2", named=_named(shard)), file.have) as answer:
+            with self._web.get(address, Text("shard.named_name", named=_named(shard)), file.have) as answer:
                 if answer.start == 0:
                     file.restart()
                 resumed = answer.start > 0

@@ -50,7 +50,7 @@ class UpdateRepository:
             if found is None:
                 return None
             if found.length > NOTICE_LIMIT:
-                raise UpdateError(Text("update.what_update_server_says_newest_2"), TRY_LATER)
+                raise UpdateError(Text("update.description_too_long"), TRY_LATER)
             return read_notice(Path(updater.download_target(found, str(self._folder / "notice.json"))).read_bytes())
 
     def fetch(self, release: Release, told: Told = lambda _came, _of: None) -> Path:

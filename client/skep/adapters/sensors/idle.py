@@ -42,11 +42,11 @@ class IdleJudge:
         """`seconds` since the last input as the source says; silent when that cannot be."""
         now = self._clock()
         if not math.isfinite(seconds) or seconds < 0:
-            return silent(Text("activity.says_last_input_was_s", source=self._source, seconds=seconds))
+            return silent(Text("activity.last_input_impossible", source=self._source, seconds=seconds))
         possible = self._longest() if self._last is None else self._last[1] + now - self._last[0]
         if seconds > possible + SLACK_SECONDS:
             # the bound stays and grows with the clock, so that the lie does not become true by being repeated
-            return silent(Text("activity.says_last_input_was_s_2", source=self._source, seconds=seconds))
+            return silent(Text("activity.last_input_too_long_ago", source=self._source, seconds=seconds))
         self._last = (now, seconds)
         return answered(seconds, self._source)
 

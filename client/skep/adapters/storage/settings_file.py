@@ -92,7 +92,7 @@ class SettingsFile:
             raise SettingsError(Text("setting.settings_file_not_utf_8", path=str(self._path)), _MEND) from None
         except (TOMLKitError, ValueError, RecursionError) as error:
             line = getattr(error, "line", None)
-            where = Text("setting.line_2", line=line) if line else Text("setting.cannot_read_toml")
+            where = Text("setting.in_line", line=line) if line else Text("setting.cannot_read_toml")
             raise SettingsError(
                 Text("setting.settings_file_damaged", path=str(self._path), where=where), _MEND
             ) from None
@@ -118,7 +118,7 @@ class SettingsFile:
 
     def _refusal(self, text: str, key: str, sentence: Text) -> SettingsError:
         line = _line_of(text, key)
-        where = Text("setting.line", path=str(self._path), line=line) if line else verbatim(str(self._path))
+        where = Text("setting.in_path_and_line", path=str(self._path), line=line) if line else verbatim(str(self._path))
         return SettingsError(Text("setting.wrong_there", where=where, sentence=sentence), _MEND)
 
     def _put(self, text: str, document: TOMLDocument, key: str, value: Value) -> None:

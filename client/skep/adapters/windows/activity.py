@@ -75,7 +75,7 @@ class WindowsActivity(SourceSensor):
         buffer, size = ctypes.c_void_p(), ctypes.c_uint32()
         wanted = (ctypes.c_void_p(None), ctypes.c_int(_CURRENT_SESSION), ctypes.c_int(_SESSION_INFO_EX))
         if not sessions.WTSQuerySessionInformationW(*wanted, ctypes.byref(buffer), ctypes.byref(size)):
-            return silent(Text("activity.windows_does_not_say_whether"))
+            return silent(Text("activity.windows_lock_unknown"))
         try:
             flags = _flags(buffer, size.value)
         finally:
@@ -87,7 +87,7 @@ class WindowsActivity(SourceSensor):
     def _full_screen(self) -> Reading[bool]:
         state = ctypes.c_int()
         if self._load("shell32").SHQueryUserNotificationState(ctypes.byref(state)):
-            return silent(Text("activity.windows_does_not_say_whether_2"))
+            return silent(Text("activity.windows_full_screen_unknown"))
         if state.value == _BUSY:
             return answered(not self._own_pid(self._foreground()), _WINDOWS)
         return answered(state.value in _FULL_SCREEN_STATES, _WINDOWS)

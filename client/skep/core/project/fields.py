@@ -57,7 +57,7 @@ class Whole:
     def read(self, value: Any, path: str) -> int:
         if type(value) is not int or not self.least <= value <= self.most:
             phrase = Text("field.must_whole_number_from", least=self.least, most=self.most)
-            raise FieldError(path, Text("field.must_3", least=self.least) if self.least == self.most else phrase)
+            raise FieldError(path, Text("field.must_be_least", least=self.least) if self.least == self.most else phrase)
         return value
 
 
@@ -111,7 +111,7 @@ class Pattern:
 
     def read(self, value: Any, path: str) -> str:
         if not isinstance(value, str) or not re.fullmatch(self.expression, value):
-            raise FieldError(path, Text("field.must_2", words=self.words))
+            raise FieldError(path, Text("field.must_be_words", words=self.words))
         return value
 
 
@@ -127,7 +127,7 @@ class Choice:
             return value
         if isinstance(value, str) and value in self.later:
             raise Later(path, Text("field.comes_later_version_skep", value=value))
-        raise FieldError(path, Text("field.must", one_of=one_of(self.now)))
+        raise FieldError(path, Text("field.must_be_one_of", one_of=one_of(self.now)))
 
 
 def one_of(names: tuple[str, ...]) -> Text:

@@ -115,9 +115,9 @@ def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_fr
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
     gpu = best_gpu(devices)
     want = memory_needed(manifest, on_gpu=gpu is not None)
-    wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.memory"), want.memory, memory)]
+    wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.of_memory"), want.memory, memory)]
     if gpu is not None and want.device is not None:
-        wants.append(_Want(Text("fit.memory_2", name=gpu.name), want.device, gpu.memory_total))
+        wants.append(_Want(Text("fit.of_memory_on_device", name=gpu.name), want.device, gpu.memory_total))
     return _judge(wants)
 
 

@@ -112,7 +112,7 @@ def _check_keys(body: dict[str, Any], required: set[str], optional: set[str], wh
 def _check_equal(body: dict[str, Any], name: str, expected: int) -> None:
     found = body[name]
     if type(found) is not int:
-        raise _invalid(Text("shards.not_whole_number", name=name))
+        raise _invalid(Text("shards.name_not_whole_number", name=name))
     if found != expected:
         raise _invalid(Text("shards.where_expected", name=name, found=found, expected=expected))
 
@@ -138,7 +138,7 @@ def _parse_shard(value: Any, where: str, layout: Layout) -> ShardRef:
 
 def _whole_number(value: Any, where: str, limit: int) -> int:
     if type(value) is not int:
-        raise _invalid(Text("shards.not_whole_number_2", where=where))
+        raise _invalid(Text("shards.where_not_whole_number", where=where))
     if not 1 <= value <= limit:
         raise _invalid(Text("shards.not_between_1", where=where, limit=limit))
     return value
