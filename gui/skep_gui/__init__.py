@@ -1,1 +1,1 @@
-"""The Qt face of the engine: tray, window and pages. It talks to the engine only, and starts without the training stack."""
+"""The Qt front end: tray, window and pages. It talks only to the engine, and never imports torch or hivemind."""

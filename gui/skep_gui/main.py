@@ -1,4 +1,4 @@
-"""The console script `skep-gui`. The tray is on screen before anything else is loaded."""
+"""The console script `skep-gui`. The tray is shown before anything else is loaded."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run() -> int:
 
     app = App(qt, tray, language, home=chosen.home, hidden=chosen.hidden, link=chosen.link)
     app.ended.connect(lambda: qt.exit(0))
-    # Python sees a signal only when it runs; the app's beat lets it
+    # Python handles a signal only while it runs bytecode; the app's timer makes that happen
     signal.signal(signal.SIGINT, lambda *_: app.quit())
     signal.signal(signal.SIGTERM, lambda *_: app.quit())
     app.start()

@@ -1,1 +1,1 @@
-"""The app: its parts, the window, the tray, what it does in the background."""
+"""The app: construction of its parts, the main window, the tray icon, and background work."""

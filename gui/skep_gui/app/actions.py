@@ -1,4 +1,6 @@
-"""What a person asks of projects and pages, done by the controller in the background: only what is shown before and after."""
+"""Actions on projects and look-ups for the pages: the controller does the work in the background, these show the
+results.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class ProjectActions(QObject):
-    """Add, join, leave, accept an invitation."""
+    """Adds, joins and leaves projects, and accepts invitations."""
 
     joining = Signal(object)
-    """A m.Join that may be carried out."""
+    """A m.Join whose project was found to fit."""
 
     def __init__(self, background: Background, parent: QObject) -> None:
         super().__init__(parent)
@@ -57,7 +59,7 @@ class ProjectActions(QObject):
         page.starting = self._starting == PRACTICE
 
     def refresh(self, opened: str = "") -> None:
-        """Read the catalogue anew; then the permission page of `opened`, where one is named."""
+        """Reload the catalogue, then show the permission page of the project `opened`, if given."""
         if (controller := self.controller) is None or (self._reading and not opened):
             return
         self._reading = True
@@ -89,7 +91,7 @@ class ProjectActions(QObject):
         self._background.run(lambda: controller.add(source), added, self._refuse, slow=True)
 
     def join(self, project_id: str) -> None:
-        """Start what has to be started, look once more whether it fits, then join."""
+        """Start the practice swarm if needed, check again that the project fits, then join."""
         if (controller := self.controller) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
             return
         self._show_starting(project_id)
@@ -111,7 +113,7 @@ class ProjectActions(QObject):
         self._background.run(lambda: controller.prepare(project_id), ready, refused, slow=True)
 
     def cancel(self) -> bool:
-        """Give up a join that the engine does not know of yet. Whether there was one."""
+        """Cancel a join that the engine has not received yet. Returns whether there was one."""
         if self.controller is None or not self._starting:
             return False
         self.controller.cancel_practice()
@@ -130,7 +132,7 @@ class ProjectActions(QObject):
         self._background.run(lambda: controller.accept(path, in_file=in_file), accepted, self._refuse, slow=True)
 
     def _ask(self, path: str, answer: NoKeyring) -> None:
-        """Without a keyring nothing is kept before somebody agrees to how."""
+        """Ask for consent: without a keyring, no secret is stored before the user agrees to a file."""
         from skep_gui.app.dialogs import KeyringConsent  # noqa: PLC0415 - hardly ever needed
 
         self._say(self.tr("The invitation was not kept."))
@@ -164,7 +166,7 @@ class ProjectActions(QObject):
 
 
 class Lookups(QObject):
-    """What the window shows of the ledger and of this computer."""
+    """What the window shows of the ledger and of this computer's hardware."""
 
     def __init__(self, background: Background, translation: Translation, parent: QObject) -> None:
         super().__init__(parent)
@@ -176,7 +178,7 @@ class Lookups(QObject):
         self._later.timeout.connect(self.read_record)
 
     def read_record_later(self) -> None:
-        """After a contribution, so that a burst is read once."""
+        """Read the ledger a moment after a contribution, so that a burst causes one read."""
         self._later.start()
 
     def read_record(self) -> None:
@@ -203,7 +205,7 @@ class Lookups(QObject):
             self.window.stats.say(self.translation.tongue.told(problem))
 
     def offer_devices(self) -> None:
-        """What there is to choose from in settings, looked for when somebody looks at them."""
+        """Look for the devices to choose from, when the settings page is shown."""
 
         def found(devices: Sequence[Device]) -> None:
             if self.window is not None:

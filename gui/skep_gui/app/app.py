@@ -1,7 +1,7 @@
-"""The app: makes the parts, hands snapshots to tray and window, and what a person asks for to the controller.
+"""The app: constructs the parts, passes snapshots to the tray and the window, and user requests to the controller.
 
-It owns the bridge for as long as the engine runs. The tray is there first; everything heavy is loaded behind it, in the
-background. It must not decide what the engine decides, nor say what `words` says.
+It owns the bridge while the engine runs. The tray is shown first; everything slow is loaded afterwards, in the
+background. Decisions are the engine's, and texts are in `words`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from skep_gui.pages.first_run import FirstRun
 
 BEAT: Final = 1000
-"""Milliseconds between two looks at the clock, for what counts down."""
+"""Interval in milliseconds at which countdowns are updated."""
 
 
 class App(QObject):
-    """Construct it with a tray, `start` it, and run Qt's loop; `quit` ends both."""
+    """Construct it with a tray, call `start`, and run Qt's event loop; `quit` ends the app and the loop."""
 
     ready = Signal()
     """The engine runs."""
     ended = Signal()
-    """Nothing of it runs any more, so that Qt's loop may end."""
+    """The app has ended completely, so that Qt's event loop may end."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class App(QObject):
         hidden: bool = False,
         link: str = "",
     ) -> None:
-        """`hidden` stays in the tray at first; `link` is a project to look at, which is never joined by itself."""
+        """`hidden` starts with the tray only; `link` is a project to show, which is never joined automatically."""
         super().__init__()
         self._qt, self._home, self._hidden, self._link = qt, home, hidden, link
         self.snapshot = self._raw = Snapshot()
@@ -75,7 +75,7 @@ class App(QObject):
         self.window: MainWindow | None = None
         self.first_steps: FirstRun | None = None
         self.box: StartRefusal | None = None
-        self._damaged: Controller | None = None  # whose settings could not be read
+        self._damaged: Controller | None = None  # the controller whose settings could not be read
         self._remembered = Remembered()
         self._quitting = self._restarts = False
         qt.setQuitOnLastWindowClosed(False)
@@ -110,14 +110,14 @@ class App(QObject):
         self.tray.quit_wanted.connect(self.quit)
         self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._dress(self._theme))
 
-    # --- start and end
+    # --- starting and ending
 
     def start(self) -> None:
         self.tray.show()
         self.background.run(self._open_controller, self._opened, self._cannot_open, slow=True)
 
     def _open_controller(self) -> Controller | None:
-        """In a thread of the background; None where a skep that runs here already shows its window instead."""
+        """Runs in a background thread. None if a skep that already runs in this home shows its window instead."""
         from skep.core.errors import SettingsError  # noqa: PLC0415 - loaded behind the tray
         from skep_gui.app.controller import Controller  # noqa: PLC0415 - it brings most of skep
 
@@ -133,7 +133,7 @@ class App(QObject):
         if controller is None:
             self._end()
             return
-        # only now and here: whoever quits before is heard below
+        # connected only here; a quit before this point is handled below
         self.controller = self.projects.controller = controller
         self.lookups.controller = self.error_reporter.controller = controller
         self.lacking = controller.lacking()
@@ -165,7 +165,7 @@ class App(QObject):
         self.box.open()
 
     def _refusal_read(self) -> None:
-        """Begin anew with the default settings, where that was chosen; else end."""
+        """Start again with the default settings if the user chose that; otherwise end."""
         box, damaged, self.box, self._damaged = self.box, self._damaged, None, None
         if box is not None and box.begins_anew and damaged is not None:
             self.background.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
@@ -173,14 +173,14 @@ class App(QObject):
             self._end()
 
     def quit(self) -> None:
-        """Leave the swarm politely, then end; a second time changes nothing."""
+        """Leave the swarm in an orderly way, then end. Further calls have no effect."""
         if self._quitting:
             return
         self._quitting = True
         if self.controller is None:
             if self.box is not None:
                 self.box.reject()
-            return  # else it is being opened, and ends as soon as it is
+            return  # otherwise the controller is still opening, and ends when that is done
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.updating.end()
@@ -188,7 +188,7 @@ class App(QObject):
         self.background.run(self.controller.close, lambda _: self._end(), lambda _: self._end(), last=True)
 
     def restart(self) -> None:
-        """Quit, and start what is skep then: after an update another version."""
+        """Quit, and start skep again; after an update this is another version."""
         self._restarts = True
         self.quit()
 
@@ -204,7 +204,7 @@ class App(QObject):
             QProcess.startDetached(program, arguments)
         self.ended.emit()
 
-    # --- what the engine says
+    # --- messages of the engine
 
     def _changed(self, raw: Snapshot) -> None:
         if (language := str(raw.settings.get("app.language", self._language))) != self._language:
@@ -212,7 +212,7 @@ class App(QObject):
         snapshot, self._raw = titled(raw, self.tongue), raw
         before, self.snapshot, self.projects.snapshot = self.snapshot, snapshot, snapshot
         self.history.see(snapshot, time.time())
-        self._beat.start()  # what is shown now need not be shown again before a second has gone by
+        self._beat.start()  # what was just shown needs no update within the next second
         if snapshot.settings.get("app.theme", "system") != self._theme:
             self._dress(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
@@ -222,7 +222,7 @@ class App(QObject):
         self._show()
 
     def _speak(self, language: str) -> None:
-        """All that is shown, anew in another language; the window stays where it is."""
+        """Show all texts again in another language; the window keeps its place."""
         self._language, self.tongue = language, self.language.speak(language)
         self.projects.tongue = self.tongue
         self.translation = self.lookups.translation = Translation(self.tongue)
@@ -248,7 +248,7 @@ class App(QObject):
             self.window.show_snapshot(self.snapshot, self.history, now)
 
     def _stayed(self, before: Snapshot, *, failed: bool) -> None:
-        """A stay is over: unless it failed it is not resumed at the next start; a practice swarm has done its work."""
+        """A stay has ended: unless it failed, it is not resumed at the next start, and a practice swarm is stopped."""
         if not failed:
             self._remembered.active = ""
         if self.controller is not None and before.project is not None and before.project.id == PRACTICE:
@@ -259,14 +259,14 @@ class App(QObject):
             self.tray.tell(*self.tongue.core.problem(problem))
 
     def _erred(self, problem: Problem) -> None:
-        """An error of skep's own: told once, and its report waits in the window."""
+        """An error in skep itself: show one notification, and the report in the window."""
         if self.window is not None:
             self.window.show_fault(problem)
         if self.window is None or not self.window.isVisible():
             self._notified(problem)
 
     def _tell_all(self, news: str) -> None:
-        """What only those want to hear who asked for all."""
+        """Notifications that are shown only with the setting for all of them."""
         if self.snapshot.settings.get("app.notifications") == "all":
             self.tray.tell(news)
 
@@ -276,7 +276,7 @@ class App(QObject):
             self._tell_all(view.title)
 
     def show_update(self) -> None:
-        """What there is to say of an update, in the window."""
+        """Show the state of an update in the window."""
         if self.window is None:
             return
         words, lacking = self.translation.updates, self.lacking.get("app.check_updates", NOTHING)
@@ -291,10 +291,10 @@ class App(QObject):
         if self.window is not None:
             self.window.update()
 
-    # --- what a person asks for
+    # --- requests of the user
 
     def post(self, command: m.Command) -> None:
-        # the engine's queue may be full, and Qt's thread must never wait
+        # the engine's queue may be full, and Qt's thread must not block
         if (controller := self.controller) is not None and not self._quitting:
             self.background.run(lambda: controller.post(command))
 
@@ -354,7 +354,7 @@ class App(QObject):
         self.show_update()
 
     def look_at(self, link: str = "") -> None:
-        """Open the window; with a link, on what its project would use. Joining stays a click of the person's."""
+        """Open the window; with a link, on its project's permission page. Only the user's click joins."""
         self.open()
         if link and self.window is not None:
             self.window.go_to(self.window.projects)
@@ -385,7 +385,7 @@ class App(QObject):
             self.window.go_to(self.window.now)
 
     def first_run(self) -> None:
-        """The first steps, over the window where it is open."""
+        """Show the first steps, as a child of the window if it is open."""
         from skep_gui.pages.first_run import FirstRun  # noqa: PLC0415 - seen once
 
         if (controller := self.controller) is None:

@@ -1,4 +1,4 @@
-"""Qt's main thread and the others: work that may take its time, with its answer; and what the engine says."""
+"""Work outside Qt's main thread, with results delivered in it; and the engine's messages as Qt signals."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ log = logging.getLogger("skep.gui")
 
 
 def _nothing(_answer: object) -> None:
-    """For work whose answer is not waited for."""
+    """The callback for work whose result is not needed."""
 
 
 class Background(QObject):
-    """Work in lanes, so that a keyring that hangs holds up neither reading the ledger nor the end."""
+    """Threads in separate lanes, so that a keyring that hangs delays neither ledger reads nor quitting."""
 
     _answered = Signal(object)
 
@@ -47,15 +47,15 @@ class Background(QObject):
         slow: bool = False,
         last: bool = False,
     ) -> None:
-        """`done` or `failed` is called in the main thread.
+        """Run `work` in a thread; `done` or `failed` is called in the main thread.
 
-        `slow` is what may ask the network, the keyring, or start something; `last` waits for no other work.
+        `slow` is for work that may use the network or the keyring or start a process; `last` waits for no other work.
         """
         lane = self._last if last else self._slow if slow else self._quick
         lane.submit(self._do, work, done, failed)
 
     def close(self) -> None:
-        """What has not begun is dropped; what has is not waited for."""
+        """Drop work that has not started; work that runs is not waited for."""
         for lane in (self._quick, self._slow, self._last):
             lane.shutdown(wait=False, cancel_futures=True)
 
@@ -76,20 +76,20 @@ def _hear(answer: Callable[[], None]) -> None:
 
 
 class Bridge(QObject):
-    """The only crossing between the engine's thread and Qt's. Who makes one must own it for as long as the engine runs.
+    """The only connection between the engine's thread and Qt's. The creator must keep it while the engine runs.
 
-    The engine's observer stores the newest snapshot and wakes the main thread once; many messages cost one update. Its
-    signals are emitted in the main thread; `observe`, `notify` and `show` may be called in any.
+    The engine's observer stores the newest snapshot and wakes the main thread once; many messages cost one update. The
+    signals are emitted in the main thread; `observe`, `notify` and `show` may be called in any thread.
     """
 
     changed = Signal(object)
     """A Snapshot."""
     settled = Signal()
-    """A contribution was confirmed or lost, or became pending: the ledger has news."""
+    """A contribution was confirmed or lost, or became pending: the ledger has changed."""
     notified = Signal(object)
-    """A Problem to tell once."""
+    """A Problem to show in one notification."""
     raised = Signal(str)
-    """Somebody started skep a second time, with a link or with ""."""
+    """skep was started a second time, with a link or with ""."""
     _woken = Signal()
     _told = Signal(object)
 
@@ -103,10 +103,10 @@ class Bridge(QObject):
         self._told.connect(self.notified, queued)
 
     def observe(self, message: m.Message, snapshot: Snapshot) -> None:
-        """As ports.Observer."""
+        """Implements ports.Observer."""
         news = isinstance(message, m.ContributionPending | m.ContributionConfirmed | m.ContributionLost)
         with self._lock:
-            changed = news or snapshot != self._latest  # not by identity: every tick of the engine moves its meter
+            changed = news or snapshot != self._latest  # by value: each tick of the engine makes a new meter
             self._latest, self._news = snapshot, self._news or news
             wake, self._pending = changed and not self._pending, self._pending or changed
         if wake:

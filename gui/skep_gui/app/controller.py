@@ -1,7 +1,7 @@
-"""The app's controller in this home: hosts the engine, keeps the catalogue, starts the practice swarm. No Qt.
+"""The app's controller of one home: runs the engine, keeps the catalogue, starts the practice swarm. Without Qt.
 
-Everything here may take its time, so that it is only called from background, never from Qt's main thread; `post` alone
-returns at once. Raises SkepError in words for people.
+All methods may block, so they are called from background threads, never from Qt's main thread; only `post` returns
+immediately. Raises SkepError with messages for the user.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from skep_gui.words.projects import PRACTICE, Known
 from skep_gui.words.stats import Asked, Record, to_csv
 
 FAREWELL: Final = 10.0
-"""Seconds within which an engine that was told to quit has ended; it needs 2."""
+"""Timeout in seconds for the engine's end after a quit; it needs 2."""
 POLITE: Final = 4.0
-"""Seconds the practice swarm may take to end by itself."""
+"""Timeout in seconds for the practice swarm to end by itself."""
 
 
 @dataclass(frozen=True)
 class NoKeyring:
-    """Nothing was kept: what the keyring said, and the folder where it would lie without one."""
+    """Nothing was stored. Holds the keyring's error, and the folder that would hold the secret as a file."""
 
     problem: Problem
     folder: str
 
 
 class Controller:
-    """Construct in any thread; nothing starts before `open`."""
+    """May be constructed in any thread; nothing starts before `open`."""
 
     def __init__(self, home: str | None) -> None:
-        """`home` is the folder asked for, None: the usual one. Raises BadInput."""
+        """`home` is the folder asked for; None: the default one. Raises BadInput."""
         self._home = bootstrap.home(home, os.environ)
         self._stack = contextlib.ExitStack()
         self._engine: Engine | None = None
@@ -73,9 +73,9 @@ class Controller:
     def open(
         self, observe: Observer, notify: Callable[[Problem], None], show: Callable[[str], None], link: str = ""
     ) -> bool:
-        """Hold the home and start the engine; False where a skep that runs here already shows its window on `link` instead.
+        """Lock the home and start the engine; False if a skep that runs here already shows its window on `link`.
 
-        Raises AlreadyRunning where that one has no window, and whatever keeps an engine from starting.
+        Raises AlreadyRunning if that skep has no window, and any error that prevents the engine's start.
         """
         try:
             with contextlib.ExitStack() as stack:
@@ -95,7 +95,7 @@ class Controller:
         return True
 
     def forget_settings(self) -> None:
-        """Move damaged settings away, so that the next `open` has the defaults. Raises StorageError."""
+        """Move damaged settings away, so that the next `open` uses the defaults. Raises StorageError."""
         bootstrap.set_settings_aside(self._home)
 
     def post(self, command: m.Command) -> None:
@@ -104,11 +104,11 @@ class Controller:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The engine's latest; from any thread."""
+        """The engine's latest snapshot; may be called in any thread."""
         return self._engine.snapshot if self._engine is not None else Snapshot()
 
     def close(self) -> None:
-        """Leave the swarm, end the engine and the practice swarm, let go of the home."""
+        """Leave the swarm, end the engine and the practice swarm, unlock the home."""
         self._stop_practice.set()
         self.updates.stop()
         self.post(m.Quit())
@@ -120,7 +120,7 @@ class Controller:
     # --- projects
 
     def known(self) -> list[Known]:
-        """Every project of this home with how it fits this computer as it is now."""
+        """Every project of this home, with whether it fits this computer now."""
         return [self._known(project) for project in bootstrap.catalogue(self._home).projects()]
 
     def _known(self, project: VerifiedProject) -> Known:
@@ -130,14 +130,14 @@ class Controller:
         except SkepError as error:
             problem = error.problem
         fit = joining.fit(self._home, plan)
-        # what is too big says so itself
+        # a project that is too big has its own message
         return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(plan))
 
     def add(self, source: str) -> VerifiedProject:
         return bootstrap.catalogue(self._home).add(source)
 
     def prepare(self, project_id: str) -> VerifiedProject:
-        """The project as it may be joined now; the practice swarm is started first. Raises SkepError."""
+        """The project ready to be joined; a practice swarm is started first. Raises SkepError."""
         known = bootstrap.catalogue(self._home)
         project = self._practice_project() if project_id == PRACTICE else known.find(project_id)
         joining.check_fit(self._home, project)
@@ -150,7 +150,9 @@ class Controller:
         return project
 
     def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
-        """Keep the invitation in a file; the title of the project it is to. What the keyring refuses needs consent."""
+        """Store the invitation; returns its project's title. If the keyring refuses, storing it as a file needs
+        consent.
+        """
         try:
             hint = Text("joining.add_project_first")
             return joining.accept_invitation(self._home, Path(path), hint, in_file=in_file)[0].title
@@ -163,14 +165,14 @@ class Controller:
     def devices(self) -> Sequence[Device]:
         return bootstrap.devices().list()
 
-    # --- what may change outside skep
+    # --- settings kept outside skep
 
     def outside(self) -> dict[str, Value]:
-        """Settings that somebody else may change, as they are now."""
+        """The current values of settings that other programs may change."""
         return {"app.start_at_login": bootstrap.autostart(self._home).is_on()}
 
     def lacking(self) -> dict[str, Text]:
-        """By key, why a setting cannot be obeyed on this computer."""
+        """By key, why a setting has no effect on this computer."""
         refused = {
             "app.start_at_login": bootstrap.autostart(self._home).refused,
             "app.check_updates": self.updates.lacking,
@@ -198,7 +200,7 @@ class Controller:
         return bootstrap.catalogue(self._home).add(str(manifest), consent=True)
 
     def cancel_practice(self) -> None:
-        """Give up waiting for its start. Returns at once."""
+        """Cancel waiting for its start. Returns immediately."""
         self._stop_practice.set()
 
     def end_practice(self) -> None:
@@ -213,7 +215,7 @@ class Controller:
     # --- the ledger
 
     def record(self, asked: Asked) -> Record:
-        """What the page Stats shows. Raises StorageError."""
+        """The data of the page Stats. Raises StorageError."""
         with bootstrap.ledger(self._home) as ledger:
             return read_record(ledger, asked, bootstrap.clock().wall(), bootstrap.clock().zone())
 
@@ -230,14 +232,14 @@ class Controller:
             ) from None
         return path
 
-    # --- trouble
+    # --- errors and diagnostics
 
     def diagnose(self) -> str:
-        """What somebody who helps needs to know, redacted; takes some seconds."""
+        """The diagnostic report, redacted; takes some seconds."""
         return diagnosis.diagnose(self._home, self.snapshot)
 
     def report(self, traces: str, words: Problems) -> str:
-        """Errors of skep's own as a text, redacted."""
+        """Errors in skep itself as a text, redacted."""
         return words.report(traces, diagnosis.versions(), str(Path.home()), diagnosis.names(self._home))
 
     def keep(self, path: str, text: str) -> str:
@@ -247,7 +249,7 @@ class Controller:
 
 
 def read_record(ledger: Ledger, asked: Asked, now: float, zone: tzinfo) -> Record:
-    """What the page Stats shows of a ledger at `now`, wall clock seconds. Raises StorageError."""
+    """The data of the page Stats from a ledger at `now`, wall clock seconds. Raises StorageError."""
     day = day_of(now, zone, asked.back)
     return Record(
         projects={project: summary(ledger, project) for project in ledger.projects()},

@@ -1,4 +1,4 @@
-"""The dialogs that are rarely seen: skep cannot start, a secret without a keyring, a text before it leaves this computer."""
+"""Dialogs: skep cannot start, storing a secret without a keyring, and showing a text before it is saved or copied."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from skep_gui.words.speaker import filled
 
 
 class StartRefusal(QMessageBox):
-    """Ends with `finished`; `begins_anew` then tells whether the defaults were chosen."""
+    """Ends with `finished`; `begins_anew` is true if the user chose the default settings."""
 
     def __init__(self, title: str, hint: str, *, mendable: bool) -> None:
-        """`mendable` offers to begin with the default settings."""
+        """`mendable` adds a button that starts with the default settings."""
         super().__init__(QMessageBox.Icon.NoIcon, "skep", "")
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(title)
@@ -36,7 +36,7 @@ class KeyringConsent(QDialog):
     given = Signal()
 
     def __init__(self, refusal: str, folder: str, parent: QWidget | None = None) -> None:
-        """`refusal` is what the keyring said, `folder` where the file would lie."""
+        """`refusal` is the keyring's error, `folder` would hold the secret as a file."""
         super().__init__(parent)
         self.setWindowTitle(self.tr("Keep the invitation without a keyring?"))
         self.setMinimumWidth(440)
@@ -65,7 +65,7 @@ class TextDialog(QDialog):
     """Path and text."""
 
     def __init__(self, title: str, explained: str, file: str, parent: QWidget | None = None) -> None:
-        """`file` is the name offered for saving."""
+        """`file` is the suggested name for saving."""
         super().__init__(parent)
         self.setObjectName("page")
         self.setWindowTitle(title)
@@ -90,7 +90,7 @@ class TextDialog(QDialog):
         self.show_text("")
 
     def show_text(self, text: str) -> None:
-        """Empty while there is none yet."""
+        """Empty until there is a text."""
         self.text.setPlainText(text)
         for each in (self.copy, self.save):
             each.setEnabled(bool(text))

@@ -1,4 +1,4 @@
-"""Errors of skep's own in the app's process: caught, logged, remembered, shown as a report; the app goes on."""
+"""Errors in skep itself, in the app's process: caught, logged, and shown as a report, while the app goes on."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from skep_gui.words.speaker import filled
 
 LOGGER: Final = "skep"
 LONGEST: Final = 20_000
-"""Characters of one report; a traceback's end says the most."""
+"""Maximum characters of one report; the end of a traceback is kept, which says the most."""
 
 KEPT: Final = 5
-"""Errors in the report, the latest; one that comes again from the same place is no other."""
+"""Maximum number of errors in the report, the latest; errors from the same place count once."""
 
 log = logging.getLogger("skep.gui")
 
 
 class _Listening(logging.Handler):
-    """Hands every error with a traceback on, in whatever thread it is logged."""
+    """A log handler that passes on every record with a traceback, from any thread."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.ERROR)
@@ -61,10 +61,10 @@ def _uncaught_in_thread(told: threading.ExceptHookArgs) -> None:
 
 class ErrorReporter(QObject):
     found = Signal(object)
-    """A Problem: an error of skep's own that was not met before."""
+    """A Problem: an error in skep itself that has not been reported before."""
     projects_wanted = Signal()
     setting_wanted = Signal(str)
-    """A setting's key, "" for the page alone."""
+    """A setting's key; "" for the settings page without one."""
     _seen = Signal(str)
 
     def __init__(self, background: Background, words: Problems, parent: QObject) -> None:
@@ -82,7 +82,7 @@ class ErrorReporter(QObject):
         sys.excepthook, threading.excepthook = _uncaught, _uncaught_in_thread
 
     def close(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         logging.getLogger(LOGGER).removeHandler(self._handler)
         sys.excepthook, threading.excepthook = self._hooks
 
@@ -90,7 +90,7 @@ class ErrorReporter(QObject):
         self._words = words
 
     def _remember(self, trace: str) -> None:
-        # by the place alone: a message may hold a number that differs each time
+        # compared by place only: a message may contain a number that differs each time
         place = trace.rstrip().rpartition("\n")[0]
         if place in self._places:
             return
@@ -99,7 +99,7 @@ class ErrorReporter(QObject):
         self.found.emit(OUR_OWN)
 
     def act(self, problem: Problem) -> None:
-        """Lead to what may help."""
+        """Open what may help with the problem."""
         match problem.remedy:
             case Remedy.PROJECTS.value:
                 self.projects_wanted.emit()
@@ -114,7 +114,7 @@ class ErrorReporter(QObject):
                     self.diagnose()
 
     def report(self) -> None:
-        """The last errors of skep's own, to be copied."""
+        """The latest errors in skep itself, to be copied."""
         title, what = self.tr("Report of an error"), self.tr("This report is not sent. Copy it to report the error.")
         traces = "\n\n".join(self.traces)
         self._open(title, what, "skep-report.txt", lambda controller: controller.report(traces, self._words))

@@ -1,7 +1,7 @@
-"""The language of the app: what is installed in Qt for it, and the tongue that the pages' words speak.
+"""The language of the app: installs Qt's translators for it, and returns the `Tongue` that the pages use.
 
-English is what stands in the source; every other language is a .qm file beside it. It must not know a page: who shows
-words asks for a tongue, and asks again when the language changes.
+The source texts are English; every other language is a .qm file. This module knows no page: pages ask for a tongue, and
+ask again when the language changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER: Final = Path(__file__).parent.parent / "translations"
 
 
 class Language:
-    """Give it what the setting app.language says. The translators are its own, so it must be kept."""
+    """Installs and owns the translators for the setting app.language; keep a reference to it."""
 
     def __init__(self, app: QCoreApplication, system: QLocale | None = None) -> None:
         self._app = app
@@ -29,7 +29,7 @@ class Language:
         self.code = ""
 
     def speak(self, wanted: str) -> Tongue:
-        """Switch to a language, "system" for that of the desktop; the tongue that speaks it."""
+        """Switch to a language, "system" for the desktop's, and return its tongue."""
         self.code = self._code(wanted)
         self._clear()
         locale = self._system if wanted == "system" else self._locale(self.code)
@@ -38,13 +38,15 @@ class Language:
         if self.code == ENGLISH:
             return Tongue(core=core_translator(ENGLISH, numbers), numbers=numbers)
         self._install(str(FOLDER), f"skep_{self.code}")
-        # the words of Qt's own dialogs and menus
+        # Qt's own dialogs and menus
         self._install(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath), f"qtbase_{self.code}")
         core = core_translator(self.code, numbers, QLocale(self.code).quoteString)
         return Tongue(QCoreApplication.translate, core, numbers)
 
     def _code(self, wanted: str) -> str:
-        """The first language that the person prefers and there are words for; that of the formats may be another."""
+        """The first of the user's preferred languages that has a translation; the language of the formats may
+        differ.
+        """
         preferred = [wanted, *(each.partition("-")[0] for each in self._system.uiLanguages())]
         return next((each for each in preferred if each in LANGUAGES), ENGLISH)
 
@@ -60,7 +62,7 @@ class Language:
             self._installed.append(translator)
 
     def _locale(self, code: str) -> QLocale:
-        """The system's, where it is this language's; else as the language is written in this country."""
+        """The system's locale if it has this language, otherwise this language in the system's country."""
         wanted = QLocale(code).language()
         if self._system.language() == wanted:
             return self._system

@@ -1,4 +1,4 @@
-"""The window: a rail on the left, a page beside it, strips below only while there is news or a problem."""
+"""The main window: navigation on the left, a page beside it, and strips at the bottom for problems and updates."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from skep_gui.words.translation import Translation
 SIZE, LEAST = (960, 640), (760, 520)
 RAIL = 160
 FRAME = (16, 48)
-"""What a window manager adds around a window, at most."""
+"""Maximum size that a window manager adds around a window."""
 
 
 def _fitting(window: QMainWindow) -> QSize:
-    """The usual size, or what the screen has beside its panels and the window's own frame."""
+    """The default size, limited to the screen without its panels and the window's frame."""
     room = window.screen().availableSize() - QSize(*FRAME)
     return QSize(*SIZE).boundedTo(room).expandedTo(QSize(*LEAST))
 
@@ -38,7 +38,7 @@ P = TypeVar("P", bound=QWidget)
 
 class MainWindow(QMainWindow):
     closed = Signal()
-    """The window was closed; whether skep goes on is not its business."""
+    """The window was closed; the app decides whether skep goes on."""
     opened = Signal()
     quit_wanted = Signal()
 
@@ -58,7 +58,7 @@ class MainWindow(QMainWindow):
             QShortcut(QKeySequence(f"Ctrl+{place + 1}"), self, lambda place=place: self._select(place))
         for keys in (QKeySequence(QKeySequence.StandardKey.Find), QKeySequence("Ctrl+,")):
             QShortcut(keys, self, self._search_settings)
-        # the standard key for it is none outside the large desktops
+        # QKeySequence.Quit is empty outside the large desktops
         QShortcut(QKeySequence("Ctrl+Q"), self, self.quit_wanted.emit)
 
     def _select(self, place: int) -> None:
@@ -70,7 +70,7 @@ class MainWindow(QMainWindow):
         self.settings.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def fill(self, translation: Translation) -> None:
-        """The pages and strips, also anew in another language; those before are let go of."""
+        """Make the pages and strips, also again for another language; earlier ones are deleted."""
         self._made = [(kind, kind.make(translation)) for kind in kinds()]
         self.strip, self.news = ProblemStrip(translation.problems), UpdateStrip()
         self.now, self.projects = self._page(NowPage), self._page(ProjectsPage)
@@ -93,7 +93,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
 
     def _page(self, wanted: type[P]) -> P:
-        """The page that others fill or lead to."""
+        """A page that other parts fill or open."""
         return next(page for _, page in self._made if isinstance(page, wanted))
 
     def connect_pages(self, requests: Requests) -> None:
@@ -114,7 +114,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(whole)
 
     def show_snapshot(self, snapshot: Snapshot, history: History, now: float) -> None:
-        """Nothing is done while nobody can see it; it is shown anew when the window opens."""
+        """Ignored while the window is hidden; it is updated when the window opens."""
         if not self.isVisible():
             return
         for kind, page in self._made:
@@ -123,7 +123,7 @@ class MainWindow(QMainWindow):
         self.strip.show_problem(self._fault or snapshot.problem)
 
     def show_fault(self, fault: Problem | None) -> None:
-        """An error of skep's own, which stays until it is closed; None goes back to what the engine has."""
+        """Show an error in skep itself until it is closed; None shows the engine's problem again."""
         self._fault = fault
         self.strip.show_problem(fault or self._problem)
 
@@ -138,7 +138,7 @@ class MainWindow(QMainWindow):
         self.settings.reveal(key)
 
     def say(self, text: str) -> None:
-        """A calm line above the page; "" takes it away."""
+        """A short message above the page; "" removes it."""
         self.said.setText(text)
         self.said.setVisible(bool(text))
 

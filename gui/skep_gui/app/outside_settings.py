@@ -1,7 +1,7 @@
-"""Follows what may change outside skep while somebody looks at the settings: whether it starts at login.
+"""Follows settings that are kept outside skep while the settings page is shown: whether skep starts at login.
 
-What differs twice in a row is taken over; once may be a change of our own that is just being written. It must not know
-where such a setting is kept.
+A value is taken over when it differs twice in a row; a single difference may be our own change that is still being
+written. Where such a setting is kept is not known here.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from skep.core.settings.setting import Value
 from skep_gui.app.background import Background
 
 EVERY = 1000
-"""Milliseconds between two looks."""
+"""Interval between two readings, in milliseconds."""
 
 
 class OutsideSettings(QObject):
     changed = Signal(object)
-    """Settings by key, as they are outside."""
+    """The current values by key."""
 
     def __init__(
         self,
@@ -28,7 +28,9 @@ class OutsideSettings(QObject):
         shown: Callable[[], Mapping[str, Value] | None],
         parent: QObject,
     ) -> None:
-        """`look` is called in the background, `shown` tells the settings as somebody sees them, None while nobody looks."""
+        """`look` runs in the background; `shown` returns the settings as displayed, None while the page is not
+        shown.
+        """
         super().__init__(parent)
         self._background, self._look, self._shown = background, look, shown
         self._seen: Mapping[str, Value] = {}

@@ -1,4 +1,4 @@
-"""What the app itself keeps between two starts, in `window.ini` beside the engine's settings."""
+"""The app's own state between two starts, in `window.ini` beside the engine's settings."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Final
 from PySide6.QtCore import QSettings
 
 DONE: Final = "done"
-"""Text, since PySide's reading of a yes or no from QSettings gives up a reference that is not its own."""
+"""Text, since PySide releases a reference that it does not own when it reads a bool from QSettings."""
 
 
 class Remembered:
-    """Without a folder nothing is kept, and nothing was."""
+    """Without a folder, nothing is stored or read."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = QSettings(str(folder / "window.ini"), QSettings.Format.IniFormat) if folder is not None else None
 
     @property
     def is_new(self) -> bool:
-        """Whether the first steps were never shown in this home."""
+        """Whether the first steps have not been shown in this home yet."""
         return self._get("first-run-done") != DONE
 
     def first_run_shown(self) -> None:
@@ -35,7 +35,7 @@ class Remembered:
         self._put("active", project_id)
 
     def once(self, what: str) -> bool:
-        """True the first time in this home."""
+        """True at the first call in this home."""
         if self._file is None or self._get(f"said/{what}") == DONE:
             return False
         self._put(f"said/{what}", DONE)

@@ -1,4 +1,4 @@
-"""The tray: the mark as it stands, one sentence, Pause and Resume, Open, Quit. It decides nothing."""
+"""The tray icon: the mark for the current state, one sentence, and a menu with Pause, Resume, Open and Quit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Tray(QObject):
         self.show_snapshot(Snapshot(), time.time())
 
     def speak(self, words: Now) -> None:
-        """In another language from now on."""
+        """Use another language from now on."""
         self._words, self._line = words, ""
         before = self.menu
         self._build_menu()
@@ -65,7 +65,7 @@ class Tray(QObject):
         self.icon.show()
 
     def dress(self, colour: str) -> None:
-        """The colour of the mark on this panel."""
+        """Set the mark's colour for this panel."""
         self._colour = colour
         self._draw()
 
@@ -74,7 +74,7 @@ class Tray(QObject):
         line = self._words.first_line(snapshot, now)
         if line != self._line:
             self._line = line
-            # a menu has no plain text: an ampersand would become an underline
+            # menu texts are not plain: an ampersand would underline the next letter
             self.first.setText(shortened(line, 70).replace("&", "&&"))
             self.icon.setToolTip(f"skep · {line}")
         paused = snapshot.pause is not None
@@ -88,7 +88,7 @@ class Tray(QObject):
             self.icon.setIcon(icon)
 
     def tell(self, title: str, hint: str = "") -> None:
-        """A notification. Desktops take its body for markup, so it holds no tag."""
+        """Show a notification. Desktops interpret its body as markup, so it contains no tag."""
         self.icon.showMessage(title, hint.translate(UNTAGGED), QSystemTrayIcon.MessageIcon.NoIcon)
 
     def _activated(self, why: QSystemTrayIcon.ActivationReason) -> None:

@@ -1,6 +1,6 @@
-"""Updates of skep in the app: looks by itself once a day where that is wanted, installs when a person says so.
+"""Updates of skep in the app: a daily check if the settings allow it, and installation when the user asks for it.
 
-It must not decide what is newer, nor what may be asked over this connection; `skep.services.updating` and the settings do.
+Which version is newer and what a connection may be used for is decided by `skep.services.updating` and the settings.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from skep_gui.app.controller import Controller
 
 FIRST: Final = 20_000
-"""Milliseconds after the start until it is looked for the first time: a person is waiting for other things then."""
+"""Milliseconds from the start to the first check, so that it does not slow the start."""
 HOURLY: Final = 3_600_000
-"""Milliseconds between two looks at whether a day is over."""
+"""Interval in milliseconds at which it is tested whether a day has passed."""
 STEP: Final = 0.01
-"""Part of a stage between two drawings."""
+"""Progress, as part of a stage, between two updates of the display."""
 
 
 class Updating(QObject):
     changed = Signal(object)
-    """An Update: where it is now."""
+    """An Update: its current state."""
     restart_wanted = Signal()
     _went = Signal(object)
 
@@ -52,7 +52,7 @@ class Updating(QObject):
         self.controller = controller
         self.timer.start()
 
-    # --- looking
+    # --- checking
 
     def _by_itself(self) -> None:
         self.timer.setInterval(HOURLY)
@@ -62,7 +62,7 @@ class Updating(QObject):
             or not may_look(self._known())
         ):
             return
-        # where nobody asked, a server that cannot be reached is passed over
+        # an automatic check ignores a server that cannot be reached
         self._background.run(controller.updates.look_when_due, self._unasked, slow=True)
 
     def _unasked(self, found: Found | None) -> None:
@@ -70,12 +70,12 @@ class Updating(QObject):
             self._tell(found)
 
     def end(self) -> None:
-        """Break off what is under way."""
+        """Cancel the current work."""
         self._cancel.set()
         self.timer.stop()
 
     def look(self) -> None:
-        """A person wants to know now."""
+        """Check immediately, as the user asked."""
         if (controller := self.controller) is None or self.update.stage in UNDER_WAY:
             return
 
@@ -95,14 +95,14 @@ class Updating(QObject):
     # --- installing
 
     def act(self) -> None:
-        """What the strip's first button says."""
+        """The strip's first button was pressed."""
         if self.update.stage in STARTS_NEXT:
             self.restart_wanted.emit()
         elif self.update.stage is Stage.FOUND:
             self._install()
 
     def close(self) -> None:
-        """What its last button says."""
+        """The strip's last button was pressed."""
         if self.update.stage in UNDER_WAY:
             self._cancel.set()
         else:
@@ -117,7 +117,7 @@ class Updating(QObject):
         said = begun
 
         def went(stage: Stage, came: int, of: int) -> bool:
-            """In the thread that installs: tell how far it is, and whether it shall go on."""
+            """Called in the installing thread: reports the progress, and returns whether to go on."""
             nonlocal said
             part = min(1.0, came / max(1, of))
             if stage is not said.stage or part - said.part >= STEP:
@@ -153,7 +153,7 @@ class Updating(QObject):
 
 
 def may_look(snapshot: Snapshot) -> bool:
-    """Whether the person lets skep look by itself, over the connection that there is now."""
+    """Whether the settings allow an automatic check over the current connection."""
     settings = snapshot.settings
     metered = (
         snapshot.conditions[Condition.METERED].value is True and settings.get("network.metered_pause", True) is True

@@ -1,1 +1,1 @@
-"""The pages, each a function of the snapshot."""
+"""The pages of the window, each a function of the snapshot."""

@@ -1,4 +1,4 @@
-"""The first steps: the device that was found, suggested limits, a project. Each can be skipped, all can be seen again."""
+"""The first steps: the device that was found, suggested limits, a project. Each can be skipped and shown again."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skep_gui.words.settings import Devices
 from skep_gui.words.speaker import filled
 
 PRESET = 1
-"""Balanced, the one chosen at first."""
+"""Balanced, the default preset."""
 SIZE = (560, 552)
-"""All of it without scrolling, and with its frame on a screen of 600 lines."""
+"""Shows everything without scrolling, and fits with its frame on a screen 600 pixels high."""
 
 
 class FirstRun(QDialog):

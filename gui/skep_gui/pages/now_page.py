@@ -1,6 +1,6 @@
-"""The page Now: one sentence, the dome, Pause, four figures, ten minutes, the swarm's epoch, the rules that hold.
+"""The page Now: one sentence, the share meter, Pause, four figures, ten minutes of plots, the epoch, the rules.
 
-A function of the snapshot; what a person asks for leaves as a signal.
+A function of the snapshot; requests of the user leave as signals.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NowPage(Page):
     """Wall clock seconds, or None: until Resume."""
     resumed = Signal()
     left = Signal(bool)
-    """Leave the project: after the round, or at once."""
+    """Leave the project: after the round, or immediately."""
     projects_wanted = Signal()
     setting_wanted = Signal(str)
 
@@ -130,13 +130,13 @@ class NowPage(Page):
         self._offer(phase, paused=snapshot.pause is not None, waits=snapshot.leaving_until is not None)
 
     def _filled(self, snapshot: Snapshot) -> float | None:
-        """How far the bands are filled, 0..1: with the measured share, while joining with the stages."""
+        """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""
         if snapshot.phase is Phase.JOINING:
             return risen(snapshot)
         return measured(snapshot) if snapshot.phase in IN_A_SWARM else None
 
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
-        """One primary button, and Leave where there is something to leave."""
+        """Show one primary button, and Leave if there is something to leave."""
         idle, leaving = phase is Phase.IDLE, phase is Phase.LEAVING
         self.choose.setVisible(idle and not paused)
         self.resume.setVisible(paused and not leaving)
@@ -159,7 +159,7 @@ class NowPage(Page):
 
 
 class JoiningView(Card):
-    """The five stages of joining as a checklist, with a Cancel that needs no answer of the swarm's."""
+    """The five stages of joining as a checklist, with a Cancel that does not wait for the swarm."""
 
     cancelled = Signal()
 
@@ -170,7 +170,7 @@ class JoiningView(Card):
         for index in range(len(Stage)):
             sign, name, bar = label(wrap=False), label(wrap=False), QProgressBar()
             detail = label("", "soft", wrap=False)
-            # an unknown fraction is an empty bar: a bar that runs to and fro would only fidget
+            # an unknown fraction is an empty bar: the animation of a busy bar would distract
             bar.setRange(0, 1000)
             bar.setTextVisible(False)
             bar.setFixedWidth(160)

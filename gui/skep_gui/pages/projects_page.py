@@ -66,7 +66,7 @@ class ProjectsPage(QStackedWidget):
         self.setAcceptDrops(True)
 
     def connect_to(self, requests: Requests) -> None:
-        """What it asks of projects is carried out by whoever also fills it with them."""
+        """Connect the requests about projects to the object that carries them out and fills this page."""
         self.leave_wanted.connect(requests.leave_or_cancel)
 
     def _adding(self) -> Card:
@@ -89,7 +89,7 @@ class ProjectsPage(QStackedWidget):
         accept = button(self.tr("Accept an invitation …"), clicked=self._accept_file)
         return Card(self.tr("Projects by invitation"), label(text, "soft"), row(self.copy, accept, None))
 
-    # --- what is shown
+    # --- display
 
     def show_projects(self, known: Sequence[Known], snapshot: Snapshot) -> None:
         self._known = {each.project.id: each for each in known}
@@ -119,7 +119,7 @@ class ProjectsPage(QStackedWidget):
         return card
 
     def say(self, text: str, *, problem: bool = False) -> None:
-        """A line at the top: what was added, or why not."""
+        """Show a message at the top: what was added, or why it was not."""
         self.said.setText(breakable(text))
         toned(self.said, "problem" if problem else "well")
         self.said.setVisible(bool(text))
@@ -131,7 +131,7 @@ class ProjectsPage(QStackedWidget):
             self.open(project_id)
 
     def open(self, project_id: str) -> None:
-        """The permission page of a known project."""
+        """Show the permission page of a known project."""
         if known := self._known.get(project_id):
             self.permission.show_project(project_id, self._words.permissions(known), free=bool(self._free))
             self.setCurrentWidget(self.permission)
@@ -176,21 +176,21 @@ class ProjectsPage(QStackedWidget):
 
 
 def dropped(event: QDropEvent) -> str:
-    """The first file or address that was dropped, "" for anything else."""
+    """The first file or address of a drop; "" for anything else."""
     for url in event.mimeData().urls():
         return url.toLocalFile() if url.isLocalFile() else url.toString()
     return event.mimeData().text().strip()
 
 
 class ProjectCard(Card):
-    """One project: what it is, who publishes it, whether it fits, what it does now, and the one next step."""
+    """One project: description, publisher, whether it fits, current state, and one button for the next step."""
 
     wanted = Signal(str)
-    """The project's id: look at it, or join it."""
+    """The project's id; show its permission page, or join it."""
     leave_wanted = Signal()
 
     def __init__(self, words: CardWords, *, practice: bool, free: bool) -> None:
-        """`free` tells that nothing else is active, so that this one may be joined."""
+        """`free`: no other project is active, so this one may be joined."""
         super().__init__(breakable(words.title))
         badge = label(words.badge.text, "badge", wrap=False, tone=str(words.badge.tone))
         tip(badge, words.badge.explained)
@@ -225,7 +225,7 @@ class ProjectCard(Card):
 
 
 class PermissionPage(Page):
-    """What a project downloads, sends and uses, shown before anything of it begins; Join is the one way on."""
+    """What a project downloads, sends and uses, shown before any of it starts; joining is possible only from here."""
 
     joined = Signal(str)
     closed = Signal()

@@ -1,4 +1,4 @@
-"""What a page of the window is, and which there are."""
+"""`PageKind`, the description of a page, and the list of all pages."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _PAGES: Final = (
     "stats_page",
     "settings_page",
 )
-"""The modules of this package whose PAGE is one, in the order of the rail and of the shortcuts."""
+"""The modules of this package that define PAGE, in the order of the navigation and of the shortcuts."""
 
 W = TypeVar("W", bound=QWidget)
 
 
 @dataclass(frozen=True)
 class Requests:
-    """What a page may ask of the app and of the window."""
+    """Signals by which pages make requests to the app and the window."""
 
     pause: Callable[[float | None], None]
-    """Until a moment in wall clock seconds; None: until Resume."""
+    """The end in wall clock seconds; None: until Resume."""
     resume: Callable[[], None]
     leave: Callable[[bool], None]
-    """Leave the project: at once, or after the round."""
+    """Leave the project: immediately, or after the round."""
     leave_or_cancel: Callable[[], None]
-    """Also from a practice swarm that is still starting."""
+    """Also leaves a practice swarm that is still starting."""
     go_to_projects: Callable[[], None]
     go_to_setting: Callable[[str], None]
     change_setting: Callable[[str, Value], None]
     read_record: Callable[[], None]
     export: Callable[[str], None]
-    """Write the record to a path."""
+    """Write the record to this path."""
     offer_devices: Callable[[], None]
     first_run: Callable[[], None]
     diagnose: Callable[[], None]
@@ -50,14 +50,14 @@ class Requests:
 
 
 def _nothing(_page: QWidget, _snapshot: Snapshot, _history: History, _now: float) -> None:
-    """For a page that shows nothing of the snapshot."""
+    """The `show` of a page that does not depend on the snapshot."""
 
 
 @dataclass(frozen=True)
 class PageKind(Generic[W]):
-    """How a page is made, what it asks for, what it shows; its title is its window title.
+    """How a page is made, which requests it makes, what it shows; its title is its window title.
 
-    `show` is called with each snapshot while the window is seen; its last argument is wall clock seconds.
+    `show` is called with each snapshot while the window is visible; its last argument is wall clock seconds.
     """
 
     make: Callable[[Translation], W]

@@ -1,4 +1,4 @@
-"""One setting as a row of a form: its words, the control that fits its kind, and a way back to the default."""
+"""One setting as a row of a form: label, a control for its kind, and a button that restores the default."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTROL_WIDTH = 260
 
 
 class Number(QDoubleSpinBox):
-    """Shows no zeros behind the point."""
+    """A number field without trailing zeros."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,10 +31,10 @@ class Number(QDoubleSpinBox):
 
 class SettingRow(QWidget):
     changed = Signal(str, object)
-    """Key and the checked value."""
+    """Key and validated value."""
 
     def __init__(self, shown: Row, words: SettingsForm, *, upright: bool = False) -> None:
-        """`upright` puts the control below the words, for rows that stand side by side."""
+        """`upright` puts the control below the label, for rows side by side."""
         super().__init__()
         self.row, self._words = shown, words
         setting = shown.setting
@@ -53,7 +53,7 @@ class SettingRow(QWidget):
 
     def _lay_out(self, shown: Row, *, upright: bool) -> None:
         named = label(shown.label)
-        named.setBuddy(self.control)  # on Linux a box of choices tells screen readers its name by this alone
+        named.setBuddy(self.control)  # on Linux, screen readers take a combo box's name only from its buddy
         texts = column(named, label(shown.help, "soft"), spacing=2)
         if shown.unavailable:
             texts.addWidget(label(shown.unavailable, "soft"))
@@ -108,7 +108,7 @@ class SettingRow(QWidget):
         value.setFixedHeight(26)
         value.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         made.valueChanged.connect(lambda percent: value.setText(self._words.show(shown.setting, percent / 100)))
-        # a drag would save at each pixel; it counts when it is let go of, keys count at once
+        # a drag would save at each pixel: it is saved on release, key presses immediately
         made.setTracking(True)
         made.sliderReleased.connect(lambda: self._offer(made.value() / 100))
         made.actionTriggered.connect(
@@ -122,7 +122,7 @@ class SettingRow(QWidget):
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
-        made.lineEdit().setTextMargins(8, 0, 8, 0)  # a style sheet's padding does not reach it
+        made.lineEdit().setTextMargins(8, 0, 8, 0)  # padding from a style sheet has no effect on it
         if setting.zero:
             made.setSpecialValueText(shown.zero)
         made.setKeyboardTracking(False)
@@ -136,7 +136,7 @@ class SettingRow(QWidget):
         return made
 
     def _offer(self, value: Value) -> None:
-        """Hand a new value on when it is good; say what is wrong with it when it is not."""
+        """Emit a new value if it is valid, otherwise show its error."""
         setting = self.row.setting
         if setting.kind is Kind.WHOLE and isinstance(value, float):
             value = round(value)
@@ -151,7 +151,7 @@ class SettingRow(QWidget):
             self.changed.emit(setting.key, checked)
 
     def show_row(self, shown: Row) -> None:
-        """The value as it stands now; what a person is just typing is left alone."""
+        """Show the current value, unless the user is editing it."""
         self.row = shown
         self.reset.setVisible(shown.changed and not shown.unavailable)
         control, value = self.control, shown.value
@@ -173,7 +173,7 @@ class SettingRow(QWidget):
 
 
 def fill(box: QComboBox, choices: Choices) -> None:
-    """What there is to choose from, anew where it is other than before."""
+    """Set the choices, if they changed."""
     if choices != tuple((box.itemData(place), box.itemText(place)) for place in range(box.count())):
         box.clear()
         for value, word in choices:

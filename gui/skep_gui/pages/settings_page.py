@@ -1,4 +1,6 @@
-"""The page Settings: a form made from the settings' own metadata, with a search, and the rule tester. It holds no setting."""
+"""The page Settings: a form made from the settings' metadata, with a search, and the rule tester. It stores no
+setting.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +26,12 @@ from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
 
 NARROW = 620
-"""Pixels; below this the rule tester's boxes stand in one column."""
+"""Pixels; in a narrower page the rule tester's boxes form one column."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a person was on the page: what was searched for, how far down, and the setting that had the focus."""
+    """The user's place on the page: search text, scroll position, and the setting that had the focus."""
 
     values: Mapping[str, Value]
     search: str
@@ -45,7 +47,7 @@ class SettingsPage(Page):
     update_wanted = Signal()
     older_wanted = Signal()
     seen = Signal()
-    """Somebody looks at it now."""
+    """The page is shown."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Settings"))
@@ -83,7 +85,7 @@ class SettingsPage(Page):
         self.seen.connect(requests.offer_devices)
 
     def showEvent(self, event: QShowEvent) -> None:
-        """The form is made when it is first seen: it is the largest page, and most days nobody opens it."""
+        """The form is made when first shown: it is the largest page and rarely opened."""
         super().showEvent(event)
         if not self.rows:
             self._build()
@@ -101,19 +103,21 @@ class SettingsPage(Page):
             each.show_row(self._words.row(each.row.setting, self._values))
 
     def show_lacking(self, lacking: Mapping[str, Text]) -> None:
-        """By key, why a setting cannot be obeyed on this computer."""
+        """`lacking`: by key, why a setting has no effect on this computer."""
         if lacking != self._words.lacking:
             self._words.lacking = lacking
             if self.rows:
                 self._build()
 
     def show_offered(self, offered: Mapping[str, Choices]) -> None:
-        """By key, what this computer has to choose from."""
+        """`offered`: by key, the choices on this computer."""
         self._words.offered = offered
         self._show_rows()
 
     def show_updates(self, lacking: str, older: str) -> None:
-        """Why nothing newer can be looked for, "" where it can; the words for going back, "" where there is nothing."""
+        """Why no update can be looked for, "" if it can; and the text of the button that goes back, "" if there is no
+        version.
+        """
         self.newer.setEnabled(not lacking)
         tip(self.newer, lacking)
         self.older.setText(older)
@@ -131,7 +135,7 @@ class SettingsPage(Page):
         next(iter(self.tester.boxes.values())).setFocus()
 
     def reveal(self, key: str) -> None:
-        """Bring one setting into view, as from a rule that holds."""
+        """Scroll to one setting, such as that of a rule in effect."""
         self.search.clear()
         if not self.rows:
             self._build()
@@ -144,7 +148,7 @@ class SettingsPage(Page):
         return Place(self._values, self.search.text(), self.verticalScrollBar().value(), focused, self.tester.chosen())
 
     def go_back_to(self, place: Place) -> None:
-        """Take up where another page of the same settings was left."""
+        """Restore the place where another page of the same settings was left."""
         self._values = place.values
         self.search.setText(place.search)
         self.tester.choose(place.imagined)
@@ -172,13 +176,13 @@ class SettingsPage(Page):
 
 
 def paired(rows: Sequence[Row]) -> list[Row]:
-    """The two limits that belong side by side, where both are to be shown."""
+    """The two limits that are shown side by side, if both are visible."""
     found = {each.setting.key: each for each in rows if each.setting.key in PAIR}
     return [found[key] for key in PAIR] if len(found) == len(PAIR) else []
 
 
 class RuleTester(Card):
-    """What would happen if …: things to imagine, the sentence that would be said, and the way to its setting."""
+    """What would happen if …: conditions to assume, the resulting sentence, and a link to its setting."""
 
     setting_wanted = Signal(str)
 
@@ -210,7 +214,7 @@ class RuleTester(Card):
         self._answer()
 
     def show_snapshot(self, snapshot: Snapshot, now: float) -> None:
-        """`now` is wall clock seconds. A changed setting changes the answer at once."""
+        """`now` is wall clock seconds. A changed setting updates the answer immediately."""
         self._snapshot, self._now = snapshot, now
         if self.isVisible() and self.chosen():
             self._answer()

@@ -1,6 +1,6 @@
-"""The page Stats: what this computer gave and what became of it, in all, over time and for each project; a day's why; CSV.
+"""The page Stats: contributions in total, over time and by project; a day's timeline with its reasons; CSV export.
 
-A function of the record it is given; what of the ledger it wants to see leaves as a signal.
+A function of a `Record`; requests for other parts of the ledger leave as signals.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from skep_gui.words.stats import Asked, Measure, Record
 from skep_gui.words.translation import Translation
 
 AGAIN = 60_000
-"""Milliseconds after which a page that is seen asks for the ledger anew."""
+"""Interval in milliseconds at which the visible page reads the ledger again."""
 ROW: Final = 28
-"""Pixels at least of a rule's line, so that lines with a button and without stand alike."""
+"""Minimum height of a rule's line in pixels, so that lines with and without a button are equally high."""
 
 
 class StatsPage(Page):
@@ -34,7 +34,7 @@ class StatsPage(Page):
     projects_wanted = Signal()
     setting_wanted = Signal(str)
     wanted = Signal()
-    """Read the ledger again, for what `asked` says."""
+    """Read the ledger for `asked`."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Stats"))
@@ -59,7 +59,7 @@ class StatsPage(Page):
         self.projects_wanted.connect(requests.go_to_projects)
 
     def _build(self) -> None:
-        """What it consists of; made when it is first seen."""
+        """Make the widgets, when the page is first shown."""
         self._built = True
         self.empty = self._empty_state()
         self.figures = FigureRow()
@@ -116,7 +116,7 @@ class StatsPage(Page):
         self.wanted.emit()
 
     def show_record(self, record: Record, titles: Mapping[str, str]) -> None:
-        """`titles` are those of the known projects, by id."""
+        """`titles`: those of the known projects, by id."""
         if record == self.record and titles == self._titles:
             return
         self.record, self._titles = record, titles
@@ -148,7 +148,7 @@ class StatsPage(Page):
         self.pointed.setText(name or text)
 
     def _open_day(self, place: int) -> None:
-        """The timeline of the day in which that bar begins."""
+        """Show the timeline of the day in which that bar begins."""
         begin, today = (local(at, self.record.zone).date() for at in (self.record.past[place].begin, self.record.now))
         self._ask(replace(self.asked, back=min(LONGEST_BACK, max(0, (today - begin).days))))
         self.ensureWidgetVisible(self.day, 0, 24)
@@ -193,7 +193,7 @@ class StatsPage(Page):
 class DayCard(Card):
     setting_wanted = Signal(str)
     back_wanted = Signal(int)
-    """The timeline of the day so many days ago."""
+    """Show the timeline of the day that many days ago."""
 
     def __init__(self, words: Day) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ class DayCard(Card):
 
 
 class Dot(QWidget):
-    """The colour of a rule; its name stands beside it."""
+    """The colour of a rule, beside its name."""
 
     def __init__(self, tone: str) -> None:
         super().__init__()

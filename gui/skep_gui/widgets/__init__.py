@@ -1,1 +1,1 @@
-"""What pages are made of."""
+"""Widgets that several pages use."""

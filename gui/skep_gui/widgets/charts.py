@@ -1,4 +1,6 @@
-"""What is drawn by hand: the skep as a meter, ten minutes as two lines, bars that can be pointed at. Hidden it costs nothing."""
+"""Widgets with their own painting: the share meter, ten minutes of plots, bars to point at. Nothing is drawn while
+hidden.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ _HEIGHT, _STEP, _DOOR = 16.0, 20.0, 22.0
 
 
 class DomeMeter(QWidget):
-    """Shares are 0..1; `measured` None where nothing was measured yet: then the bands are empty."""
+    """Shares are 0..1; `measured` is None before the first measurement, and then the bands are empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +43,7 @@ class DomeMeter(QWidget):
         self.setFixedSize(QSize(128, 112))
 
     def show_shares(self, asked: float, measured: float | None, said: str) -> None:
-        """`said` is what a screen reader says of it."""
+        """`said` is the text for screen readers."""
         if (asked, measured or 0.0, said) == (self._asked, self._measured, self._said):
             return
         self._asked, self._measured, self._said = asked, measured or 0.0, said
@@ -69,7 +71,7 @@ class DomeMeter(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colours.color(QPalette.ColorRole.Mid))
         painter.drawPath(shape)
-        # a band is a quarter of the share, and fills from its left
+        # a band stands for a quarter of the share, and fills from the left
         part = min(1.0, max(0.0, self._measured * 4 - (3 - index)))
         filled = QPainterPath()
         filled.addRect(QRectF(left, box.top(), width * part, _HEIGHT))
@@ -91,13 +93,13 @@ def _door() -> QPainterPath:
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
 _GAP: Final = 15.0
-"""Seconds without a report after which a line is broken, not drawn across."""
+"""Seconds without a report after which the line is interrupted instead of connected."""
 _SHARES: Final = 4
-"""Parts of the height between which a faint line runs."""
+"""Heights of the grid lines, as parts of the plot's height."""
 
 
 class LivePlot(QWidget):
-    """Two lines over one time: samples a second on the left axis, share in percent on the right one."""
+    """Two lines over one time axis: samples a second on the left axis, share in percent on the right one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +110,7 @@ class LivePlot(QWidget):
         self.setAccessibleName(self.tr("Samples a second and share, over ten minutes"))
 
     def show_points(self, points: Sequence[Point], now: float) -> None:
-        """`now` is wall clock seconds. Qt draws only what can be seen."""
+        """`now` is wall clock seconds. Qt paints only what is visible."""
         self._points, self._now = points, now
         self.update()
 
@@ -175,11 +177,11 @@ def _short(value: float) -> str:
 BELOW: Final = 22
 AXIS: Final = 52
 _LINES: Final = 2
-"""Parts of the height between which a faint line runs."""
+"""Heights of the grid lines, as parts of the strip's height."""
 _WIDEST: Final = 36
-"""Pixels of a bar that stands alone; those of a timeline touch."""
+"""Maximum width of a separate bar in pixels; those of a timeline touch."""
 _FAINT: Final = 90
-"""Of 255: what no rule is the reason of."""
+"""Opacity of 255 for bars without a rule as the reason."""
 _STEPS: Final = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
@@ -195,12 +197,12 @@ def colour_of(tone: str) -> QColor:
 
 class CellStrip(QWidget):
     chosen = Signal(int)
-    """The number of the bar that was clicked, or entered."""
+    """The number of the bar that was clicked, or selected with Enter."""
     pointed = Signal(str)
-    """The name of the bar under the pointer or with the focus; "" when it is left."""
+    """The name of the bar under the pointer or with the focus; "" when there is none."""
 
     def __init__(self, height: int, *, touching: bool) -> None:
-        """`touching` bars fill their width, as those of a timeline do."""
+        """`touching` bars use their full width, as in a timeline."""
         super().__init__()
         self.touching = touching
         self.buttons: list[CellButton] = []
@@ -231,7 +233,7 @@ class CellStrip(QWidget):
         return QRectF(left, 6, max(1, self.width() - left), self.height() - BELOW - 6)
 
     def walk(self, button: CellButton, key: int) -> bool:
-        """Move the focus by an arrow key, Home or End."""
+        """Move the focus with an arrow key, Home or End."""
         place, last = self.buttons.index(button), len(self.buttons) - 1
         step = _STEPS.get(Qt.Key(key))
         if step is not None:
@@ -282,7 +284,7 @@ class CellStrip(QWidget):
 
 
 def axis_number(value: float) -> str:
-    """Short enough for the edge of a chart: 150000 -> "150 k"."""
+    """A short label for the axis of a chart: 150000 -> "150 k"."""
     if value >= 1e6:  # noqa: PLR2004 - a million
         return f"{value / 1e6:g}\u2009M"
     return f"{value / 1000:g}\u2009k" if value >= 1e4 else f"{value:,g}".replace(",", "\u2009")  # noqa: PLR2004

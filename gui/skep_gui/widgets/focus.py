@@ -1,7 +1,4 @@
-"""Who has the keyboard: Tab goes as the eye does, and a list that is made anew keeps the keyboard where it was.
-
-It must not know what the widgets are for.
-"""
+"""Keyboard focus: a tab order that follows the layout, and the focus kept when a list is made again."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLayout, QScrollAre
 
 
 def order_by_layout(window: QWidget | None) -> None:
-    """Chain what Tab reaches in the order of the layouts; Qt's own is that in which widgets were made, ever anew."""
+    """Set the tab order to that of the layouts; Qt's default is the order in which widgets were made."""
     for one, other in pairwise(_reachable(window)):
         QWidget.setTabOrder(one, other)
 
@@ -23,7 +20,7 @@ def _reachable(widget: QWidget | None) -> Iterator[QWidget]:
     if widget is None:
         return
     if widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
-        yield widget  # what it is made of, such as a spin box's field, is its own business
+        yield widget  # the children of a compound widget, such as a spin box, keep their own order
         return
     if isinstance(widget, QScrollArea):
         yield from _reachable(widget.widget())
@@ -49,7 +46,7 @@ def _in(layout: QLayout) -> Iterator[QWidget]:
 
 @contextmanager
 def focus_kept(page: QWidget) -> Iterator[None]:
-    """While buttons are made anew: the one that had the keyboard has it again, told by its accessible name."""
+    """Restores the focus after buttons were made again: it goes to the button with the same accessible name."""
     holder, before = QApplication.focusWidget(), page.findChildren(QAbstractButton)
     name = holder.accessibleName() if holder is not None and page.isAncestorOf(holder) else ""
     yield
@@ -62,7 +59,7 @@ def focus_kept(page: QWidget) -> Iterator[None]:
 
 
 def _show_within(page: QWidget, widget: QWidget) -> None:
-    """What was just put into a layout is shown a moment later, and cannot have the keyboard before."""
+    """Show it now: Qt shows a widget that was just put into a layout later, and until then it cannot have the focus."""
     parent = widget.parentWidget()
     while parent is not None and parent is not page:
         parent.show()

@@ -1,4 +1,4 @@
-"""The mark as QIcon: drawn from its SVG at every size a panel asks for. Keeps what it drew."""
+"""The mark as QIcon, drawn from its SVG at every requested size. Drawn pixmaps are cached."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def app() -> QIcon:
 
 
 def image(svg: str, size: int) -> QImage:
-    """The SVG at `size` x `size` pixels on a transparent ground."""
+    """The SVG at `size` x `size` pixels on a transparent background."""
     drawn = QImage(size, size, QImage.Format.Format_ARGB32_Premultiplied)
     drawn.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawn)

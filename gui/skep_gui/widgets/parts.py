@@ -1,4 +1,4 @@
-"""What pages are made of: labels that never take text for markup, buttons, cards, lines, a page that scrolls."""
+"""Building blocks of pages: plain-text labels, buttons, cards, layouts, a page that scrolls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PIECE: Final = re.compile(r"([^\s\u200b]{16})(?=[^\s\u200b\u0300-\u036f])")
 
 
 def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = False, tone: str = "") -> QLabel:
-    """Plain text always: nothing that comes from a project may become markup. `tone` as in `toned`."""
+    """A plain-text label: text from a project must never be interpreted as markup. `tone` as in `toned`."""
     made = QLabel(text)
     made.setTextFormat(Qt.TextFormat.PlainText)
     made.setObjectName(name)
@@ -54,12 +54,12 @@ def label(text: str = "", name: str = "", *, wrap: bool = True, select: bool = F
 
 
 def unbroken(text: str) -> str:
-    """A number and its unit stay on one line: a thin space may be broken at, the narrow no-break space is as thin."""
+    """Keep a number and its unit on one line: replaces the thin space by a no-break space of the same width."""
     return text.replace("\N{THIN SPACE}", "\N{NARROW NO-BREAK SPACE}")
 
 
 def breakable(text: str) -> str:
-    """Words longer than any line may break, so that none holds a page wide; the mark for it takes no room.
+    """Allow breaks within long words, which would otherwise set a page's minimum width; uses an invisible character.
 
     Addresses break after a slash first.
     """
@@ -67,26 +67,26 @@ def breakable(text: str) -> str:
 
 
 def tip(widget: QWidget, text: str) -> None:
-    """A tooltip that is plain text whatever is in it; Qt else guesses, and would take a project's words for markup."""
+    """Set a plain-text tooltip; otherwise Qt guesses, and may interpret a project's text as markup."""
     widget.setToolTip(f"<p>{html.escape(text)}</p>" if text else "")
     widget.setAccessibleDescription(text)
 
 
 def restyled(widget: QWidget) -> None:
-    """Apply the theme again, after a name or a property that it goes by was changed."""
+    """Apply the theme again, after a name or a property that it selects by has changed."""
     widget.style().unpolish(widget)
     widget.style().polish(widget)
 
 
 def named(widget: QWidget, name: str) -> None:
-    """Change the name that the theme knows a widget by."""
+    """Change the object name that the theme selects by."""
     if widget.objectName() != name:
         widget.setObjectName(name)
         restyled(widget)
 
 
 def toned(widget: QWidget, tone: str) -> None:
-    """Colour a label by what it says; the theme knows the colours."""
+    """Colour a label by its meaning; the theme defines the colours."""
     if widget.property("tone") != tone:
         widget.setProperty("tone", tone)
         restyled(widget)
@@ -103,11 +103,11 @@ def button(text: str, name: str = "", clicked: Callable[[], object] | SignalInst
 
 
 Part = QWidget | QLayout | None
-"""What stands in a row or a column; None is a gap that grows."""
+"""An item of a row or a column; None is a stretchable gap."""
 
 
 def put(layout: QBoxLayout, *parts: Part) -> None:
-    """Add them at the layout's end."""
+    """Append them to the layout."""
     for each in parts:
         if each is None:
             layout.addStretch(1)
@@ -118,7 +118,7 @@ def put(layout: QBoxLayout, *parts: Part) -> None:
 
 
 def row(*parts: Part, spacing: int = GRID, even: bool = False) -> QHBoxLayout:
-    """Side by side; `even` parts share the width alike."""
+    """Widgets side by side; with `even` all have the same width."""
     made = QHBoxLayout()
     made.setSpacing(spacing)
     put(made, *parts)
@@ -129,7 +129,7 @@ def row(*parts: Part, spacing: int = GRID, even: bool = False) -> QHBoxLayout:
 
 
 def column(*parts: Part, spacing: int = GRID) -> QVBoxLayout:
-    """One below the other."""
+    """Widgets below each other."""
     made = QVBoxLayout()
     made.setSpacing(spacing)
     put(made, *parts)
@@ -137,7 +137,7 @@ def column(*parts: Part, spacing: int = GRID) -> QVBoxLayout:
 
 
 def grid(across: int, down: int | None = None, *, wide: int | None = None) -> QGridLayout:
-    """Spacings in pixels, the style's own `down` where None; `wide` is the column that takes what is left."""
+    """Spacings in pixels; `down` None is the style's default; `wide` is the column that takes the remaining width."""
     made = QGridLayout()
     made.setHorizontalSpacing(across)
     if down is not None:
@@ -148,7 +148,7 @@ def grid(across: int, down: int | None = None, *, wide: int | None = None) -> QG
 
 
 class Card(QFrame):
-    """A rounded card with 16 px inside; `add` puts something below what is in it."""
+    """A rounded card with 16 px padding; `add` appends a widget."""
 
     def __init__(self, heading: str = "", *parts: Part) -> None:
         super().__init__()
@@ -157,7 +157,7 @@ class Card(QFrame):
         self.body.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.body.setSpacing(GRID)
         self.heading = label(heading, "heading")
-        # what is made visible before it has a parent flashes up as a window of its own, and takes the keyboard
+        # a widget made visible before it has a parent appears briefly as a window, and takes the keyboard focus
         self.body.addWidget(self.heading)
         self.heading.setVisible(bool(heading))
         self.add(*parts)
@@ -167,7 +167,7 @@ class Card(QFrame):
 
 
 class Scrolled(QScrollArea):
-    """For what may want more room than there is: what does not fit is scrolled, never cut."""
+    """A scroll area for content that may need more room than there is, so that it is not cut."""
 
     def __init__(self, inside: QWidget) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ class Page(Scrolled):
 
 
 class ChoiceBox(QComboBox):
-    """A box to choose one of a few from, with an arrow of our own: a style sheet either frames Qt's arrow or drops it."""
+    """A combo box with its own arrow: with a style sheet, Qt's arrow gets a frame or is not drawn."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -217,7 +217,7 @@ class ChoiceBox(QComboBox):
 
 
 def fill_pause_menu(menu: QMenu, words: Now, chosen: Callable[[float | None], None]) -> None:
-    """The lengths of a pause, anew. When one is chosen, its end is counted from then, not from when the menu was made."""
+    """Fill the menu with the lengths of a pause. The end is computed when one is chosen, not when the menu is made."""
     menu.clear()
     for place, choice in enumerate(words.pauses(time.time())):
         action = menu.addAction(choice.text)
@@ -225,7 +225,7 @@ def fill_pause_menu(menu: QMenu, words: Now, chosen: Callable[[float | None], No
 
 
 def emptied(layout: QLayout) -> None:
-    """Take everything out of a layout and let go of it."""
+    """Remove and delete everything in a layout."""
     while (item := layout.takeAt(0)) is not None:
         if (widget := item.widget()) is not None:
             widget.hide()

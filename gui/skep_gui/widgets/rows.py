@@ -1,4 +1,4 @@
-"""What several pages show alike: large figures side by side, the rules that hold, the way from a rule to its setting."""
+"""Widgets shared by several pages: large figures side by side, the rules in effect, links from rules to settings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from skep_gui.words.now import Figure, RuleRow
 from skep_gui.words.speaker import filled
 
 NARROW: Final = 660
-"""Pixels; below this two figures stand in a row."""
+"""Pixels; in a narrower page two figures form a row."""
 COUNT: Final = 4
 
 
 class FigureRow(QWidget):
-    """Four large numbers side by side, or two by two where the window is narrow."""
+    """Four large figures in a row, or two rows of two in a narrow window."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class FigureRow(QWidget):
         self._grid.setSpacing(16)
         self._cards = [FigureCard() for _ in range(COUNT)]
         self._columns = 0
-        # else four in a row would hold the page at their width, and it could never become narrow
+        # otherwise four in a row would set the page's minimum width, and it could not become narrow
         self.setMinimumWidth(NARROW // 2)
         self._arrange(COUNT)
 
@@ -51,7 +51,7 @@ class FigureRow(QWidget):
 
 
 class FigureCard(Card):
-    """A large number with what it is above and smaller lines below."""
+    """A large figure with its label above and smaller lines below."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,21 +62,21 @@ class FigureCard(Card):
 
     def show_figure(self, figure: Figure) -> None:
         self.name.setText(figure.label)
-        # a name is no number: what does not fit a quarter of the page is written smaller, so that it is not cut
+        # a name is not a number: one that does not fit is written in smaller letters, so that it is not cut
         fits = len(figure.value) <= 9  # noqa: PLR2004 - characters
         named(self.value, "figure" if fits else "heading")
         self.value.setWordWrap(not fits)
         self.value.setText(figure.value)
-        # each part on its own line: a card is too narrow for two, and a row of cards keeps its height
+        # each part on its own line: a card is too narrow for two, and the row's height stays the same
         self.below.setText(unbroken(figure.below.replace(" · ", "\n")))
         self.setToolTip(figure.explained)
 
 
 class RuleLines(QVBoxLayout):
-    """Rules with their shares, the one that decides first, each with the way to its setting."""
+    """Rules with their shares, the deciding one first, each with a link to its setting."""
 
     def __init__(self, setting_wanted: SignalInstance, *, imagined: bool = False) -> None:
-        """`imagined` rules may need several lines, and tell their names when they are pointed at."""
+        """`imagined` rules may take several lines, and show their names in tooltips."""
         super().__init__()
         self._wanted, self._imagined = setting_wanted, imagined
         self.setSpacing(4)
@@ -102,7 +102,7 @@ class RuleLines(QVBoxLayout):
 
 
 def setting_link(rule: str, clicked: Callable[[], None]) -> QPushButton:
-    """The way to the setting of a rule, which a screen reader calls by its name or sentence."""
+    """A link to the setting of a rule; its accessible name is the rule's name or sentence."""
     translate = QCoreApplication.translate
     made = button(translate("SettingLink", "Setting"), "flat", clicked)
     made.setAccessibleName(filled(translate("SettingLink", "Setting of the rule: %1"), rule))

@@ -1,4 +1,4 @@
-"""The strips below the window, hidden at first: a problem with one way on, and an update of skep."""
+"""The strips at the bottom of the window, hidden at first: a problem with one action, and an update of skep."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ FULL = 1000
 
 
 class Strip(QFrame):
-    """A title, a line below, one way on and one to close it. `texts` holds the title and the hint."""
+    """A title, a line below, one action and a close button. `texts` holds the title and the hint."""
 
     def __init__(self, name: str, *, act: str = "", spacing: int = 2) -> None:
-        """`name` and `act` are those that the theme knows the strip and its first button by; `spacing` is in `texts`."""
+        """`name` and `act` are the object names of the strip and its first button for the theme; `spacing` is in
+        `texts`.
+        """
         super().__init__()
         self.setObjectName(name)
         self.title, self.hint = label("", "heading", select=True), label("", "soft", select=True)
@@ -37,7 +39,7 @@ class Strip(QFrame):
 
 
 class ProblemStrip(Strip):
-    """Calm: what happened, what can be done, and one way there."""
+    """What happened, what can be done, and one action."""
 
     acted = Signal(object)
     """The Problem whose button was pressed."""
@@ -55,7 +57,7 @@ class ProblemStrip(Strip):
         self.close_button.clicked.connect(self._dismiss)
 
     def show_problem(self, problem: Problem | None) -> None:
-        """None hides it; one that was closed stays closed until another comes."""
+        """None hides it; a problem that was closed stays hidden until another comes."""
         if problem is None:
             self._dismissed = None
         else:
@@ -71,11 +73,11 @@ class ProblemStrip(Strip):
 
 
 class UpdateStrip(Strip):
-    """Above the strip of problems, only while there is something to say."""
+    """Shown above the strip of problems, while there is an update."""
 
     acted = Signal()
     closed = Signal()
-    """Later, Close or Cancel, whatever the button says now."""
+    """Later, Close or Cancel, depending on the button's current text."""
 
     def __init__(self) -> None:
         super().__init__("news", act="primary", spacing=4)

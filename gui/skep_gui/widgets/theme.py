@@ -1,6 +1,6 @@
-"""The colours, the only place where one is written down, and the sheet of style that uses them (theme.qss).
+"""The colours, which are defined only here, and the style sheet that uses them (theme.qss).
 
-`LIGHT` and `DARK` are checked by a test for their contrast.
+A test checks the contrast of `LIGHT` and `DARK`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _PROPERTY: Final = "skep-colours"
 
 @dataclass(frozen=True)
 class Colours:
-    """`honey` is for text and focus, `fill` for areas, `on_fill` for text on them; `well` `problem` `paused` say how it goes."""
+    """`honey` is for text and focus, `fill` for areas, `on_fill` for text on them; `well`, `problem`, `paused` are
+    states.
+    """
 
     ground: str
     card: str
@@ -36,9 +38,9 @@ class Colours:
     problem: str
     paused: str
     machine: str
-    """In charts: what the computer itself needed."""
+    """In charts: what the computer's own use needed."""
     panel: str
-    """The mark on a panel of this scheme."""
+    """The mark on a panel with this colour scheme."""
 
 
 LIGHT: Final = Colours(
@@ -80,13 +82,13 @@ def system_is_dark() -> bool:
 
 
 def chosen(theme: str) -> Colours:
-    """The colours of the setting app.theme: system, light or dark."""
+    """The colours for the setting app.theme: system, light or dark."""
     dark = system_is_dark() if theme == "system" else theme == "dark"
     return DARK if dark else LIGHT
 
 
 def apply(app: QApplication, colours: Colours) -> None:
-    """Dress the whole application; may be called again when the theme changes."""
+    """Apply the colours to the whole application; called again when the theme changes."""
     app.setStyle(QStyleFactory.create("Fusion"))
     app.setPalette(palette(colours))
     app.setStyleSheet(sheet(colours))
@@ -94,7 +96,7 @@ def apply(app: QApplication, colours: Colours) -> None:
 
 
 def current() -> Colours:
-    """What the application wears now, for those who paint themselves."""
+    """The application's current colours, for widgets with their own painting."""
     app = QApplication.instance()
     worn = None if app is None else app.property(_PROPERTY)
     return worn if isinstance(worn, Colours) else LIGHT
@@ -127,5 +129,5 @@ def palette(colours: Colours) -> QPalette:
 
 
 def sheet(colours: Colours) -> str:
-    """The style sheet in these colours."""
+    """The style sheet with these colours."""
     return Template(SHEET.read_text(encoding="utf-8")).substitute(asdict(colours), base=BASE_PX)

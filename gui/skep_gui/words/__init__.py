@@ -1,1 +1,1 @@
-"""From a snapshot to words, figures and rows, without Qt."""
+"""The texts, figures and rows that the pages show of a snapshot, without Qt."""

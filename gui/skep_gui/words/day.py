@@ -1,4 +1,4 @@
-"""A day's timeline in words: why it trained or did not, each stretch with the rule and the setting behind it."""
+"""A day's timeline in words: when and why it trained or did not, each segment with its rule and setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skep_gui.words.speaker import Speaker, filled
 from skep_gui.words.stats import Cell, Chart, Record, Stats
 
 STUB: Final = 0.08
-"""How high a stretch without a share is drawn, so that it can be seen."""
+"""Minimum height of a segment without a share, so that it is visible."""
 LONGEST_BACK: Final = 365
 _TONES: Final = {
     "away": "training",
@@ -29,13 +29,13 @@ _TONES: Final = {
     AGAIN: "none",
     "": "none",
 }
-"""Every other rule speaks for the computer itself."""
+"""All other rules are about the computer itself."""
 _HOURS: Final = (0, 6, 12, 18, 24)
 
 
 @dataclass(frozen=True)
 class RuleTime:
-    """How long a rule held that day. `key` is the setting behind it, "" where there is none."""
+    """How long a rule was in effect that day. `key` is the setting behind it, "" if there is none."""
 
     tone: str
     name: str
@@ -45,7 +45,7 @@ class RuleTime:
 
 
 class Day(Speaker):
-    """`_stats` says dates, so that they are said one way."""
+    """`_stats` formats dates, so that all pages format them alike."""
 
     def title(self, record: Record) -> str:
         back = record.asked.back
@@ -79,7 +79,7 @@ class Day(Speaker):
         return filled(text, begin, end, units.percent(segment.share), self.said(segment.reason))
 
     def rules(self, record: Record) -> list[RuleTime]:
-        """Each rule that held that day with all its time, the longest first."""
+        """Each rule that was in effect that day with its total time, the longest first."""
         return [
             RuleTime(
                 tone(each.rule),
@@ -99,7 +99,7 @@ class Day(Speaker):
         return self.said(rules.ALL[rule].label) if rule in rules.ALL else rule
 
     def none(self, record: Record) -> str:
-        """What stands there on a day without any entry."""
+        """The text for a day without entries."""
         if record.asked.back == 0:
             return self.tr("Nothing yet today. While you are in a project, each change of the share is shown here.")
         return self.tr("In no project on that day.")

@@ -1,4 +1,4 @@
-"""Which of the six states the mark shows, and the mark as SVG text: the one source of every icon. Pure."""
+"""The state that the mark shows, one of six, and the mark as SVG text: the only source of every icon. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skep.core.session.snapshot import Snapshot
 
 BANDS: Final = 4
 AS_GRANTED: Final = frozenset({"away", "paused"})
-"""Rules that are no slowing down: full permission, and the person's own pause."""
+"""Rules that do not count as slowed: full permission, and a pause by the user."""
 
 
 class State(StrEnum):
@@ -33,7 +33,9 @@ class Look:
 
 
 def look(snapshot: Snapshot) -> Look:
-    """What the tray's icon shows. Something that failed and stopped us outweighs all; a pause outweighs a share."""
+    """The state of the tray's icon. A failure that stopped the training takes precedence, then a pause, then the
+    share.
+    """
     match snapshot.phase:
         case Phase.IDLE:
             return Look(State.PROBLEM if snapshot.problem is not None else State.IDLE)
@@ -55,7 +57,7 @@ def _working(snapshot: Snapshot) -> Look:
 
 
 def quarters(share: float) -> int:
-    """How many of four bands stand for a share 0..1: none for none, at least one for any."""
+    """How many of four bands stand for a share 0..1: none for 0, otherwise at least one."""
     return min(BANDS, max(1, math.ceil(share * BANDS - 1e-9))) if share > 0 else 0
 
 
@@ -68,7 +70,7 @@ def _risen(snapshot: Snapshot) -> int:
 PIXELS: Final = 16
 SHADE: Final = "#B87503"
 DOOR: Final = "#1F1D1A"
-"""Of the app's icon, which looks the same everywhere and follows no theme."""
+"""Colours of the app's icon, which does not depend on the theme."""
 _EDGES: Final = ((4.0, 8.0), (2.0, 12.0), (1.0, 14.0), (0.0, 16.0))
 """Left edge and width of the bands, from the top."""
 _TOPS: Final = (1.0, 5.0, 9.0, 13.0)
@@ -78,7 +80,7 @@ _WIDE_DOOR: Final = "M4 16V11a4 4 0 0 1 8 0V16Z"
 
 
 def panel(look: Look, colour: str) -> str:
-    """The mark in one colour for a panel or tray."""
+    """The mark in one colour, for a panel or tray."""
     parts = [_band(index, filled=BANDS - index <= look.bands, look=look) for index in range(BANDS)]
     return _svg(
         f'<defs>{_mask(look.state)}</defs><g fill="{colour}" stroke="{colour}" stroke-width="0">'
@@ -87,7 +89,7 @@ def panel(look: Look, colour: str) -> str:
 
 
 def app(honey: str, shade: str, door: str) -> str:
-    """The app's icon in colour: all bands filled, the lower edge of each a shade darker."""
+    """The app's icon in colour: all bands filled, each with a darker lower edge."""
     bands = []
     for (left, width), top in zip(_EDGES, _TOPS, strict=True):
         bands.append(_rounded(left, top, width, _HEIGHT, honey))
@@ -105,7 +107,7 @@ def _band(index: int, *, filled: bool, look: Look) -> str:
         return _rounded(left, top, width, _HEIGHT)
     if look.state is State.JOINING:
         return _rounded(left + 1.5, top + 1, width - 3, 1.0)
-    # inset by half the line, so that the outline fills the same pixels as a filled band
+    # inset by half the line width, so that the outline covers the same pixels as a filled band
     return (
         f'<rect x="{left + 0.5:g}" y="{top + 0.5:g}" width="{width - 1:g}" height="{_HEIGHT - 1:g}" rx="1" '
         'fill="none" stroke-width="1"/>'

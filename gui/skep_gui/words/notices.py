@@ -1,4 +1,4 @@
-"""What the strips below the window say: a problem and what it leads to, and an update of skep itself; without Qt."""
+"""The texts of the strips below the window: a problem and its action, and an update of skep; without Qt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETTING: Final = "setting:"
 
 class Problems(Speaker):
     def action(self, problem: Problem) -> str:
-        """The words of the one button that a problem has beside Close."""
+        """The text of a problem's one button beside Close."""
         match problem.remedy:
             case Remedy.PROJECTS.value:
                 return self.tr("Open Projects")
@@ -30,7 +30,7 @@ class Problems(Speaker):
                 return self.tr("Open the setting") if setting_of(problem) else self.tr("Diagnose …")
 
     def report(self, trace: str, versions: Sequence[str], home: str, names: Mapping[str, str]) -> str:
-        """What went wrong, without anything that says who or where the person is."""
+        """What went wrong, without data that identifies the user or the place."""
         sections = [
             Section(self.tr("Internal error in skep"), trace.rstrip().splitlines()),
             Section(self.tr("Versions"), versions),
@@ -39,7 +39,7 @@ class Problems(Speaker):
 
 
 def setting_of(problem: Problem) -> str:
-    """The key of the setting that it leads to, "" where it leads to none."""
+    """The key of the setting that the action opens, "" if there is none."""
     kind, _, key = problem.remedy.partition(":")
     return key if f"{kind}:" == SETTING and key in SETTINGS else ""
 
@@ -48,7 +48,7 @@ class Stage(Enum):
     NONE = auto()
     FOUND = auto()
     TOLD = auto()
-    """Found, and the system installs it."""
+    """Found; the system's package manager installs it."""
     FETCHING = auto()
     UNPACKING = auto()
     INSTALLED = auto()
@@ -63,7 +63,7 @@ STARTS_NEXT = (Stage.INSTALLED, Stage.WENT_BACK)
 
 @dataclass(frozen=True)
 class Update:
-    """Where an update is. `part` is how much of the stage is done, 0..1; `size` in bytes, 0 where it is not known."""
+    """The state of an update. `part` is the progress of the stage, 0..1; `size` in bytes, 0 if unknown."""
 
     stage: Stage = Stage.NONE
     version: str = ""
@@ -75,7 +75,7 @@ class Update:
 
 @dataclass(frozen=True)
 class UpdateView:
-    """One strip. `action` is the words of its first button, "" where it has none; `part` None where no bar is shown."""
+    """The texts of the strip. `action` is its first button's, "" for no button; `part` is None if no bar is shown."""
 
     title: str
     hint: str
@@ -86,7 +86,7 @@ class UpdateView:
 
 class UpdateWords(Speaker):
     def view(self, update: Update) -> UpdateView | None:
-        """None while there is nothing to be said."""
+        """None if there is nothing to show."""
         version, later = update.version, self.tr("Later")
         match update.stage:
             case Stage.NONE:
@@ -121,5 +121,5 @@ class UpdateWords(Speaker):
         return UpdateView(filled(words, update.version), done, "", self.tr("Cancel"), update.part)
 
     def go_back(self, version: str) -> str:
-        """The words of the button in the settings."""
+        """The text of the button in the settings."""
         return filled(self.tr("Go back to skep %1"), version)

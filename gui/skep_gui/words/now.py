@@ -1,4 +1,6 @@
-"""The words of the page Now and of the tray: the sentence, the figures, the rules that hold, joining, the lengths of a pause."""
+"""The texts of the page Now and of the tray: the sentence, figures, rules in effect, stages of joining, lengths of a
+pause.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,16 @@ from skep.language import units
 from skep_gui.words.speaker import Speaker, filled
 
 THOUSANDS: Final = 10_000
-"""From so many samples on, an epoch is counted in thousands."""
+"""From this number of samples on, an epoch is counted in thousands."""
 SPAN: Final = 600.0
-"""Seconds that History keeps."""
+"""The time span of History in seconds."""
 MORNING: Final = 8
-"""The hour at which "until tomorrow" ends, on this computer's clock."""
+"""The local hour at which "until tomorrow" ends."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One of the four large numbers: what it is, its value, and a smaller line below."""
+    """One of the four large figures: its label, its value, and a smaller line below."""
 
     label: str
     value: str
@@ -38,7 +40,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class RuleRow:
-    """A rule that holds. `key` is the setting behind it, "" where none is; the first of a list is the one that decides."""
+    """A rule in effect. `key` is the setting behind it, "" if there is none; the first of a list is the deciding
+    one.
+    """
 
     name: str
     sentence: str
@@ -54,7 +58,7 @@ class EpochBar:
 
 @dataclass(frozen=True)
 class PauseChoice:
-    """`until` is wall clock seconds, None: until the person resumes."""
+    """`until` is wall clock seconds; None: until the user resumes."""
 
     text: str
     until: float | None
@@ -69,7 +73,7 @@ class Mark(StrEnum):
 
 @dataclass(frozen=True)
 class StageRow:
-    """`fraction` is 0..1 of the stage under way, None where it tells none yet."""
+    """`fraction` is 0..1 of the current stage, None while it is unknown."""
 
     name: str
     mark: Mark
@@ -78,10 +82,10 @@ class StageRow:
 
 
 class Now(Speaker):
-    """What is happening, in words. `now` is wall clock seconds everywhere."""
+    """The current state in words. `now` is wall clock seconds everywhere."""
 
     def sentence(self, snapshot: Snapshot, now: float) -> str:
-        """The one sentence that says what is happening and why."""
+        """One sentence: what is happening and why."""
         match snapshot.phase:
             case Phase.IDLE:
                 return self._idle(snapshot)
@@ -95,14 +99,14 @@ class Now(Speaker):
                 return self._leaving(snapshot, now)
 
     def first_line(self, snapshot: Snapshot, now: float) -> str:
-        """The sentence with the project it is about, for the tray."""
+        """The sentence with the project's title, for the tray."""
         sentence = self.sentence(snapshot, now)
         if snapshot.project is None or snapshot.phase is Phase.JOINING:
             return sentence
         return f"{shortened(title(snapshot))}: {sentence}"
 
     def reason(self, snapshot: Snapshot, now: float) -> str:
-        """Why the share is what it is; a pause with its end on this computer's clock."""
+        """Why the share is what it is; for a pause with its end in local time."""
         pause = snapshot.pause
         if pause is None or snapshot.allowance.share > 0 or rules.is_over(pause, now):
             return self.said(snapshot.allowance.reason)
@@ -127,7 +131,7 @@ class Now(Speaker):
         return filled(self.tr("Leaving after the next round, in %1 at most."), left)
 
     def share(self, snapshot: Snapshot) -> str:
-        """What the worker measured, where it did, else what is granted."""
+        """The share that the worker measured, otherwise the granted one."""
         share = measured(snapshot)
         return units.percent(share if share is not None else granted(snapshot))
 
@@ -179,7 +183,7 @@ class Now(Speaker):
         return Figure(self.tr("Peers"), units.number(snapshot.progress.peers), below, explained)
 
     def epoch(self, snapshot: Snapshot) -> EpochBar | None:
-        """The swarm's epoch, as "epoch 128 · 3 peers · 41 of 64 thousand samples"; None before there is one."""
+        """The swarm's epoch, as "epoch 128 · 3 peers · 41 of 64 thousand samples"; None before the first."""
         progress = snapshot.progress
         if progress is None:
             return None
@@ -197,7 +201,7 @@ class Now(Speaker):
         return filled(text, units.number(done), units.number(target))
 
     def rules(self, snapshot: Snapshot, now: float) -> list[RuleRow]:
-        """Every rule that holds, the one that decides first."""
+        """Every rule in effect, the deciding one first."""
         return [self._rule(each, snapshot, now) for each in snapshot.holding]
 
     def _rule(self, each: Holding, snapshot: Snapshot, now: float) -> RuleRow:
@@ -205,7 +209,7 @@ class Now(Speaker):
         return RuleRow(each.rule, sentence, units.percent(each.allowance.share), setting_of(each.rule))
 
     def stages(self, snapshot: Snapshot) -> list[StageRow]:
-        """All five in their order; what failed is marked where it happened, and is tried again."""
+        """All five in order; a failure is marked at its stage, which is tried again."""
         order = list(Stage)
         current = snapshot.stage
         position = order.index(current.stage) if current is not None else 0
@@ -234,7 +238,7 @@ class Now(Speaker):
                 return self.tr("Load the model's state")
 
     def pauses(self, now: float, zone: tzinfo | None = None) -> list[PauseChoice]:
-        """`now` is wall clock seconds; `zone` is the system's unless given."""
+        """`now` is wall clock seconds; `zone` None is the system's."""
         morning = tomorrow(now, zone)
         clock = datetime.fromtimestamp(morning, tz=UTC).astimezone(zone)
         return [
@@ -246,29 +250,29 @@ class Now(Speaker):
 
 
 def setting_of(rule: str) -> str:
-    """The setting that rules it; "ramp" and the like are no rules of their own."""
+    """The setting of a rule; "" for "ramp" and the like, which have none."""
     return rules.ALL[rule].setting if rule in rules.ALL else ""
 
 
 def title(snapshot: Snapshot) -> str:
-    """The project's title as plain text; nothing of a project is ever markup."""
+    """The project's title as plain text; text from a project is never interpreted as markup."""
     return plain(snapshot.project.title) if snapshot.project is not None else ""
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """At most `most` characters, for places that do not wrap."""
+    """At most `most` characters, for places without line wrapping."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def granted(snapshot: Snapshot) -> float:
-    """The share 0..1 that a project may use; none where there is no project."""
+    """The share 0..1 that a project may use; 0 without a project."""
     return 0.0 if snapshot.phase is Phase.IDLE else snapshot.allowance.share
 
 
 def measured(snapshot: Snapshot) -> float | None:
-    """The share 0..1 that the worker measured over the last minute; None while there is none.
+    """The share 0..1 that the worker measured over the last minute; None if there is none.
 
-    While nothing is granted nothing computes, and what was measured is of the time before.
+    With nothing granted nothing computes, and the measured value is from before.
     """
     if snapshot.progress is None or granted(snapshot) <= 0:
         return None
@@ -286,7 +290,7 @@ def _reading(reading: Reading[float], unit: str) -> str:
 
 
 def risen(snapshot: Snapshot) -> float:
-    """How much of joining is done, 0..1, each stage counting the same."""
+    """The progress of joining, 0..1; each stage counts the same."""
     current = snapshot.stage
     if current is None:
         return 0.0
@@ -295,7 +299,7 @@ def risen(snapshot: Snapshot) -> float:
 
 
 def tomorrow(now: float, zone: tzinfo | None = None) -> float:
-    """The next day's morning in seconds since the epoch."""
+    """The next morning in seconds since the epoch."""
     here = datetime.fromtimestamp(now, tz=UTC).astimezone(zone)
     day = (here + timedelta(days=1)).date()
     naive = datetime(day.year, day.month, day.day, MORNING)  # noqa: DTZ001 - the clock of the day after a change of the hour
@@ -312,7 +316,9 @@ class Point:
 
 
 class History:
-    """Ten minutes of samples a second and share, as reported. Fed with every snapshot; a report is taken once. Old points fall out by time."""
+    """Ten minutes of samples a second and share. Fed with every snapshot; each report is added once, old ones are
+    removed by time.
+    """
 
     def __init__(self) -> None:
         self.points: deque[Point] = deque(maxlen=2000)

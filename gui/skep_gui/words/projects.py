@@ -1,4 +1,4 @@
-"""Projects as cards, and what one asks for as three lists: downloads, sends, uses at most."""
+"""Projects as cards, and what a project asks for as three lists: downloads, sends, maximum use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRACTICE_TITLE: Final = Text("practice.title")
 
 
 class Tone(StrEnum):
-    """What a word is coloured for; the colours themselves are the theme's."""
+    """The meaning of a coloured text; the theme defines the colours."""
 
     SOFT = "soft"
     WELL = "well"
@@ -32,7 +32,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Known:
-    """A project of this home as the page needs it; `problem` where it cannot be joined as it is, such as expired."""
+    """A project of this home; `problem` says why it cannot be joined now, such as expired."""
 
     project: VerifiedProject
     fit: Fit
@@ -64,7 +64,7 @@ class Card:
 
 @dataclass(frozen=True)
 class Permissions:
-    """The page before joining. Each list holds whole sentences or phrases, plain text."""
+    """The permission page. Each list holds whole sentences or phrases, plain text."""
 
     title: str
     summary: str
@@ -78,12 +78,12 @@ class Permissions:
 
 
 def title_in(tongue: Tongue, project_id: str, title: str) -> str:
-    """A project's title as plain text; the practice swarm's is ours, and so in the language that is set."""
+    """A project's title as plain text; the practice swarm's is translated."""
     return tongue.said(PRACTICE_TITLE) if project_id == PRACTICE else plain(title)
 
 
 def titled(snapshot: Snapshot, tongue: Tongue) -> Snapshot:
-    """The snapshot with the practice swarm's title in the language that is set."""
+    """The snapshot with the practice swarm's title translated."""
     project = snapshot.project
     if project is None or project.id != PRACTICE:
         return snapshot
@@ -108,7 +108,7 @@ class Projects(Speaker):
         )
 
     def traffic(self, plan: Manifest, estimate: Estimate | None) -> str:
-        """What goes up and down: an hour where it was estimated, else an epoch."""
+        """Upload and download: per hour if estimated, otherwise per epoch."""
         if estimate is None:
             traffic = traffic_per_epoch(plan)
             return filled(self.tr("up to %1 each way per epoch"), self.numbers.size(max(traffic.up, traffic.down)))
@@ -129,7 +129,7 @@ class Projects(Speaker):
         return filled(self.tr("about %1 samples an hour"), units.number(roughly(estimate.samples)))
 
     def practice(self, snapshot: Snapshot, *, starting: bool) -> Card:
-        """The card of the practice swarm before it was ever started."""
+        """The card of the practice swarm before its first start."""
         return Card(
             id=PRACTICE,
             title=self.said(PRACTICE_TITLE),
@@ -181,7 +181,7 @@ class Projects(Speaker):
                 return self.tr("Leaving")
 
     def permissions(self, known: Known) -> Permissions:
-        """What the project downloads, sends and uses, in words, from its signed manifest."""
+        """What the project downloads, sends and uses, from its signed manifest."""
         plan = known.project.manifest
         remarks = tuple(map(self.said, (*known.fit.reasons, *warnings(plan))))
         if known.problem is not None:
@@ -209,7 +209,7 @@ class Projects(Speaker):
         return plain(name) + (f" ({self.numbers.size(count)})" if count else "")
 
     def _hourly(self, estimate: Estimate | None) -> tuple[str, ...]:
-        """The traffic of an hour with what it was reckoned from: before joining, nobody knows the swarm's pace."""
+        """The traffic of an hour with the assumed pace: before joining, the swarm's pace is unknown."""
         if estimate is None:
             return ()
         text = self.tr(

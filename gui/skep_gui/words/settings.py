@@ -1,4 +1,4 @@
-"""The words of the page Settings: the form with its search, the rule tester, and what can compute with its presets."""
+"""The texts of the page Settings: the form with its search, the rule tester, the devices, and the presets."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from skep_gui.words.now import RuleRow
 from skep_gui.words.speaker import Speaker, filled
 
 PAIR: Final = ("compute.share_using", "compute.share_away")
-"""The two limits that belong side by side: while the computer is used, and while it is not."""
+"""The two limits that are shown side by side: while the computer is used, and while it is not."""
 
 Choices = tuple[tuple[str, str], ...]
-"""What may be chosen: the value and its word."""
+"""A choice: the value and its text."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One setting. `unavailable` says why it cannot be changed here, "" where it can."""
+    """One setting. `unavailable` says why it cannot be changed here, "" if it can."""
 
     setting: Setting
     value: Value
@@ -42,7 +42,7 @@ class Row:
     unavailable: str = ""
     choices: Choices = ()
     zero: str = ""
-    """The word for 0, where 0 means something of its own."""
+    """The text for 0, if 0 has a special meaning."""
     empty: str = ""
 
 
@@ -54,12 +54,12 @@ class Group:
 
 class SettingsForm(Speaker):
     lacking: Mapping[str, Text] = MappingProxyType({})
-    """By key, why a setting cannot be obeyed on this computer."""
+    """By key, why a setting has no effect on this computer."""
     offered: Mapping[str, Choices] = MappingProxyType({"compute.device": ()})
-    """By key, what there is on this computer to choose from, for settings that are free text in a terminal."""
+    """By key, the choices on this computer, for settings that are free text in a terminal."""
 
     def groups(self, values: Mapping[str, Value], search: str = "") -> list[Group]:
-        """The groups that have a row left after the search, each with its rows in their declared order."""
+        """The groups that have rows after the search, each with its rows in their declared order."""
         groups = []
         for group, title in GROUPS.items():
             said = self.said(title)
@@ -87,7 +87,7 @@ class SettingsForm(Speaker):
         )
 
     def show(self, setting: Setting, value: Value) -> str:
-        """A value with its unit, as declared.show writes it, in the language that is set."""
+        """A value with its unit, as declared.show writes it, in the current language."""
         text = declared.show(setting.key, value)
         match setting.kind:
             case Kind.CHOICE | Kind.YES_NO:
@@ -98,11 +98,11 @@ class SettingsForm(Speaker):
                 return self._word(text) if text == setting.zero else self.numbers.local(text)
 
     def _word(self, word: str) -> str:
-        """A value that is a word, such as "automatic"; "" for none."""
+        """The text for a value that is a word, such as "automatic"; "" if there is none."""
         return self.said(declared.keyword(word)) if word else ""
 
     def _choices(self, setting: Setting, value: str) -> Choices:
-        """What is chosen now stands among them, though it may have been taken out of the computer."""
+        """Includes the current value, even if that device is no longer present."""
         if setting.key not in self.offered:
             return tuple((each, self._word(each)) for each in setting.choices)
         choices = (("", self._word(setting.empty)), *self.offered[setting.key])
@@ -115,7 +115,7 @@ class SettingsForm(Speaker):
 
 
 def matches(row: Row, group: str, search: str) -> bool:
-    """Whether every word of the search stands somewhere in the row's words."""
+    """Whether the row's texts contain every word of the search."""
     text = f"{row.setting.key} {row.label} {row.help} {group} {row.setting.unit}".casefold()
     return all(word in text for word in search.casefold().split())
 
@@ -129,7 +129,7 @@ class DeviceRow:
 
 @dataclass(frozen=True)
 class Preset:
-    """Suggested limits; only settings that this version obeys are among `values`."""
+    """Suggested limits; `values` contains only settings that this version supports."""
 
     name: str
     meaning: str
@@ -152,7 +152,7 @@ class Devices(Speaker):
         return filled(self.tr("Ready to train, with %1 of memory."), self.numbers.size(device.memory_total))
 
     def offered(self, devices: Sequence[Device]) -> Choices:
-        """Those that can be used, as the setting calls them and by their names; several of one name by their numbers."""
+        """The usable devices, each by its value in the setting and its name; equal names are numbered."""
         usable = [each for each in devices if each.unusable is None]
         names = [plain(each.name) for each in usable]
         return tuple(
@@ -189,12 +189,12 @@ class Devices(Speaker):
 
 
 OPPOSITES: Final = (("input", "away"), ("locked", "unlocked"), ("battery", "mains"), ("metered", "unmetered"))
-"""Of these one at most can be imagined at a time."""
+"""Conditions that exclude each other: at most one of them can be assumed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What would be; the first consequence decides."""
+    """The result; the first consequence decides."""
 
     sentence: str
     consequences: tuple[RuleRow, ...] = ()
@@ -203,7 +203,7 @@ class Answer:
 
 class RuleWords(Speaker):
     def cases(self) -> dict[str, str]:
-        """What explain --if calls it, and its words."""
+        """The names of `explain --if`, and their texts."""
         return {
             "input": self.tr("I use this computer"),
             "away": self.tr("nobody uses it"),
@@ -222,7 +222,7 @@ class RuleWords(Speaker):
         }
 
     def answer(self, snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tzinfo) -> Answer:
-        """`now` is wall clock seconds. Without words nothing is imagined, and nothing is answered."""
+        """`now` is wall clock seconds. Without words the answer asks for a choice."""
         if not words:
             return Answer(self.tr("Choose a situation."))
         body = explained(snapshot, words, now, zone)
@@ -249,6 +249,6 @@ class RuleWords(Speaker):
 
 
 def without_opposite(words: tuple[str, ...], chosen: str) -> tuple[str, ...]:
-    """The words that go together with the one chosen last."""
+    """The words that are compatible with the one chosen last."""
     against = {other for pair in OPPOSITES if chosen in pair for other in pair if other != chosen}
     return tuple(word for word in words if word not in against)

@@ -1,7 +1,7 @@
-"""Words without Qt: whoever has a translator hands it in.
+"""Base class for texts of the app, without Qt: the translator is a parameter.
 
-What a page says itself stands in `self.tr`, in English, and is translated where it stands, values put in afterwards for
-%1, %2. What the core, the adapters and the worker say is a `Text`, which `said` puts into words.
+A page's own texts are in `self.tr`, in English, and are translated there; values are inserted afterwards for
+%1, %2. Texts of the core, the adapters and the worker are `Text`, which `said` translates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from skep.language.translator import ENGLISH, Translator, translator
 from skep.language.units import Numbers
 
 Translate = Callable[[str, str], str]
-"""Context and English text to the text in the language that is set."""
+"""Maps a context and an English text to the text in the current language."""
 
 
 def as_written(_context: str, text: str) -> str:
@@ -24,7 +24,7 @@ def as_written(_context: str, text: str) -> str:
 
 
 def filled(text: str, *values: str) -> str:
-    """The text with the values in the places %1, %2 and so on; what a value itself holds is no place."""
+    """The text with the values at %1, %2 and so on; a %1 within a value is not replaced."""
     return re.sub(r"%(\d)", lambda place: values[int(place[1]) - 1], text)
 
 
@@ -33,7 +33,7 @@ def in_quotes(text: str) -> str:
 
 
 def core_translator(language: str, numbers: Numbers, quoted: Callable[[str], str] = in_quotes) -> Translator:
-    """Of what the core says; its settings by their names on screen, where a terminal says their keys."""
+    """The translator for texts of the core; it names settings by their labels, where a terminal names their keys."""
 
     def label(key: str) -> str:
         return quoted(made.say(SETTINGS[key].label)) if key in SETTINGS else key
@@ -44,7 +44,7 @@ def core_translator(language: str, numbers: Numbers, quoted: Callable[[str], str
 
 @dataclass(frozen=True)
 class Tongue:
-    """A language with what belongs to it. `core` says what the core said."""
+    """A language with its formats. `core` translates texts of the core."""
 
     translate: Translate = as_written
     core: Translator = field(default_factory=lambda: core_translator(ENGLISH, Numbers()))
@@ -62,7 +62,7 @@ english = Tongue()
 
 
 class Speaker:
-    """What it says goes through `self.tr`, which the tool that collects texts for translation looks for."""
+    """Texts must go through `self.tr`, which lupdate looks for."""
 
     def __init__(self, tongue: Tongue = english) -> None:
         self.tongue, self.numbers, self.said = tongue, tongue.numbers, tongue.said

@@ -27,8 +27,8 @@ from skep_gui.words.speaker import Speaker, english, filled
 class Cell:
     """One bar; all measures are parts 0..1 of the whole strip.
 
-    `upper` is the part of the height that stands for what was lost. `tone` names a colour of the theme, `name` says all
-    of it in words, `key` is the setting it leads to, "" where it leads to none.
+    `upper` is the part of the height for lost samples. `tone` is a colour name of the theme, `name` the whole bar as a
+    sentence, `key` the setting that it links to, "" if there is none.
     """
 
     left: float
@@ -42,7 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Chart:
-    """Bars, names below them by their place 0..1, and what the full height stands for (0: nothing to be written)."""
+    """Bars, labels below them by position 0..1, and the value of the full height (0: no axis)."""
 
     cells: tuple[Cell, ...] = ()
     labels: tuple[tuple[float, str], ...] = ()
@@ -50,7 +50,9 @@ class Chart:
 
 
 def nice_top(most: float) -> float:
-    """The top of an axis: the least 1, 2, 4, 6 or 8 times a power of ten that is not below `most`; 4 parts stay round."""
+    """The top of an axis: the least 1, 2, 4, 6 or 8 times a power of ten that is >= `most`, so that quarters are
+    round.
+    """
     if not math.isfinite(most) or most <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(most))
@@ -68,7 +70,7 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True)
 class Asked:
-    """What of the ledger the page wants to see: bars by `unit`, and the timeline of the day `back` days ago."""
+    """What the page asks of the ledger: bars by `unit`, and the timeline of the day `back` days ago."""
 
     unit: Unit = Unit.DAY
     back: int = 0
@@ -76,7 +78,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Record:
-    """The ledger as it was read: each project and all together, the last periods, and one day's timeline."""
+    """Data read from the ledger: each project and the total, the last periods, and one day's timeline."""
 
     projects: Mapping[str, Summary] = field(default_factory=dict)
     whole: Summary = field(default_factory=Summary)
@@ -86,20 +88,22 @@ class Record:
     segments: Sequence[Segment] = ()
     reaction: Text = NOTHING
     now: float = 0.0
-    """Wall clock seconds at which it was read."""
+    """When it was read, in wall clock seconds."""
     zone: tzinfo = UTC
 
 
 @dataclass(frozen=True)
 class StatsRow:
-    """One line of the table; `cells` stand below `heads`, the project's name first. `explained` is all of it as one sentence."""
+    """One line of the table; `cells` belong to `heads`, the project's name first. `explained` is the line as a
+    sentence.
+    """
 
     cells: tuple[str, ...]
     explained: str
 
 
 _LABELS: Final = {Unit.HOUR: 3, Unit.DAY: 2, Unit.WEEK: 2}
-"""Every how many bars one has its name below it."""
+"""Every how many bars there is a label."""
 
 
 class Stats(Speaker):
@@ -148,7 +152,7 @@ class Stats(Speaker):
     # --- the table
 
     def heads(self) -> tuple[tuple[str, str], ...]:
-        """Each column's name, and what it means."""
+        """Each column's name and its explanation."""
         return (
             ("", ""),
             (self.tr("Trained"), self.tr("Time in the swarm with a share above zero.")),
@@ -160,7 +164,7 @@ class Stats(Speaker):
         )
 
     def rows(self, record: Record, titles: Mapping[str, str]) -> list[StatsRow]:
-        """One a project, by its title where it is known; and all together where there are several."""
+        """One for each project, with its title if known; and the total if there are several."""
         rows = [
             self._row(title_in(self.tongue, name, titles.get(name, name)), one) for name, one in record.projects.items()
         ]
@@ -179,7 +183,7 @@ class Stats(Speaker):
         said = [f"{head}: {cell}" for (head, _), cell in zip(self.heads()[1:], cells, strict=True)]
         return StatsRow((name, *cells), f"{name}. {', '.join(said)}.")
 
-    # --- what was lost
+    # --- lost contributions
 
     def reasons(self, record: Record) -> list[str]:
         """Why contributions were lost, the most frequent reason first."""
@@ -206,7 +210,7 @@ class Stats(Speaker):
         }
 
     def bars(self, record: Record, measure: Measure) -> Chart:
-        """One bar a period, its lost samples on top of the confirmed ones."""
+        """One bar for each period, lost samples on top of the confirmed ones."""
         past, unit = record.past, record.asked.unit
         amounts = [_amounts(each, measure) for each in past]
         top = nice_top(max((main + lost for main, lost in amounts), default=0.0))
@@ -277,18 +281,18 @@ def _amounts(period: Period, measure: Measure) -> tuple[float, float]:
 
 
 def hours(seconds: float) -> str:
-    """A large figure: "12.4 h", below an hour in minutes."""
+    """A large figure: "12.4 h"; less than an hour in minutes."""
     return f"{seconds / 3600:.1f}{units.THIN}h" if seconds >= 3600 else units.span(seconds // 60 * 60)  # noqa: PLR2004
 
 
 def confirmed_part(totals: Totals) -> float | None:
-    """0..1 of the settled samples; None while none is settled."""
+    """0..1 of the settled samples; None if none is settled."""
     settled = totals.confirmed.samples + totals.lost.samples
     return totals.confirmed.samples / settled if settled else None
 
 
 def to_csv(contributions: Mapping[str, Sequence[Contribution]]) -> str:
-    """Every contribution as a row. A text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    """Every contribution as a row. An apostrophe is put before text that a spreadsheet would evaluate as a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(CSV_COLUMNS)

@@ -1,4 +1,4 @@
-"""All that the app says, each page's words in the language that is set."""
+"""All texts of the app, each page's in the current language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skep_gui.words.stats import Stats
 
 
 class Translation:
-    """All that is said, in one language."""
+    """All texts of the app in one language."""
 
     def __init__(self, tongue: Tongue) -> None:
         self.tongue = tongue
