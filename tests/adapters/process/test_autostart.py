@@ -36,9 +36,7 @@ def entry(tmp_path):
 
 @pytest.fixture
 def agent(tmp_path):
-    return LaunchAgent(
-        tmp_path / "LaunchAgents" / "org.skep.skep.plist", "org.skep.skep", ["/a b/skep-gui", "--hidden"]
-    )
+    return LaunchAgent(tmp_path / "LaunchAgents" / "org.skep.skep.plist", ["/a b/skep-gui", "--hidden"])
 
 
 @pytest.fixture(params=["entry", "agent"])

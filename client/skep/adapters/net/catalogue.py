@@ -94,18 +94,8 @@ def resolved(source: str) -> str:
 def fetch_over_web(address: str, what: Text, limit: int, *, proxy: str = "") -> bytes:
     """`proxy` is an address, or "" for the environment's."""
     web = Web(QUICK, Stop(), lambda: proxy)
-
-    def attempt() -> bytes:
-        raw = bytearray()
-        with web.get(address, what) as answer:
-            for chunk in answer.chunks():
-                raw += chunk
-                if len(raw) > limit:
-                    break
-        return bytes(raw[: limit + 1])
-
     try:
-        return web.persist(attempt)
+        return web.persist(lambda: web.read(address, what, limit))
     except TryAgain as error:
         raise ManifestError(error.title, Text("manifest.check_address_internet_connection_then")) from None
     except DataError as error:

@@ -129,19 +129,12 @@ class HttpShards:
         return index
 
     def _small_file(self, what: Text, address: str, sha256: str, limit: int) -> bytes:
-        raw = self._web.persist(lambda: self._read(what, address, limit))
+        raw = self._web.persist(lambda: self._web.read(address, Text("shard.named_what", what=what), limit))
+        if len(raw) > limit:
+            raise DataError(Text("shard.larger_than_kib", what=what, limit=limit // 1024), _PUBLISHER)
         if hashlib.sha256(raw).hexdigest() != sha256:
             raise DataError(Text("shard.what_wrong_hash_deleted", what=what), _PUBLISHER)
         return raw
-
-    def _read(self, what: Text, address: str, limit: int) -> bytes:
-        raw = bytearray()
-        with self._web.get(address, Text("shard.named_what", what=what)) as answer:
-            for chunk in answer.chunks():
-                raw += chunk
-                if len(raw) > limit:
-                    raise DataError(Text("shard.larger_than_kib", what=what, limit=limit // 1024), _PUBLISHER)
-        return bytes(raw)
 
     def _fetch_unsized(self, file: FileRef) -> Path:
         """A file of unknown size; it is small, and is kept whole or not at all."""

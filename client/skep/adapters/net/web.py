@@ -196,6 +196,16 @@ class Web:
                 length = response.raw.length_remaining
                 yield Answer(_host(address), start, length, response, self._patience, self._stop)
 
+    def read(self, address: str, what: Text, limit: int) -> bytes:
+        """The body of one GET, of which no more than `limit` + 1 bytes are taken. Raises as `get` does."""
+        raw = bytearray()
+        with self.get(address, what) as answer:
+            for chunk in answer.chunks():
+                raw += chunk
+                if len(raw) > limit:
+                    break
+        return bytes(raw[: limit + 1])
+
     def _follow(self, session: requests.Session, address: str, what: Text) -> requests.Response:
         for _ in range(_REDIRECTS + 1):
             self._stop.check()

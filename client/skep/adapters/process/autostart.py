@@ -46,8 +46,7 @@ def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str
         case "win32":
             return Refused(ON_WINDOWS)
         case "darwin":
-            label = f"org.skep.skep{tail}"
-            return LaunchAgent(person / "Library" / "LaunchAgents" / f"{label}.plist", label, command(other))
+            return LaunchAgent(person / "Library" / "LaunchAgents" / f"org.skep.skep{tail}.plist", command(other))
         case _:
             config = Path(environ.get("XDG_CONFIG_HOME") or person / ".config")
             return DesktopEntry(config / "autostart" / f"skep{tail}.desktop", command(other))
@@ -73,8 +72,8 @@ class LoginFile(ABC):
 
     refused = NOTHING
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, start: Sequence[str]) -> None:
+        self.path, self._start = path, start
 
     def is_on(self) -> bool:
         """What the file says now. Raises StorageError."""
@@ -122,10 +121,6 @@ class _CaseKept(configparser.RawConfigParser):
 class DesktopEntry(LoginFile):
     """Implements Autostart by the XDG autostart specification; a desktop may also switch the entry off in it."""
 
-    def __init__(self, path: Path, start: Sequence[str]) -> None:
-        super().__init__(path)
-        self._start = start
-
     def says_on(self, raw: bytes) -> bool:
         parser = _CaseKept(strict=False)
         try:
@@ -160,11 +155,7 @@ def quoted(word: str) -> str:
 
 
 class LaunchAgent(LoginFile):
-    """Implements Autostart as launchd.plist(5) has it."""
-
-    def __init__(self, path: Path, label: str, start: Sequence[str]) -> None:
-        super().__init__(path)
-        self._label, self._start = label, start
+    """Implements Autostart as launchd.plist(5) has it; its label is the file's name."""
 
     def says_on(self, raw: bytes) -> bool:
         try:
@@ -176,7 +167,7 @@ class LaunchAgent(LoginFile):
     def content(self) -> bytes:
         return plistlib.dumps(
             {
-                "Label": self._label,
+                "Label": self.path.stem,
                 "ProgramArguments": list(self._start),
                 "RunAtLoad": True,
                 "LimitLoadToSessionType": "Aqua",

@@ -107,14 +107,11 @@ class SettingsFile:
             if not isinstance(table, Mapping):
                 raise self._refusal(text, group, Text("setting.must_group_settings", group=group))
             if name in table:
-                found[key] = self._checked(text, key, table[name])
+                try:
+                    found[key] = settings.from_file(key, table[name])
+                except SettingsError as error:
+                    raise self._refusal(text, key, error.title) from None
         return found
-
-    def _checked(self, text: str, key: str, value: object) -> Value:
-        try:
-            return settings.from_file(key, value)
-        except SettingsError as error:
-            raise self._refusal(text, key, error.title) from None
 
     def _refusal(self, text: str, key: str, sentence: Text) -> SettingsError:
         line = _line_of(text, key)

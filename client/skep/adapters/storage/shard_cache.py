@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
-from skep.core.errors import DataError, SkepError, StorageError
+from skep.adapters.storage.files import os_errors
+from skep.core.errors import DataError, StorageError
 from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.shards import shard_name
 from skep.core.text import Text
@@ -42,20 +43,19 @@ def free_bytes(folder: Path) -> int:
 @contextlib.contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
     """Translates what the file system says about `folder` into StorageError."""
-    try:
-        yield
-    except SkepError:
-        raise
-    except OSError as error:
-        if error.errno in _FULL:
+    with os_errors(
+        Text("shard_cache.training_data_cannot_stored", folder=str(folder)),
+        Text("shard_cache.check_folder_exists_you_may"),
+    ):
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
             raise StorageError(
                 Text("shard_cache.disk_full_training_data_cannot", folder=str(folder)),
                 Text("shard_cache.free_some_space_disk_what"),
             ) from None
-        raise StorageError(
-            Text("shard_cache.training_data_cannot_stored", folder=str(folder), reason=str(error.strerror or error)),
-            Text("shard_cache.check_folder_exists_you_may"),
-        ) from None
 
 
 class PartFile:

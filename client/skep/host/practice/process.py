@@ -88,9 +88,6 @@ class PracticeProcess:
         deadline = time.monotonic() + within
         while tree.root.find() and time.monotonic() < deadline:
             time.sleep(0.02)
-        tree.kill()
-        self._child.wait()
-        for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                pipe.close()
+        with self._child:  # closes its pipes, and waits
+            tree.kill()
         self._child = None

@@ -36,7 +36,6 @@ from skep.host.server.file_server import serving
 from skep.host.server.peer_process import PeerProcess
 from skep.host.shards.dataset import build_shards, library_sources
 from skep.language.translator import ENGLISH, translator
-from skep.recipes.registry import parse_manifest
 
 SEQUENCE_LENGTH: Final = 128
 LOOPBACK: Final = "127.0.0.1"
@@ -133,10 +132,9 @@ def publish(folder: PracticeFolder, addresses: list[str], index_address: str, sh
         ),
         indent=2,
     )
-    manifest = parse_manifest(text.encode())
     atomic_write(folder.manifest, text.encode(), mode=0o600)
     signing.sign_manifest(folder.manifest, folder.key)
-    return text, manifest.publisher.key
+    return text, key
 
 
 def practice_manifest(

@@ -125,21 +125,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return "skep"
 
     def do_GET(self) -> None:
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
         try:
             file = _open_file(self.server.place, self.path)
         except OSError:
             self._send_head(HTTPStatus.NOT_FOUND, 0)
             return
         with file:
-            self._send_file(file, os.fstat(file.fileno()).st_size, with_body=with_body)
+            self._send_file(file, os.fstat(file.fileno()).st_size)
 
-    def _send_file(self, file: BinaryIO, size: int, *, with_body: bool) -> None:
+    do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
+
+    def _send_file(self, file: BinaryIO, size: int) -> None:
         wanted = _parse_range(self.headers.get("Range"), size)
         if wanted is None:
             self._send_head(HTTPStatus.OK, size)
@@ -149,7 +145,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         else:
             said = f"bytes {wanted.start}-{wanted.stop - 1}/{size}"
             self._send_head(HTTPStatus.PARTIAL_CONTENT, len(wanted), said)
-        if with_body:
+        if self.command == "GET":
             self._send_body(file, wanted)
 
     def _send_head(self, status: HTTPStatus, length: int, content_range: str = "") -> None:

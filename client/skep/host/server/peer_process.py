@@ -84,11 +84,9 @@ class PeerProcess:
         if self._process is None:
             return
         self.ask_to_end()
-        try:
-            self._process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        with self._process:  # closes its pipes, and waits
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
         self._process = None

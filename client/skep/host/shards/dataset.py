@@ -137,10 +137,16 @@ def write_dataset(
 ) -> tuple[ShardIndex, str]:
     """Shards and index from what was spooled; the index and its hash. Raises BadInput, DataError."""
     count = _samples_per_shard(layout, training, samples_per_shard)
+    return _write(folder, layout, training.shards(count), held_out.shards(count))
+
+
+def _write(
+    folder: Path, layout: Layout, training: Iterable[dict[str, Array]], held_out: Iterable[dict[str, Array]]
+) -> tuple[ShardIndex, str]:
     index = ShardIndex(
         layout,
-        tuple(_write_shard(folder, tensors) for tensors in training.shards(count)),
-        tuple(_write_shard(folder, tensors) for tensors in held_out.shards(count)),
+        tuple(_write_shard(folder, tensors) for tensors in training),
+        tuple(_write_shard(folder, tensors) for tensors in held_out),
     )
     raw = format_index(index)
     try:
@@ -150,7 +156,8 @@ def write_dataset(
         raise DataError(
             Text("dataset.data_makes_no_dataset", title=error.title), Text("dataset.does_repeat_itself")
         ) from None
-    return index, _write_index(folder, raw)
+    (folder / INDEX_NAME).write_bytes(raw)
+    return index, hashlib.sha256(raw).hexdigest()
 
 
 def _samples_per_shard(layout: Layout, training: Spool, asked: int | None) -> int:
@@ -177,12 +184,6 @@ def _write_shard(folder: Path, tensors: dict[str, Array]) -> ShardRef:
     sha256 = hashlib.sha256(raw).hexdigest()
     (folder / shard_name(sha256)).write_bytes(raw)
     return ShardRef(sha256, len(raw), len(next(iter(tensors.values()))))
-
-
-def _write_index(folder: Path, raw: bytes) -> str:
-    """Its sha256."""
-    (folder / INDEX_NAME).write_bytes(raw)
-    return hashlib.sha256(raw).hexdigest()
 
 
 # --- byte-level shards from text files, cut in memory
@@ -224,12 +225,10 @@ def build_shards(
         raise DataError(Text("shard_builder.files_hold_too_little_text"), _NO_SOURCES_HINT)
     with _write_errors(folder, Text("shard_builder.free_some_space_choose_another")):
         folder.mkdir(parents=True, exist_ok=True)
-        index = ShardIndex(
-            TextLayout(sequence_length, BYTE_VOCABULARY),
-            tuple(_write_shard(folder, tensors) for tensors in _byte_shards(training, samples_per_shard)),
-            tuple(_write_shard(folder, tensors) for tensors in _byte_shards(held_out, samples_per_shard)),
-        )
-        return folder / INDEX_NAME, _write_index(folder, format_index(index)), index
+        layout = TextLayout(sequence_length, BYTE_VOCABULARY)
+        shards = (_byte_shards(samples, samples_per_shard) for samples in (training, held_out))
+        index, sha256 = _write(folder, layout, *shards)
+    return folder / INDEX_NAME, sha256, index
 
 
 def _check_sizes(sequence_length: int, samples_per_shard: int, max_shards: int, held_out_samples: int) -> None:
