@@ -255,7 +255,7 @@ def test_a_file_of_another_size_is_refused(store):
     shard = store.add(rows())
     with store.path(shard.sha256).open("ab") as file:
         file.write(b"x")
-    with raises(DataError, match="size the index promises"):
+    with raises(DataError, match="size that the index states"):
         open_shard(store.path(shard.sha256), shard, LAYOUT)
 
 
