@@ -1,1 +1,1 @@
-"""The child process: the only code that touches torch, hivemind and the GPU. It may crash; the engine may not."""
+"""The worker process: the only code that uses torch, hivemind and the GPU, so that their crashes do not end the engine."""

@@ -1,7 +1,7 @@
-"""The staged join: hardware, data, peers, warm-up, state, and then a loop that is ready to train.
+"""Joining a swarm in stages: hardware, data, peers, warm-up, state. The result is a loop that is ready to train.
 
-The order matters: the DHT is forked before torch is busy, and the state comes last, because whatever follows it makes
-a newcomer late for the next round. It must not train, nor end the process.
+The order matters: the DHT is forked before torch starts threads, and the state is loaded last, because any later step
+would make a newcomer late for the next round.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIRST_SHARD_SECONDS: Final = 600.0
 
 @dataclass(frozen=True)
 class Joining:
-    """One join. `introduce` is handed the way to take our record off the swarm's books, as soon as there is one."""
+    """One join. `introduce` is called with the function that removes our record from the DHT, once there is one."""
 
     options: WorkerOptions
     manifest: Manifest
@@ -56,7 +56,7 @@ class Joining:
     introduce: Callable[[Callable[[float], None]], None]
 
     def run(self) -> TrainingLoop:
-        """Join, stage by stage. On the main thread, because hivemind sets signal handlers. Raises SkepError."""
+        """Join, stage by stage. Call it on the main thread, because hivemind sets signal handlers. Raises SkepError."""
         ram = MemoryWatch(self.options.leave_ram)
         with self._stage(Stage.HARDWARE):
             chosen = device.pick(self.options.device, self.manifest.precision)
@@ -86,7 +86,9 @@ class Joining:
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
             if self.options.nice:
-                lower_training(self.options.nice)  # after the network's processes were forked: they must stay quick
+                lower_training(
+                    self.options.nice
+                )  # after the network's processes were forked, which keep their priority
                 self.standing.begin()
             threads.use(present=self.orders.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
@@ -135,9 +137,9 @@ class Joining:
         self.link.send(WorkerStage(stage, 1.0))
 
     def _await_data(self, samples: Samples) -> dict[str, Path]:
-        """The files that the recipe needs beside samples, by name, when they and the first samples are there.
+        """Wait for the first samples and the recipe's other files; return the files by name.
 
-        However large a file is, the engine says when it fails.
+        There is no timeout for files, which may be large: the engine reports when a download fails.
         """
         deadline, files = time.monotonic() + FIRST_SHARD_SECONDS, self.manifest.recipe.files
         for file in files:

@@ -1,7 +1,7 @@
-"""The worker process, `python -m skep.worker.main`: it hears the engine over stdin and stdout, joins and trains, and departs.
+"""The worker process, `python -m skep.worker.main`: it takes the engine's messages on stdin, joins, trains and exits.
 
-Nothing heavy is imported here, so that a stop is obeyed from the first moment. It must not decide whether to join (the
-engine did) nor whether to start again (the engine will).
+No large library is imported here, so that a stop takes effect immediately. The engine decides whether to join and whether
+to restart, not this module.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from skep.worker.swarm.rounds import Rounds
 from skep.worker.training.pace import Pace, RequestedLimits
 
 GRACE_SECONDS: Final = 0.6
-"""How long the training thread has to notice a stop before the listening thread departs in its place."""
+"""How long the training thread has to notice a stop before the listening thread ends the process."""
 GOODBYE_SECONDS: Final = 0.5
 LAST_RESORT_SECONDS: Final = 0.8
-"""A departure that takes longer is cut short: something it needs, such as the DHT's process, hangs."""
+"""Time limit of `depart`: something it needs, such as the DHT's process, may hang."""
 UNEXPECTED: Final = Problem(Text("worker.training_process_met_error_skep"), Text("worker.log_has_details_skep_starts"))
 
 Farewell = Callable[[float], None]
-"""Tells the swarm that we go, within so many seconds."""
+"""Tells the swarm that this peer leaves; takes at most the given number of seconds."""
 
 
 def main() -> None:
-    """Run one worker. Ends the process itself in every case, and every process it has started."""
+    """Run one worker. In every case, end this process and all processes it has started."""
     link = Link.over_stdio()
     link.close_in_children()
     processes.tie_to_this_process()
@@ -61,14 +61,14 @@ def main() -> None:
         volunteer.run()
     except SkepError as error:
         volunteer.fail(error.problem, retry=isinstance(error, SwarmError | DataError | DeviceError))
-    except BaseException:  # noqa: BLE001 - the last resort: words for the user, the traceback for the log
+    except BaseException:  # noqa: BLE001 - last resort: a message for the user, the traceback for the log
         complain()
         volunteer.fail(UNEXPECTED, retry=True)
     volunteer.depart()
 
 
 def first_word(link: Link) -> WorkerOptions:
-    """The start message. Without one the process ends: with 0 when the engine is gone, with 2 when it speaks nonsense."""
+    """The start message. Without one the process exits: with 0 if the engine has closed the pipe, with 2 if it is invalid."""
     try:
         options = link.first()
     except (OSError, WireError):
@@ -96,14 +96,14 @@ class Volunteer:
         self._trains = False
 
     def listen(self) -> None:
-        """Obey the engine from now on."""
+        """Start handling the engine's messages."""
         self._link.listen(self._hear, self.stop)
 
     def run(self) -> None:
-        """Join and train until told to stop or finish. Raises SkepError; the caller departs afterwards."""
+        """Join and train until a message says to stop or finish. Raises SkepError; the caller then calls `depart`."""
         manifest = parse_manifest(self._options.manifest.encode())
         self._leave_when_uninvited(manifest.title)
-        # torch and hivemind take seconds to import; by now we listen, and the first stage is on screen
+        # torch and hivemind take seconds to import; messages are handled and the first stage is shown already
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
@@ -113,7 +113,7 @@ class Volunteer:
         loop.run(self._stop, self._finish)
 
     def _leave_when_uninvited(self, title: str) -> None:
-        """Leave when the invitation expires: from then on no peer answers. Raises SkepError for a damaged one."""
+        """Leave when the invitation expires: then no peer answers any more. Raises SkepError for a damaged invitation."""
         if not self._options.invitation:
             return
         left = invitation.end_of(self._options.invitation) - datetime.now(UTC)
@@ -123,7 +123,7 @@ class Volunteer:
         timer.start()
 
     def stop(self) -> None:
-        """End soon, from any thread: the training thread departs, or the calling one does in its place."""
+        """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""
         self._stop.set()
         self._standing.leave()
         if self._trains:
@@ -131,13 +131,13 @@ class Volunteer:
         self.depart()
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
-        """Tell the engine why, and depart."""
+        """Report the problem to the engine, and depart."""
         self._link.send(messages.WorkerFailed(problem, retry=retry))
         self.depart(1, Text("worker.training_process_stopped"))
 
     def depart(self, code: int = 0, reason: Text = LEFT) -> NoReturn:
-        """Account for what was not averaged, tell the swarm, end every child, exit."""
-        with self._departing:  # never released: the first to come ends the process
+        """Report what was not averaged as lost, tell the swarm, end all child processes, exit."""
+        with self._departing:  # never released: the first thread here ends the process
             try:
                 cut_short = threading.Timer(LAST_RESORT_SECONDS, self._end, [code])
                 cut_short.daemon = True
@@ -159,7 +159,7 @@ class Volunteer:
             os._exit(code)
 
     def _introduce(self, farewell: Farewell) -> None:
-        """The swarm is going to know us."""
+        """Called before this peer publishes anything; `farewell` removes its record from the DHT."""
         self._farewell = farewell
 
     def _hear(self, message: messages.ToWorker) -> None:
@@ -174,11 +174,11 @@ class Volunteer:
             case messages.FinishTraining() | messages.StopTraining():
                 self.stop()
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
-                pass  # the training thread hears of shards; options hold from the start to the end
+                pass  # the training thread handles messages about shards; options do not change after the start
 
 
 def complain() -> None:
-    """The exception in hand, into the worker's log. The front end reads that too, and may be what broke."""
+    """Write the current exception to the worker's log. Writing may fail: the front end reads it and may have crashed."""
     with contextlib.suppress(OSError):
         traceback.print_exc()
 

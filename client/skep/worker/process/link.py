@@ -1,6 +1,6 @@
-"""The two pipes to the engine: JSON lines in, JSON lines out, with stdout kept away from everybody else.
+"""The two pipes between worker and engine: JSON lines on stdin and stdout.
 
-Libraries may print; they must never be able to speak for the worker. It must not interpret messages.
+Libraries may print, so their stdout is redirected to stderr: it would corrupt the messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Link:
     """Messages to and from the engine.
 
     `hear` is called in the reading thread for each message before it is queued; `gone` when the engine has closed
-    the pipe or spoken nonsense.
+    the pipe or sent an invalid message.
     """
 
     def __init__(self, source: BinaryIO, sink: int) -> None:
@@ -31,7 +31,7 @@ class Link:
 
     @staticmethod
     def over_stdio() -> Link:
-        """Take stdin and stdout for the link; what anyone prints goes to stderr from now on."""
+        """Use stdin and stdout for the link; everything printed goes to stderr from now on."""
         sink = os.dup(1)
         os.dup2(2, 1)
         sys.stdout = sys.stderr
@@ -40,17 +40,17 @@ class Link:
         return Link(source, sink)
 
     def close_in_children(self) -> None:
-        """Forked processes must not hold the pipes open, or the engine would never see the end of us."""
+        """Close the pipes in forked processes; if they stayed open, the engine would not notice the end of this process."""
         os.register_at_fork(after_in_child=self._close)
 
     def _close(self) -> None:
         if self._sink >= 0:
             os.close(self._sink)
             os.close(self._source.fileno())
-        self._sink = -1  # the numbers may belong to something else soon, here and in our own children
+        self._sink = -1  # the descriptors may be reused, here and in this process's children
 
     def first(self) -> ToWorker | None:
-        """The first message, read in the calling thread before `listen`; None when the engine is gone."""
+        """The first message, read in the calling thread before `listen`; None when the engine has closed the pipe."""
         line = self._source.readline(wire.LINE_LIMIT + 1)
         return wire.decode_to_worker(line) if line else None
 
@@ -65,7 +65,7 @@ class Link:
                 hear(message)
                 self._inbox.put(message)
         except (OSError, wire.WireError) as error:
-            # stderr is the worker's log, and ends in the front end too, which may be what broke
+            # stderr is the worker's log, and the front end reads it; writing fails if that has crashed
             with contextlib.suppress(OSError):
                 print(f"the engine's pipe broke: {error}", file=sys.stderr)  # noqa: T201 - as said
         gone()
@@ -78,7 +78,7 @@ class Link:
         return messages
 
     def send(self, message: FromWorker) -> None:
-        """Send a message, from any thread. An engine that is gone is noticed by the reading side."""
+        """Send a message, from any thread. Errors are ignored: the reading thread notices the end of the engine."""
         line = memoryview(wire.encode(message))
         with self._writing:
             try:

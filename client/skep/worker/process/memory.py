@@ -1,7 +1,7 @@
-"""Memory: other programs always find some free, what was freed goes back to the system, forks share what they can.
+"""RAM of the worker: keeping some free for other programs, returning freed memory to the system, sharing it with forks.
 
 The C library keeps freed memory for later allocations. On Linux with glibc, mallopt(3) and malloc_trim(3) change that; on
-other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here: the worker listens first.
+other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here, so the worker starts quickly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 LARGE_BYTES: Final = 1 << 20
-"""Blocks of at least this size are mapped one by one after `map_large_blocks`."""
+"""Blocks of at least this size are mapped separately after `map_large_blocks`."""
 _MMAP_THRESHOLD: Final = -3
 """M_MMAP_THRESHOLD in malloc.h."""
 _LIBRARY: Final[Any] = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -42,13 +42,13 @@ def map_large_blocks() -> None:
 
 
 def give_back() -> None:
-    """Return this process's free memory to the system. Takes milliseconds, tens of them where much is free."""
+    """Return this process's free memory to the system. Takes milliseconds, or tens of them if much is free."""
     if hasattr(_LIBRARY, "malloc_trim"):
         _LIBRARY.malloc_trim(0)
 
 
 class DroppedInForks:
-    """While the owner of the method `tensors` lives, processes forked from this one drop the tensors that it names.
+    """While the owner of the method `tensors` exists, processes forked from this one drop the tensors that it returns.
 
     A forked process would otherwise keep its own copy of everything that this process writes to later. Only a weak
     reference to the owner is kept.
@@ -69,9 +69,9 @@ class DroppedInForks:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Turn the garbage collector off while importing: it took a sixth of the time and found nothing.
+    """Disable the garbage collector during imports, where it took a sixth of the time and found nothing.
 
-    Afterwards everything that exists is exempt from collection, so forked processes keep sharing its memory.
+    Afterwards all existing objects are exempt from collection, so forked processes keep sharing their memory.
     """
     gc.disable()
     try:
@@ -84,17 +84,17 @@ def without_collecting() -> Iterator[None]:
 GB: Final = 1_000_000_000
 LOOK_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 10.0
-"""How long smaller micro-batches may take to help."""
+"""How long memory may stay short after micro-batches were made smaller."""
 
 
 def available() -> int:
-    """Bytes that programs can have without swapping."""
+    """Bytes that programs can allocate without swapping."""
     return int(psutil.virtual_memory().available)
 
 
 @dataclass
 class MemoryWatch:
-    """`leave` are the bytes to keep free; 0 watches nothing. `look` says what is, `clock` is monotonic seconds."""
+    """Checks that `leave` bytes of RAM are free; 0 disables it. `look` returns the free bytes, `clock` monotonic seconds."""
 
     leave: int
     look: Callable[[], int] = available
@@ -108,7 +108,7 @@ class MemoryWatch:
 
     @property
     def short(self) -> bool:
-        """Whether it was found short, as last looked; looks about once a second.
+        """Whether memory was short at the last check; checks about once a second.
 
         Raises DeviceError when it has been short for longer than PATIENCE_SECONDS.
         """
@@ -124,7 +124,7 @@ class MemoryWatch:
         return self._short_since is not None
 
     def shortage(self) -> DeviceError:
-        """In words."""
+        """The error, with a message for the user."""
         return DeviceError(
             Text("memory_watch.less_than_gb_computer_memory", leave=self.leave / GB),
             Text("memory_watch.skep_tries_again_later_close", setting="memory.leave_ram_gb"),

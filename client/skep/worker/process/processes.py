@@ -1,8 +1,8 @@
-"""The worker's processes: none outlives it, and training is at the lowest priority while the network stays quick.
+"""The worker's child processes and priorities: children end with the worker; training has the lowest priority.
 
-The children are the DHT's and the averagers' processes (forked), and p2pd. A thread lowered by an unprivileged process can
-never be raised again, so that is done once, after the last process of the network was forked: children inherit it. The
-session of this process, in which the network's are not, stands back while somebody needs the computer.
+The children are the DHT's and the averagers' processes (forked), and p2pd. An unprivileged process cannot raise a thread's
+priority again, so it is lowered once, after the last network process was forked: children inherit it. The session of this
+process, which excludes the network's processes, gets a lower weight while the computer is in use.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ PR_SET_CHILD_SUBREAPER: Final = 36
 """Both from Linux's prctl(2)."""
 REAP_SECONDS: Final = 0.5
 MANY_FILES: Final = 65_536
-"""In each process; enough for a model of ten thousand tensors: parameters, gradients and two statistics each."""
+"""Open files per process; enough for a model of ten thousand tensors: parameters, gradients and two statistics each."""
 
 
 def use_fork() -> None:
-    """Have multiprocessing fork in this process, whatever the default of this Python and system is.
+    """Make multiprocessing fork in this process, regardless of the default of this Python and system.
 
     hivemind starts its DHT and averagers as `multiprocessing.Process` objects that hold locks, which cannot be pickled:
     "spawn" (macOS, Windows) and "forkserver" (Linux from Python 3.14 on) raise "cannot pickle '_thread.lock' object".
-    Call it before hivemind is imported, which makes locks of the context that is chosen at that time.
+    Call it before hivemind is imported, which creates locks of the context that is set at that time.
     """
     multiprocessing.set_start_method("fork", force=True)
 
@@ -52,7 +52,7 @@ def tie_to_this_process() -> None:
 
 
 def fork_into_sessions() -> None:
-    """Each forked process leads a session of its own, so lowering this session's weight does not slow it (`SessionPriority`)."""
+    """Give each forked process its own session, so that lowering this session's weight does not slow it (`SessionPriority`)."""
     if sys.platform == "linux":
         os.register_at_fork(after_in_child=os.setsid)
 
@@ -79,7 +79,7 @@ def kill_descendants() -> None:
         except ChildProcessError:
             return
         if not ended:
-            # repeated, because one may have started another (p2pd) meanwhile
+            # repeated, because a child may have started another process (p2pd) meanwhile
             for process in psutil.Process().children(recursive=True):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     process.kill()
@@ -89,20 +89,22 @@ def kill_descendants() -> None:
 _TASKS: Final = Path("/proc/self/task")
 _AUTOGROUP: Final = Path("/proc/self/autogroup")
 SESSION_NICE: Final = 19
-"""Of this process's session while it stands back: a weight of 15 beside the 1024 of another."""
+"""Of this process's session while the computer is in use: a weight of 15, where the default is 1024."""
 ATTEMPTS: Final = 5
 PAUSE_SECONDS: Final = 0.05
-"""An unprivileged process is allowed a change when none was made on the whole computer for a tenth of a second."""
+"""An unprivileged process may change a weight only if none was changed on this computer for 0.1 seconds."""
 
 
 def lower_training(nice: int) -> None:
-    """Lower the calling thread, and those that libraries have started for their computing, to `nice` (1..19).
+    """Lower the calling thread, and the compute threads that libraries have started, to `nice` (1..19).
 
-    Threads of Python's own that run already are hivemind's and ours for the network, and stay as they are; those started
-    later by the calling thread inherit from it.
+    Other Python threads that run already serve the network, in hivemind and skep, and keep their priority; threads started
+    later by the calling thread inherit its priority.
     """
     if sys.platform != "linux":
-        os.nice(nice)  # the whole process, where a thread has no priority of its own; the network's were forked before
+        os.nice(
+            nice
+        )  # the whole process: threads have no separate priority; the network's processes were forked before
         return
     # this thread and the process's native ones: OpenMP's, and the GPU driver's
     pythons = {each.native_id for each in threading.enumerate()} - {threading.get_native_id()}
@@ -113,23 +115,25 @@ def lower_training(nice: int) -> None:
 
 def _lower(thread: int, nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, thread, max(nice, os.getpriority(os.PRIO_PROCESS, thread)))
-    with contextlib.suppress(PermissionError):  # it is in a lower class already, as when started with chrt --idle
-        # no pre-emption on waking from a nap; not SCHED_IDLE, in which a thread of ours that holds the interpreter's lock
-        # would keep the network's waiting for seconds while all cores are busy
+    with contextlib.suppress(
+        PermissionError
+    ):  # it is in a lower class already, for example when started with chrt --idle
+        # no pre-emption on waking from a nap; not SCHED_IDLE, where a thread that holds the GIL would block the network's
+        # threads for seconds while all cores are busy
         os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
 
 
 def own_weight() -> Path | None:
-    """Where the weight of this process's session is written; None without autogroups, or in another process's session."""
+    """The file with the weight of this process's session; None without autogroups, or in another process's session."""
     return _AUTOGROUP if _AUTOGROUP.exists() and os.getsid(0) == os.getpid() else None
 
 
 class SessionPriority:
-    """How much this process's session weighs beside the others on this computer. May be told from any thread.
+    """The scheduler weight of this process's session. Methods may be called from any thread.
 
     Linux shares the processor among sessions first (autogroups in sched(7)), and a thread's nice value counts only within
-    its own: a worker at nice 19 would get half of a core that the person's program needs. Where there are no autogroups,
-    or somebody groups processes otherwise, this has no effect. A session that another process began is left as it is.
+    its session: a worker at nice 19 would get half of a core that the user's program needs. Without autogroups, or if
+    cgroups are used instead, this has no effect. A session that another process began is not changed.
     """
 
     def __init__(self, *, present: bool, weight: Callable[[], Path | None] = own_weight) -> None:
@@ -140,17 +144,17 @@ class SessionPriority:
         self._wanted = present
 
     def begin(self) -> None:
-        """From now on there is something to stand back with: training begins."""
+        """Apply the weight from now on: training begins."""
         self._weight = self._find_weight()
         self._obey()
 
     def use(self, *, present: bool) -> None:
-        """Stand back while somebody needs the computer, and no longer."""
+        """Lower the weight while the computer is in use, else restore it."""
         self._wanted = present
         self._obey()
 
     def leave(self) -> None:
-        """What is left to do is to leave, quickly: weigh what others do, and never stand back again."""
+        """Restore the default weight permanently, so that the worker exits quickly."""
         self.use(present=False)
         self._weight = None
 

@@ -1,1 +1,1 @@
-"""hivemind, wrapped: the only package that subclasses it."""
+"""Wrappers of hivemind; the only package that subclasses it."""

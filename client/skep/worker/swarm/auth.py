@@ -1,12 +1,12 @@
-"""Invitations in the swarm: what this peer presents, and whom it answers in the DHT and admits to averaging.
+"""Invitations in the swarm: presenting this peer's, and checking others' in the DHT and in averaging.
 
-hivemind's authorizer signs DHT requests with a random key and never sees who sent them. Here the key is the libp2p
-identity's own, and the peer id derived from it must be the invitation's and the one the connection was made under, so
-neither an invitation nor a signed request is of use to anybody else.
+hivemind's authorizer signs DHT requests with a random key and does not check who sent them. Here the key is that of the
+libp2p identity, and the peer id derived from it must be both the invitation's and the connection's, so another peer can use
+neither an invitation nor a signed request.
 
-For averaging it does not matter where an invitation comes from, since only the publisher can make one: it is read from the
-DHT, where each peer lays down its own, at the first request of a peer that is not known yet, and remembered until it
-expires. An all-reduce among peers that know each other asks nobody.
+In averaging, the source of an invitation does not matter, since only the publisher can make one: it is read from the DHT,
+where each peer stores its own, at the first request of an unknown peer, and cached until it expires. An all-reduce among
+known peers needs no look-up.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from skep.core.text import Text
 
 PUBLISH_SECONDS: Final = 15.0
 LOOK_PAUSE_SECONDS: Final = 1.0
-"""Between two looks into the DHT, so that strangers who knock all the time do not make us ask all the time."""
+"""Between two look-ups in the DHT, so that many requests of unknown peers do not cause many look-ups."""
 LOOK_SECONDS: Final = 5.0
 PUBLISH_EVERY_SECONDS: Final = 120.0
-"""The peers that keep our entry may leave."""
+"""Repeated, because the peers that store our entry may leave."""
 READ_AT_MOST: Final = 4096
-"""Invitations whose signatures are remembered."""
+"""Invitations whose verified signatures are cached."""
 
 
 class Membership:
-    """This peer's invitation to a project, and the judge of everybody else's."""
+    """This peer's invitation to a project, and the check of other peers' invitations."""
 
     def __init__(self, manifest: Manifest, text: str, identity_path: Path) -> None:
         """`text` is the invitation's file. Raises InvitationError when it does not let this peer in."""
@@ -69,7 +69,7 @@ class Membership:
         return own
 
     def good(self, raw: bytes, peer: str) -> Invitation | None:
-        """The invitation in `raw` if it lets `peer` in now, whoever handed it over."""
+        """The invitation in `raw` if it admits `peer` now, from any source."""
         try:
             found = self._read(raw)
         except InvitationError:
@@ -78,17 +78,17 @@ class Membership:
 
     @property
     def book(self) -> str:
-        """The DHT key under which the swarm's peers lay down their invitations, by peer id."""
+        """The DHT key under which the swarm's peers store their invitations, by peer id."""
         return f"{self.manifest.run_id}_invitations"
 
     @property
     def record(self) -> dict[str, Any]:
-        """This peer's entry in the book, as dht.store takes it."""
+        """This peer's entry under `book`, as arguments of dht.store."""
         left = (self.own.expires - now()) / timedelta(seconds=1)
         return {"key": self.book, "subkey": self.peer, "value": self.raw, "expiration_time": get_dht_time() + left}
 
     def publish(self, dht: hivemind.DHT) -> None:
-        """Lay this peer's invitation down where others look it up. Raises SwarmError."""
+        """Store this peer's invitation in the DHT, where others look it up. Raises SwarmError."""
         stored = dht.store(**self.record, return_future=True)
         with contextlib.suppress(TimeoutError):
             if stored.result(PUBLISH_SECONDS):
@@ -98,11 +98,11 @@ class Membership:
 
 @contextlib.contextmanager
 def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
-    """Options for a hivemind.DHT that is to be started inside: it answers, and believes, invited peers only."""
+    """Options for a hivemind.DHT started inside the context: it answers invited peers only, and accepts only their answers."""
     if membership is None:
         yield {}
         return
-    # the DHT's process is forked from this one, and keeps the wrapper that stands here when it starts
+    # the DHT's process is forked from this one, and keeps the wrapper that is set when it starts
     stock = protocol.AuthRPCWrapper
     protocol.AuthRPCWrapper = PeerBoundAuth
     try:
@@ -137,7 +137,7 @@ def peer_of_key(public: bytes) -> str:
 
 
 class IdentityKey(RSAPrivateKey):
-    """The libp2p identity's key, where hivemind would make a random one."""
+    """The libp2p identity's key, instead of hivemind's random one."""
 
     def __init__(self, identity_path: Path) -> None:
         der = PrivateKey.FromString(identity_path.read_bytes()).data
@@ -145,7 +145,7 @@ class IdentityKey(RSAPrivateKey):
 
 
 class InvitedAuthorizer(TokenAuthorizerBase):
-    """Signs every DHT request and answer with the identity's key, and shows the invitation with it."""
+    """Signs every DHT request and answer with the identity's key, and attaches the invitation."""
 
     def __init__(self, membership: Membership) -> None:
         super().__init__(membership.key)
@@ -165,7 +165,7 @@ class InvitedAuthorizer(TokenAuthorizerBase):
 
 
 class PeerBoundAuth(AuthRPCWrapper):
-    """Lets nobody pass on somebody else's signed request or answer: its signer must be at the other end of the line."""
+    """Rejects signed requests and answers that another peer forwards: the signer must be the connection's remote peer."""
 
     def __getattribute__(self, name: str) -> Any:
         call = super().__getattribute__(name)
@@ -187,9 +187,9 @@ class PeerBoundAuth(AuthRPCWrapper):
 
 
 class InvitationValidator(RecordValidatorBase):
-    """Keeps everything out of the book of invitations but good ones, each under the peer id it is for.
+    """Accepts only valid invitations in the DHT's invitation record, each under its own peer id.
 
-    Without it any member could overwrite another's entry, and so have it refused.
+    Otherwise any member could overwrite another's entry, and so have that peer rejected.
     """
 
     def __init__(self, membership: Membership) -> None:
@@ -201,7 +201,7 @@ class InvitationValidator(RecordValidatorBase):
             return True
         try:
             peer, raw = (MSGPackSerializer.loads(part) for part in (record.subkey, record.value))
-        except Exception:  # noqa: BLE001 - strangers' bytes: whatever they raise, they are no entry
+        except Exception:  # noqa: BLE001 - untrusted bytes: on any error they are not an entry
             return False
         return isinstance(peer, str) and isinstance(raw, bytes) and self._membership.good(raw, peer) is not None
 
@@ -210,7 +210,7 @@ class AdmissionList:
     """The invitations one averager process knows, by peer id."""
 
     def __init__(self, membership: Membership, dht: hivemind.DHT, patience: float = LOOK_SECONDS) -> None:
-        """A look into the DHT takes at most `patience` seconds."""
+        """A look-up in the DHT takes at most `patience` seconds."""
         self._membership, self._dht, self._patience = membership, dht, patience
         self._known: dict[str, Invitation] = {}
         self._looking = asyncio.Lock()
@@ -222,7 +222,7 @@ class AdmissionList:
         asked = time.monotonic()
         if self._good(peer) is None:
             async with self._looking:
-                if self._looked < asked:  # else somebody looked for all who were waiting
+                if self._looked < asked:  # else another request's look-up has answered this one too
                     await self._look()
         found = self._good(peer)
         return found is not None and (found.role == TRAINER or not averaging)
@@ -240,7 +240,7 @@ class AdmissionList:
         except TimeoutError:
             return
         entries = book.value if book and isinstance(book.value, dict) else {}
-        # the book is the swarm's, so whatever is gone from it or expired is forgotten here too
+        # keep only invitations that have not expired
         self._known = {peer: found for peer, found in self._known.items() if found.expires > now()}
         for peer, entry in entries.items():
             if isinstance(peer, str) and isinstance(entry.value, bytes):
@@ -248,7 +248,7 @@ class AdmissionList:
                 self._known |= {peer: found} if found else {}
 
     async def publish_again(self) -> None:
-        """Lay our own invitation down once more, when that is due."""
+        """Store our own invitation again, when that is due."""
         if time.monotonic() - self._published >= PUBLISH_EVERY_SECONDS:
             self._published = time.monotonic()
             await self._dht.store(**self._membership.record, return_future=True)

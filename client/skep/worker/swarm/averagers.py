@@ -1,9 +1,9 @@
 """hivemind's averagers of gradients and of the state, and how what they send is compressed.
 
-Stock behaviour this mends, each shown by a test: loading a state copies whatever arrives, broadcast to our shapes, and takes
-the donor's hyperparameters with it. In PowerSGD, a matrix of lower rank than asked for makes columns out of rounding errors,
-which differ from peer to peer and grow from round to round; a round that is tried again counts the gradients twice; one
-value that is not finite stays in the error feedback for ever; a peer of weight 0 feeds an old gradient back.
+Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to our
+shapes, and takes over the donor's hyperparameters. In PowerSGD, a matrix of lower rank than requested yields columns of
+rounding errors, which differ between peers and grow from round to round; a retried round counts the gradients twice; a
+non-finite value stays in the error feedback permanently; a peer of weight 0 feeds an old gradient back.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skep.worker.process.memory import give_back
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 
 INDEPENDENT: Final = 1e-3
-"""Part of a column that must not lie in the columns before it, or it holds rounding errors rather than gradients."""
+"""Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
 CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
     "none": compression.NoCompression,
     "float16": compression.Float16Compression,
@@ -49,9 +49,9 @@ def round_codec(name: str, threshold: int) -> compression.CompressionBase:
 
 
 def loading_codec(name: str, threshold: int) -> compression.CompressionBase:
-    """How a state is handed to a newcomer: its parameters as named, the optimizer's statistics always whole.
+    """How a state is sent to a newcomer: parameters with the named codec, the optimizer's statistics uncompressed.
 
-    Rounded to 16 or 8 bits, second moments become zero, or even negative, and the newcomer's first step is anything.
+    Rounded to 16 or 8 bits, second moments may become zero or negative, and the newcomer's first step arbitrary.
     """
     return compression.RoleAdaptiveCompression(
         parameter=Shaped(round_codec(name, threshold)), default=compression.NoCompression()
@@ -59,7 +59,7 @@ def loading_codec(name: str, threshold: int) -> compression.CompressionBase:
 
 
 class Shaped(compression.SizeAdaptiveCompression):
-    """A codec for tensors of at least one dimension; single numbers, which some codecs cannot take, are sent whole."""
+    """A codec for tensors of at least one dimension; scalars, which some codecs do not support, are sent uncompressed."""
 
     def __init__(self, codec: compression.CompressionBase) -> None:
         super().__init__(0, less=compression.NoCompression(), greater_equal=codec)
@@ -69,18 +69,18 @@ class Shaped(compression.SizeAdaptiveCompression):
 
 
 class CheckedGradientAverager(HonestAverager, GradientAverager):
-    """Averages gradients; counts local work in step batches, so that a part of one weighs what it holds.
+    """Averages gradients; counts local work in step batches, so that a partial one is weighted by its samples.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
-    (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are taken out of
-    `.grad` as they are counted, so that nobody else ever clears it.
+    (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are moved out of
+    `.grad` when they are counted, so no other code needs to clear it.
     """
 
     step_batch: int = 1
 
     @torch.no_grad()
     def accumulate_grads_(self, batch_size: int) -> None:
-        """Count `batch_size` samples, whose gradients lie in `.grad` already."""
+        """Count `batch_size` samples, whose gradients are in `.grad` already."""
         self.local_samples_accumulated += batch_size
         self.local_times_accumulated += batch_size / self.step_batch
         if not self.reuse_grad_buffers:
@@ -90,16 +90,16 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 
     @property
     def local_accumulators(self) -> tuple[torch.Tensor, ...]:
-        """Where gradients wait beside `.grad`; nowhere with `reuse_grad_buffers`."""
+        """Buffers of accumulated gradients besides `.grad`; none with `reuse_grad_buffers`."""
         return self._local_accumulators or ()
 
-    def catch_up(self, within: float) -> None:  # noqa: ARG002 - others ask the swarm
-        """The parameters were replaced by the swarm's: forget what was computed with the old ones."""
+    def catch_up(self, within: float) -> None:  # noqa: ARG002 - subclasses query the swarm
+        """Discard the gradients: the parameters they were computed with were replaced by the swarm's."""
         self.reset_accumulated_grads_()
 
     @torch.no_grad()
     def reset_accumulated_grads_(self) -> None:
-        """Forget what was counted, and what lies in `.grad` and was not."""
+        """Discard the counted gradients, and those in `.grad` that were not counted."""
         super().reset_accumulated_grads_()
         for gradient in self._grads_from_parameters():
             gradient.zero_()
@@ -108,8 +108,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager):
     """Vogels et al., "PowerSGD", arXiv:1905.13727: each gradient M as P Q^T, where P is orthonormal and Q = M^T P.
 
-    What a round leaves out is added to this peer's next gradients (error feedback, `_ms`). `_qs` begin alike on every
-    peer, and are handed to newcomers.
+    What a round leaves out is added to this peer's next gradients (error feedback, `_ms`). `_qs` are initially equal on all
+    peers, and are sent to newcomers.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -124,11 +124,11 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         with self.lock_averaged_tensors:
             for feedback in self._ms:
                 feedback.zero_()
-        with contextlib.suppress(TimeoutError):  # without it the first rounds leave out more, and no harm is done
+        with contextlib.suppress(TimeoutError):  # without it the first rounds only leave out more
             self.load_factors(within)
 
     def load_factors(self, within: float) -> bool:
-        """Take over another peer's Q; whether anybody offered one. Raises SwarmError when it is not of this model."""
+        """Take over another peer's Q; return whether a peer offered one. Raises SwarmError when it is not of this model."""
         loaded = DecentralizedAverager.load_state_from_peers(self, timeout=within)
         if loaded is None:
             return False
@@ -144,12 +144,12 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         try:
             gathered: Gathered = await super()._aggregate_with_group(group_info, min_vector_size, **kwargs)
         except BaseException:
-            # the gradients are kept elsewhere and come again, with the next attempt or not at all
+            # the gradients are stored elsewhere, and the next attempt, if any, adds them again
             restore(self._ms, feedback)
             restore(self._qs, factors)
             raise
         if not finite([*self._ms, *self._qs]):
-            restore(self._qs, factors)  # the optimizer is going to refuse the gradients themselves
+            restore(self._qs, factors)  # the optimizer will reject the gradients themselves
         if kwargs.get("weight") == 0 or not finite(self._ms):
             restore(self._ms, feedback)
         return gathered
@@ -161,7 +161,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         if not basis:
             await super()._run_allreduce_inplace_(tensors, group_info, group_id, **kwargs)
             return
-        # every peer must go on with the same P: so it is small and whole, and of no use where parts are missing
+        # all peers need the same P: it is small and sent uncompressed, and unusable if parts are missing
         await super()._run_allreduce_inplace_(
             tensors, group_info, group_id, **(kwargs | {"compression": compression.NoCompression()})
         )
@@ -172,7 +172,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
 
     @torch.no_grad()
     def _seed_empty_columns(self) -> None:
-        """Give columns that hold nothing the same arbitrary direction on every peer, in case they come to hold something."""
+        """Set zero columns to the same arbitrary direction on every peer, so that they can become non-zero later."""
         for number, factor in enumerate(self._qs):
             empty = factor.norm(dim=0) == 0
             if empty.any():
@@ -182,9 +182,9 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
 
 @torch.no_grad()
 def orthonormalise_(matrix: torch.Tensor) -> None:
-    """Make the columns of `matrix` orthonormal in place, and those that hold nothing of their own zero.
+    """Make the columns of `matrix` orthonormal in place, and linearly dependent ones zero.
 
-    Gram-Schmidt, each column twice. A matrix that is not finite is left as it is.
+    Gram-Schmidt, each column twice. A matrix that is not finite is not changed.
     """
     if not torch.isfinite(matrix).all():
         return
@@ -219,24 +219,24 @@ class CheckedStateAverager(HonestAverager, TrainingStateAverager):
     _coming: MPFuture | None = None
 
     def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[compression.CompressionInfo]]:
-        """What is handed over to a newcomer, in memory that is shared with the averager's process."""
+        """The state that is sent to a newcomer, in memory shared with the averager's process."""
         metadata, tensors, infos = super().get_current_state()
         for tensor in tensors:
-            tensor.share_memory_()  # sending them would do it, and leave the places where they were to the C library
+            tensor.share_memory_()  # sending would share them too, but leave their old memory to the C library
         give_back()
         return metadata, tensors, infos
 
     def ask_for_state(self, within: float) -> None:
-        """Have the newest state sent, within so many seconds, while something else is done; `load_checked` takes it."""
+        """Start downloading the newest state in the background, for at most `within` seconds; `load_checked` applies it."""
         self._coming = self._asked(within)
 
     def _asked(self, within: float) -> MPFuture:
         return DecentralizedAverager.load_state_from_peers(self, wait=False, timeout=within)
 
     def load_checked(self, within: float) -> int | None:
-        """Download the newest state once, unless it was asked for already; check it, apply it.
+        """Download the newest state, unless `ask_for_state` has started that; check it and apply it.
 
-        Returns its epoch, or None when no peer offered one that is not older than ours.
+        Returns its epoch, or None when no peer offered a state at least as new as ours.
         Raises SwarmError when what arrived is not a state of this model.
         """
         coming, self._coming = self._coming or self._asked(within), None
@@ -253,14 +253,14 @@ class CheckedStateAverager(HonestAverager, TrainingStateAverager):
         return epoch
 
     def adopt(self, epoch: int, tensors: Sequence[torch.Tensor]) -> None:
-        """Make a state of `epoch` ours: parameters, then the optimizer's, in hivemind's order. Raises SwarmError."""
+        """Take over a state of `epoch`: parameters, then the optimizer's, in hivemind's order. Raises SwarmError."""
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         parameters += list(self.extra_tensors)
         own_metadata, own_tensors = dump_optimizer_state(self.optimizer)
         check_tensors([*parameters, *own_tensors], tensors)
         count = len(parameters)
         with torch.no_grad(), self.lock_averaged_tensors:
-            # our own hyperparameters: a donor may hand over tensors, never a learning rate
+            # our own hyperparameters: only tensors are taken from a donor, never a learning rate
             load_optimizer_state(self.optimizer, own_metadata, tensors[count:])
             for parameter, loaded in zip(parameters, tensors[:count], strict=True):
                 parameter.copy_(loaded, non_blocking=True)
@@ -297,14 +297,14 @@ def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) 
 
 
 def gradient_averager(powersgd: PowerSGD | None, options: dict[str, Any]) -> Callable[..., CheckedGradientAverager]:
-    """What makes the averager of gradients that a manifest asks for."""
+    """The factory of the gradient averager that a manifest requires."""
     if powersgd is None:
         return partial(CheckedGradientAverager, **options)
     ratio = powersgd.min_compression_ratio
     return partial(LowRankGradientAverager, averager_rank=powersgd.rank, min_compression_ratio=ratio, **options)
 
 
-# handler names on the wire are made from class names: under ours, no stock peer would find us
+# RPC handler names are derived from class names: with ours, stock peers would not find us
 CheckedGradientAverager.__name__ = GradientAverager.__name__
 LowRankGradientAverager.__name__ = PowerSGDGradientAverager.__name__
 CheckedStateAverager.__name__ = TrainingStateAverager.__name__

@@ -1,9 +1,8 @@
-"""The sync mode "global": everybody's gradients are averaged in one round per epoch, by hivemind.
+"""The sync mode "global": the gradients of all peers are averaged in one round per epoch, by hivemind.
 
-hivemind.Optimizer is wrapped so that nothing it does silently is wrong; this is the only place that subclasses it. Stock
-behaviour this mends, each shown by a test: after a failed round it steps on zeros; one NaN poisons every peer; a lost peer
-downloads the state for ever; clipping in the loop clips the accumulated buffer again and again; a paused peer's old rate is
-extrapolated by the others.
+This is the only module that subclasses hivemind.Optimizer. Stock behaviour that it corrects, each covered by a test: after
+a failed round it steps on zeros; one NaN spreads to all peers; a peer that has fallen behind downloads the state in an
+endless loop; clipping in the loop clips the accumulated buffer repeatedly; other peers extrapolate a paused peer's old rate.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ STATE_ATTEMPTS: Final = 3
 PAUSED: Final = Text("round.computer_was_paused")
 STATE_PAUSE_SECONDS: Final = 2.0
 RECORD_SECONDS: Final = 30.0
-"""How long other peers believe our last progress record; half of stock, so that a vanished peer is forgotten sooner."""
+"""Lifetime of our progress record in the DHT; half of stock, so that a peer that disappears is dropped sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
-"""How long a peer that computes nothing is counted on for the round that takes what it had accumulated."""
+"""How long a peer that computes nothing stays registered for the round of what it has accumulated."""
 LOOK_SECONDS: Final = 2.0
-"""How long a peer that comes back waits for news of the swarm: right after a pause, what it knows may be 10 s old."""
+"""How long a returning peer waits for the swarm's progress: right after a pause, what it knows may be 10 s old."""
 
 
 class GlobalRounds(hivemind.Optimizer):
     """Implements SyncStrategy. Use `Rounds.grow` after each micro-batch, and never `step` or `zero_grad`.
 
-    At rest, what was accumulated goes into the round of this epoch, if that comes soon. Later this peer is off the
-    swarm's books, and it waits for the peer to wake in the same epoch; who leaves gives it up.
+    At rest, what was accumulated goes into the round of this epoch, if that comes soon. After that this peer removes its
+    progress record, and keeps the gradients in case it wakes in the same epoch; a peer that leaves discards them.
     """
 
     scheduled_grads: StepControl | None
@@ -53,17 +52,17 @@ class GlobalRounds(hivemind.Optimizer):
     _resting_since: float | None = None
     _leaving = False
     _company: int | None = None
-    """Other peers on the swarm's books before this computer slept, until it is in step again."""
+    """Other peers with a progress record before this computer slept; None once synchronised again."""
 
     def __init__(self, own: Participant) -> None:
         manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
         self._rounds = rounds
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
-        # hivemind hands these to the state averager alone
+        # hivemind passes these to the state averager only
         shared = {
             # below the matchmaking time, or groups split
             "request_timeout": min(3.0, sync.matchmaking_seconds / 3),
-            # in proportion to it, a peer averages more or less of the tensors for the others; None is as much as they do
+            # a peer's part of the averaging is proportional to this; None means an equal part
             "bandwidth": manifest.needs.upload_mbit or None,
             "membership": own.membership,
         }
@@ -103,7 +102,7 @@ class GlobalRounds(hivemind.Optimizer):
         return self._stepping[-1]
 
     def _not_averaged(self) -> Iterator[torch.Tensor]:
-        """What the averagers' processes have no use for: they average copies of it, which they share with us."""
+        """Tensors that the averagers' processes do not need: they average copies, in memory shared with us."""
         parameters = [p for optimizer in self._stepping for group in optimizer.param_groups for p in group["params"]]
         yield from self._trained
         yield from (p.grad for p in chain(self._trained, parameters) if p.grad is not None)
@@ -142,7 +141,7 @@ class GlobalRounds(hivemind.Optimizer):
 
     @property
     def accumulated(self) -> int:
-        """Samples of ours, in step batches handed over, that wait for the round of this epoch."""
+        """This peer's samples, in step batches handed over, that wait for the round of this epoch."""
         return int(self.grad_averager.local_samples_accumulated)
 
     @property
@@ -156,13 +155,13 @@ class GlobalRounds(hivemind.Optimizer):
 
     @property
     def settled(self) -> bool:
-        """Nothing of ours waits for a round, and no round or step of ours is under way; or no round will come."""
+        """Whether none of our samples wait for a round and no round or step is running; or whether no round will come."""
         alone = self.tracker.global_progress.num_peers <= 1
         under_way = self._rounds.oldest or self.state_averager.pending_updates
         return bool(alone if self.accumulated else not under_way)
 
     def ready(self, within: float) -> None:
-        """The averagers' processes start while other things are done. Raises SwarmError when one does not."""
+        """Wait until the averagers' processes, which start in the background, are ready. Raises SwarmError if one is not."""
         try:
             for averager in (self.state_averager, self.grad_averager):
                 averager.wait_until_ready(within)
@@ -176,13 +175,13 @@ class GlobalRounds(hivemind.Optimizer):
         self.tracker.grow(self.local_epoch, self.accumulated)
 
     def discard(self, reason: Text) -> None:
-        """Throw this epoch's gradients away, and say so."""
+        """Discard this epoch's gradients, and report them as lost."""
         self._rounds.lose(reason)
         self.grad_averager.reset_accumulated_grads_()
         self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
 
     def apply_arrived(self) -> None:
-        """Put what arrived in the background into the model."""
+        """Apply the results of background averaging to the model."""
         self.state_averager.step(apply_delayed_updates=True)
 
     def tend(self, hand_over: Callable[[], None]) -> bool:
@@ -201,17 +200,17 @@ class GlobalRounds(hivemind.Optimizer):
 
     @property
     def _counted_on(self) -> bool:
-        """At rest: whether a round is still to take what was accumulated."""
+        """At rest: whether a round may still use what was accumulated."""
         since = self._resting_since
         soon = since is not None and time.monotonic() - since < LAST_ROUND_SECONDS
         return soon and self.accumulated > 0
 
     def _keep_in_step(self, hand_over: Callable[[], None]) -> bool:
-        """Apply what arrived in the background, keep in step with the swarm, take part in a round that is due.
+        """Apply results of background averaging, load the state if behind, take part in a round that is due.
 
-        `hand_over` is called right before a round begins, or the gradients are given up, to count the samples of an
+        `hand_over` is called right before a round begins or the gradients are discarded, to count the samples of an
         unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
-        Raises SwarmError when the swarm moved on and nobody hands over its state.
+        Raises SwarmError when this peer is behind and no peer sends the state.
         """
         before = self.local_epoch
         self.tracker.tell()
@@ -228,12 +227,12 @@ class GlobalRounds(hivemind.Optimizer):
         return bool(self.local_epoch != before)
 
     def ask_for_state(self) -> None:
-        """Have the state sent that `synchronise` will take over, while something else is done."""
+        """Start downloading the state for `synchronise` in the background."""
         if self.tracker.global_epoch > 0:
             self.state_averager.ask_for_state(self.load_state_timeout)
 
     def synchronise(self) -> None:
-        """Before the first sample: take over the swarm's state, unless there is none yet. Raises SwarmError."""
+        """Before the first sample: load the swarm's state, unless there is none yet. Raises SwarmError."""
         if self.tracker.global_epoch > 0:
             self.catch_up(NOTHING)
 
@@ -253,18 +252,18 @@ class GlobalRounds(hivemind.Optimizer):
         give_back()
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:
-        """Stock entry point, which loops for ever on failure; ours is bounded."""
+        """Stock entry point, which retries without limit; ours is bounded."""
         self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
 
     def rest(self, *, leaving: bool) -> None:
-        """Stop being counted on: what is accumulated stays for this epoch's round, the rate becomes zero."""
+        """Publish a rate of zero; what is accumulated stays for this epoch's round."""
         self._leaving = leaving
         if self._resting_since is None:
             self._resting_since = time.monotonic()
             self.tracker.rest()
 
     def wake(self) -> None:
-        """Take up work again after a rest, in step with the swarm. Raises SwarmError."""
+        """Resume after a rest, synchronised with the swarm. Raises SwarmError."""
         self._resting_since = None
         self.tracker.back(LOOK_SECONDS)
         if self.local_epoch < self.tracker.global_epoch:
@@ -273,9 +272,9 @@ class GlobalRounds(hivemind.Optimizer):
             self.tracker.report_local_progress(self.local_epoch, self.accumulated)
 
     def find_back(self, hand_over: Callable[[], None]) -> bool:
-        """After the computer slept: whether we are in step again, and nothing stale is left. Raises SwarmError.
+        """After the computer slept: synchronise; return whether that succeeded. Raises SwarmError.
 
-        A swarm that had other peers before is not believed to be empty before it answers.
+        If the swarm had other peers before, it does not count as empty until it answers.
         """
         if self._company is None:
             self._company = int(self.tracker.others)
@@ -291,7 +290,7 @@ class GlobalRounds(hivemind.Optimizer):
         return True
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """What lives on the training device beside the model: gradient accumulators, the optimizer's statistics."""
+        """Tensors on the training device besides the model: gradient accumulators, the optimizer's statistics."""
         yield from self.grad_averager.local_accumulators
         yield from tensors_of(self.state_averager.optimizer)
 
@@ -299,15 +298,15 @@ class GlobalRounds(hivemind.Optimizer):
         self.tracker.withdraw(within)
 
     def withdraw(self) -> None:
-        """Nothing of ours is left for a round: leave the swarm's books until `wake`. Harmless when repeated."""
+        """Remove our progress record until `wake`, as nothing is left for a round. May be called repeatedly."""
         if self.tracker.presence is not Presence.AWAY:
             self.tracker.withdraw(0.0)
             self.withdraw_from_rounds()
 
     def withdraw_from_rounds(self) -> None:
-        """Leave pre-arranged rounds: cancel the search for a group, give a formed group zero weight.
+        """Leave pre-arranged rounds: cancel the search for a group, take part with zero weight in a formed group.
 
-        A round that goes on in the background carries work of ours already, and is left alone.
+        A round that runs in the background contains our work already, and is not touched.
         """
         for control in (self.scheduled_grads, self.scheduled_state):
             if control is not None and not control.done() and not control.triggered:
@@ -317,7 +316,7 @@ class GlobalRounds(hivemind.Optimizer):
                     self._tag_along_with_zero_weight(control)
         self.scheduled_grads = self.scheduled_state = None
 
-    # --- how hivemind's steps are changed
+    # --- overrides of hivemind's steps
 
     def _load_state(self) -> None:
         for attempt in range(STATE_ATTEMPTS):
@@ -335,7 +334,7 @@ class GlobalRounds(hivemind.Optimizer):
 
     def _begin_averaging_gradients(self, grad_scaler: Any) -> bool:
         if not self.offload_optimizer:
-            # parameters averaged in the background would be copied over the step to come
+            # parameters averaged in the background would overwrite the next step
             self.state_averager.step(wait_for_delayed_updates=True)
         # by now hivemind has waited for the earlier epoch's delayed step, so its round is closed
         opened = self._rounds.open(self.local_epoch)
@@ -350,7 +349,7 @@ class GlobalRounds(hivemind.Optimizer):
         return began
 
     def _load_local_gradients_into_optimizer(self) -> None:
-        """Not where hivemind does it: alone with a plain optimizer, it would leave out or repeat the mean."""
+        """Does nothing: for a lone peer with a plain optimizer, hivemind would skip or repeat the division by the count."""
 
     def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
         assert maybe_step_control is not None
@@ -358,7 +357,7 @@ class GlobalRounds(hivemind.Optimizer):
         try:
             gathered = maybe_step_control.result(self.averaging_timeout)
             opened.settle(gathered.facts)
-        except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises whatever its processes raised
+        except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises any error of its processes
             opened.fail(failure_words(error))
         self._load_averaged_gradients_into_optimizer_()
 

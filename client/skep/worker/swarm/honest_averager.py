@@ -1,10 +1,10 @@
-"""What both averagers of skep's do beside hivemind's: admit the invited only, tell the truth of a round, be sparing.
+"""The base of skep's two averagers: it admits invited peers only, reports who was averaged with, and saves resources.
 
-A request is judged by the id its connection was authenticated under, and by the invitation for that id (`auth`).
+A request is checked by the authenticated peer id of its connection and the invitation for that id (`auth`).
 
-Stock behaviour this mends, each shown by a test: a round whose groupmate never sent anything "succeeds" with a group of two;
-the search for a group asks the DHT without a pause; a process keeps for good the memory that its largest round took.
-It must not decide what a round was worth; `rounds` does.
+Stock behaviour that this corrects, each covered by a test: a round whose groupmate never sent anything "succeeds" with a
+group of two; the search for a group queries the DHT without a pause; a process keeps the memory of its largest round
+permanently. Whether a round counts is decided in `rounds`.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from skep.worker.swarm.auth import AdmissionList, Membership
 from skep.worker.swarm.rounds import RoundFacts
 
 ROUNDING: Final = 1e-5
-"""Relative change of a result below which it is our own tensor, rounded on its way."""
+"""Relative change below which a result is our own tensor, rounded in transfer."""
 STATE_PART_BYTES: Final = 512 * 1024
-"""Of a state that is handed over, in one frame; hivemind's 64 KiB keep both ends busy with frames."""
+"""Bytes of a state per frame; hivemind's 64 KiB cause much overhead at both ends."""
 LOOK_SECONDS: Final = 0.2
-"""From one look for leaders of a group to the next."""
+"""Between two look-ups of group leaders."""
 
 
 class Gathered(dict[Any, Any]):
-    """What hivemind returns for a round (peer id -> gathered data), with the facts of it attached."""
+    """hivemind's result of a round (peer id -> gathered data), with its facts attached."""
 
     facts: RoundFacts
 
 
 class UnhurriedKeys(GroupKeyManager):
-    """Where the averagers that look for a group are found: not looked up again at once when there are none.
+    """Look-up of averagers that search for a group, with a pause between look-ups.
 
-    hivemind looks as fast as the DHT answers, from the beginning of the search until the group is there: on one computer
-    or in one house hundreds of times a second, in three processes, on the cores that train.
+    hivemind queries as fast as the DHT answers until the group is formed: in a local network hundreds of times a second, in
+    three processes, on the cores that train.
     """
 
     _looked = float("-inf")
@@ -62,10 +62,10 @@ class UnhurriedKeys(GroupKeyManager):
 
 
 class HonestAverager(DecentralizedAverager):
-    """Mixed into an averager before hivemind's class. `membership` is None in open projects, where anybody is admitted.
+    """Mixed into an averager before hivemind's class. `membership` is None in open projects, where every peer is admitted.
 
-    A state is sent in fewer and larger frames than stock's; any peer puts frames of any size together. Memory is given
-    back to the system when a round is over, or a state was sent or loaded: a peer has two such processes.
+    A state is sent in fewer and larger frames than stock's; every peer accepts frames of any size. Memory is returned to
+    the system after a round, or when a state was sent or loaded: a peer has two such processes.
     """
 
     def __init__(self, *args: Any, dht: DHT, membership: Membership | None = None, **kwargs: Any) -> None:
@@ -73,21 +73,21 @@ class HonestAverager(DecentralizedAverager):
         self._roll = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._seen: list[RoundFacts] = []
-        """Of each all-reduce of the round under way; a round may have several."""
+        """Facts of each all-reduce of the current round; a round may have several."""
         super().__init__(*args, dht=dht, **kwargs)
 
     # --- the averager's process
 
     def run_in_background(self, await_ready: bool = True, timeout: float | None = None) -> None:  # noqa: ARG002, FBT001, FBT002 - hivemind's
-        """Does not wait until the process is there: `wait_until_ready` does."""
+        """Start the process without waiting for it: `wait_until_ready` does that."""
         super().run_in_background(await_ready=False)
 
     def run(self) -> None:
-        """The averager's process, from its beginning to its end."""
+        """The main function of the averager's process."""
         map_large_blocks()
         super().run()
 
-    # --- who is admitted
+    # --- admission
 
     async def _admits(self, peer: PeerID, *, averaging: bool = True) -> bool:
         return self._roll is None or await self._roll.admits(peer, averaging=averaging)
@@ -102,12 +102,12 @@ class HonestAverager(DecentralizedAverager):
             yield message
 
     async def _check_group(self, group_info: GroupInfo) -> None:
-        """A leader could name a stranger as a groupmate: then nothing is sent to anybody."""
+        """Fail before anything is sent if the leader's group contains a peer that is not invited."""
         for peer in group_info.peer_ids:
             if peer != self.peer_id and not await self._admits(peer):
                 raise AllreduceException(f"{peer} is in the group and not invited")
 
-    # --- a state handed over, or loaded
+    # --- sending and loading a state
 
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, context: P2PContext
@@ -149,7 +149,7 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        """A groupmate sends its part: note the weight it claims, under its authenticated id."""
+        """A groupmate sends its part: record the weight it claims, under its authenticated id."""
         if not await self._admits(context.remote_id):
             yield averaging_pb2.AveragingData(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
@@ -185,9 +185,10 @@ def magnitude(tensors: Sequence[torch.Tensor]) -> float:
 
 
 def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) -> RoundFacts:
-    """Judge a finished all-reduce by what was received, never by the size of its group.
+    """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `weights` are what each other peer claimed when it sent to us; `moved` says whether the result differs from our own.
+    `weights` are those that other peers claimed when sending to us; `moved` says whether the result differs from our own
+    tensors.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
     reducer = runner.tensor_part_reducer
@@ -202,7 +203,7 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
         ]
         missing = [peer for peer in others if peer in runner.banned_senders]
     else:
-        # nobody sends to a peer that reduces nothing: believe the reducers that gave back every part, and not our own
+        # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own values
         whole = runner.tensor_part_container.failed_size == 0 and moved
         reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
         heard, missing = (reducers, []) if whole else ([], reducers)
@@ -215,7 +216,7 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
 
 
 def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
-    """The facts of a round of several all-reduces: only who was heard in each of them was heard."""
+    """The facts of a round of several all-reduces: a peer counts as heard only if it was heard in each."""
     first = seen[0]
     return RoundFacts(
         group_size=first.group_size,

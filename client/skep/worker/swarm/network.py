@@ -1,11 +1,11 @@
-"""Reaching the swarm: the seeds tried one by one, then the DHT process with its p2pd, in a private folder; bytes counted.
+"""Connecting to the swarm: dialling the seeds, starting the DHT process with its p2pd, and counting bytes.
 
-A peer that nobody can dial becomes a client, which makes connections and accepts none: as a listener it would slow down
-every round of the others.
+A peer that others cannot dial becomes a client, which makes connections and accepts none: as a listener it would slow down
+the others' rounds.
 
-It comes first because the DHT has to be forked before torch is busy. Everything that a peer streams in averaging and state
-transfers goes through two functions of hivemind's P2P class; they are wrapped here, once per process tree, before the first
-fork. The small DHT requests travel another way and are not counted.
+The DHT has to be forked before torch starts threads. All streams of averaging and state transfers go through two functions
+of hivemind's P2P class; they are wrapped here, once per process tree, before the first fork. The small DHT requests do not
+use them and are not counted.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
 
 FRAME_LIMIT: Final = 64 * 1024 * 1024
-"""Longest stream frame in bytes we accept. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
+"""Longest stream frame in bytes that is accepted. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
 
 NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
-"""What p2pd says when it reached no seed under the identity in its address."""
+"""p2pd's message when it reached no seed with the identity in its address."""
 
 
 def reach(
@@ -49,13 +49,13 @@ def reach(
     *,
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
-    """Start the DHT and connect it to the swarm through any of `peers`, as a client where nobody can dial us.
+    """Start the DHT and connect it to the swarm through any of `peers`, as a client if others cannot dial this peer.
 
-    `meanwhile` is done while the DHT's process starts.
+    `meanwhile` is called while the DHT's process starts.
 
-    When no peer can tell whether we can be dialled, we listen.
+    If no peer can tell whether this one can be dialled, it listens.
 
-    Raises SwarmError that names every seed that was tried and what happened.
+    Raises SwarmError, which names every seed that was tried with the reason.
     """
     P2P._UNIX_SOCKET_PREFIX = f"/unix{Path(options.run_folder) / 'h-'}"  # noqa: SLF001 - hivemind has no other way
     dialled = dial([*peers, *options.seeds])
@@ -78,12 +78,12 @@ def connect_as_needed(
     find_out: Callable[[hivemind.DHT], bool | None] = reachability.find_out,
     answer_others: Callable[[hivemind.DHT], None] = reachability.answer_others,
 ) -> hivemind.DHT:
-    """`connect` with a `client_mode` as the options say, or where it is automatic, as `find_out` does.
+    """Call `connect` with the `client_mode` of the options, or if that is automatic, the result of `find_out`.
 
-    A peer that listens on more than loopback answers the others' questions too.
+    A peer that listens on more than loopback answers others' reachability requests too.
     """
     dht = connect(client_mode=options.client_mode == "on", meanwhile=meanwhile)
-    # loopback is what nobody outside need reach
+    # a peer on loopback need not be reachable from outside
     if options.listen_host.startswith("127.") or options.client_mode == "on":
         return dht
     if options.client_mode == "automatic" and find_out(dht) is False:
@@ -102,7 +102,7 @@ def _connect(
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
     """A peer in client mode listens nowhere. Raises SwarmError."""
-    # hivemind forwards what it does not know to p2pd's arguments
+    # hivemind forwards unknown options to p2pd as arguments
     listening: dict[str, Any] = (
         {"no_listen": True} if client_mode else {"host_maddrs": [f"/ip4/{options.listen_host}/tcp/{options.port}"]}
     )
@@ -128,7 +128,7 @@ def _connect(
 
 @contextmanager
 def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
-    """Says in words (SwarmError) why the swarm was not joined; `alive` are the addresses that answered before."""
+    """Raise SwarmError, with a message for the user, if joining fails; `alive` are the addresses that answered before."""
     try:
         yield
     except Exception as error:
@@ -141,13 +141,13 @@ def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
 
 
 def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> dict[str, Text]:
-    """Why each address does not answer within so many seconds, all tried at once; empty where it does or cannot be tried."""
+    """Why each address does not answer `within` seconds, all tried in parallel; empty if it does or cannot be tried."""
     with ThreadPoolExecutor(max_workers=min(16, len(addresses) or 1)) as pool:
         return dict(zip(addresses, pool.map(partial(dial_one, within=within), addresses), strict=True))
 
 
 def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:
-    """Why the TCP address in a multiaddress does not answer, in words; empty when it does or is not TCP."""
+    """Why the TCP address in a multiaddress does not answer, for the user; empty when it does or is not TCP."""
     match address.split("/"):
         case [_, _, host, "tcp", port, *_]:
             pass
@@ -167,7 +167,7 @@ def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:
 
 
 def endpoint(address: str) -> str:
-    """host:port of a multiaddress, for words."""
+    """host:port of a multiaddress, for messages."""
     match address.split("/"):
         case [_, _, host, _, port, *_]:
             return f"{host}:{port}"

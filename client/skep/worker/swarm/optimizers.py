@@ -1,4 +1,4 @@
-"""The manifest's optimizers, made to step only on gradients that a round vouches for; LAMB among them."""
+"""The manifest's optimizers, including LAMB, which step only on gradients of a usable round."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lamb(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
-        """One step on the gradients in `.grad`; parameters without one are left alone."""
+        """One step on the gradients in `.grad`; parameters without a gradient do not change."""
         assert closure is None
         for group in self.param_groups:
             for parameter in group["params"]:
@@ -56,7 +56,7 @@ class Lamb(torch.optim.Optimizer):
 
 
 def trust(parameter: torch.Tensor, update: torch.Tensor) -> float:
-    """The ratio of their norms, 1 where that says nothing."""
+    """The ratio of their norms, or 1 if either is 0."""
     weight, change = float(parameter.norm()), float(update.norm())
     return weight / change if weight > 0 and change > 0 else 1.0
 
@@ -65,13 +65,13 @@ Factory = Callable[[Iterable[Any]], torch.optim.Optimizer]
 
 
 class GuardedStep(torch.optim.Optimizer):
-    """Mixed in before an optimizer: a step that asks the oldest open round first, and closes it."""
+    """Mixed in before an optimizer: its step checks the oldest open round first, and closes it."""
 
     _ready = False
-    """Whether hivemind's virtual first step, which only makes the state's tensors, is behind us."""
+    """Whether hivemind's virtual first step, which only creates the state's tensors, is done."""
 
     def __init__(self, groups: Iterable[Any], spec: OptimizerSpec, rounds: Rounds, **options: Any) -> None:
-        """Take part in `rounds`; `options` are those of the optimizer that have no name common to all."""
+        """`options` are the optimizer's options that differ between optimizers."""
         options |= {"lr": spec.learning_rate, "weight_decay": spec.weight_decay}
         super().__init__(groups, **options)
         self._rounds, self._clip_norm = rounds, spec.clip_norm
@@ -85,7 +85,7 @@ class GuardedStep(torch.optim.Optimizer):
                 self._make_state()
             return
         if not opened.decided:
-            return  # a step that comes so late that its own round was given up, and another one is on its way
+            return  # this step is late: its own round was abandoned, and the next one is running
         if not opened.usable:
             self._rounds.close(Text("round.round_failed"))
         elif not self._clip():
@@ -95,9 +95,9 @@ class GuardedStep(torch.optim.Optimizer):
             self._rounds.close()
 
     def _make_state(self) -> None:
-        """Hivemind's virtual first step, on zeros: the state's tensors are made, and no parameter moves.
+        """Hivemind's virtual first step, on zeros: creates the state's tensors and changes no parameter.
 
-        Stock lets weight decay act in it, which LAMB would make as large as a whole step.
+        Stock applies weight decay in it, which LAMB would scale to the size of a whole step.
         """
         self._ready = True
         kept = [(group["lr"], group["weight_decay"]) for group in self.param_groups]
@@ -108,7 +108,7 @@ class GuardedStep(torch.optim.Optimizer):
             group["lr"], group["weight_decay"] = rate, decay
 
     def _clip(self) -> bool:
-        """Scale the gradients down to the norm of the manifest; whether they are finite."""
+        """Scale the gradients down to the manifest's norm; return whether they are finite."""
         parameters = [p for group in self.param_groups for p in group["params"]]
         limit = self._clip_norm if self._clip_norm is not None else float("inf")
         return bool(torch.isfinite(torch.nn.utils.clip_grad_norm_(parameters, limit)))
@@ -127,7 +127,7 @@ class GuardedLamb(GuardedStep, Lamb):
 
 
 def optimizer_factory(spec: OptimizerSpec, rounds: Rounds) -> Factory:
-    """What makes the manifest's optimizer from parameter groups."""
+    """The factory that makes the manifest's optimizer from parameter groups."""
     match spec.name:
         case "adamw":
             return partial(GuardedAdamW, spec=spec, rounds=rounds, betas=spec.betas)
@@ -143,6 +143,6 @@ def scheduler(optimizer: torch.optim.Optimizer, schedule: Any) -> torch.optim.lr
 
 
 def tensors_of(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
-    """Its statistics."""
+    """The optimizer's statistics."""
     for kept in optimizer.state.values():
         yield from (value for value in kept.values() if torch.is_tensor(value))

@@ -1,8 +1,8 @@
-"""Whether other peers can dial this one: a peer that it reached is asked to dial back, at the address it sees us at.
+"""Checking whether other peers can dial this one: connected peers are asked to dial back to the address they see.
 
-Every skep peer that listens answers such questions; stock hivemind peers do not, and libp2p's own AutoNAT cannot be asked
-through p2pd. A peer dials nobody but the one who asks, at the address that one comes from, so that it cannot be used to
-knock at other people's doors. The coroutines run in the DHT's process, which has to be forked after this was imported.
+Every skep peer that listens answers such requests; stock hivemind peers do not, and libp2p's AutoNAT is not available
+through p2pd. A peer dials only the requester, at the connection's address, so that it cannot be used to scan other
+computers. The coroutines run in the DHT's process, which has to be forked after this module was imported.
 
 On the wire, in a stream of the libp2p protocol PROTOCOL: one byte with the number of ports, two bytes each (big endian);
 the answer is one byte, a Verdict.
@@ -22,27 +22,27 @@ from hivemind.p2p import PeerID
 
 PROTOCOL: Final = "skep-dial-back-1"
 DIAL_SECONDS: Final = 3.0
-"""How long the dialled peer may take; whoever drops what comes in costs all of it, once per join."""
+"""How long the dialled peer may take; a firewall that drops packets costs all of it, once per join."""
 ANSWER_SECONDS: Final = 6.0
 MOST_PORTS: Final = 4
 MOST_ASKED: Final = 8
 MOST_DIALS: Final = 8
-"""At a time, by one peer."""
+"""Simultaneous dials by one peer."""
 GREETING: Final = b"\x13/multistream/1.0.0\n"
-"""What libp2p says first on any connection (multistream-select specification)."""
+"""The first bytes that libp2p sends on any connection (multistream-select specification)."""
 
 
 class Verdict(enum.IntFlag):
-    """What a peer found when it dialled back: whether we answered, and whether it sees us at a public address."""
+    """Result of a peer that dialled back: whether we answered, and whether it sees us at a public address."""
 
     ANSWERED = 1
     FROM_OUTSIDE = 2
 
 
 def reachable(verdicts: Iterable[Verdict]) -> bool | None:
-    """Whether anybody could dial us; None when nobody could tell.
+    """Whether others can dial us; None when no peer could tell.
 
-    Peers that see us at a public address know better than those in our own network, who need no router to reach us.
+    Peers that see us at a public address take precedence over those in our own network, which need no router to reach us.
     """
     found = list(verdicts)
     telling = [verdict for verdict in found if Verdict.FROM_OUTSIDE in verdict] or found
@@ -60,7 +60,7 @@ def find_out(dht: hivemind.DHT) -> bool | None:
 
 
 def answer_others(dht: hivemind.DHT) -> None:
-    """From now on, dial back whoever asks."""
+    """Start answering requests to dial back."""
     dht.run_coroutine(_serve)
 
 
@@ -76,7 +76,7 @@ async def _ask_all(dht: hivemind.DHT, node: Any) -> list[int]:
 
 
 async def _ask(p2p: Any, peer: PeerID, ports: Sequence[int]) -> int | None:
-    """One peer's verdict; None when it cannot say."""
+    """One peer's verdict; None when it does not answer."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
             _, reader, writer = await p2p.call_binary_stream_handler(peer, PROTOCOL)
@@ -89,7 +89,7 @@ async def _ask(p2p: Any, peer: PeerID, ports: Sequence[int]) -> int | None:
 
 
 def _ports(addresses: Iterable[Any]) -> list[int]:
-    """The TCP ports we listen on, as others may see them."""
+    """The TCP ports of our visible addresses."""
     parts = [str(address).split("/") for address in addresses]
     return list(dict.fromkeys(int(each[4]) for each in parts if each[3] == "tcp"))[:MOST_PORTS]
 
@@ -113,7 +113,7 @@ async def _serve(_dht: hivemind.DHT, node: Any) -> None:
 
 
 def _seen_at(address: str) -> str | None:
-    """The IP address whoever asks comes from; None through a relay, whose address is not theirs."""
+    """The IP address of the requester; None through a relay, which has another address."""
     match address.split("/"):
         case ["", "ip4" | "ip6", host, *rest] if "p2p-circuit" not in rest:
             return host

@@ -1,6 +1,6 @@
-"""What became of the gradients of each epoch: opened when a round begins, judged by facts, closed by the optimizer.
+"""Records of what became of each epoch's gradients: opened when a round begins, closed by the optimizer.
 
-Pure bookkeeping between hivemind's callbacks; it sends nothing and computes nothing.
+Pure bookkeeping between hivemind's callbacks.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Report = Callable[[ContributionPending | ContributionConfirmed | ContributionLos
 
 @dataclass(frozen=True)
 class RoundFacts:
-    """What was really seen of one all-reduce, from this peer's own seat.
+    """What this peer observed of one all-reduce.
 
-    `heard` are the base58 ids of the others whose whole data, with a weight above zero, went into the average;
+    `heard` are the base58 ids of the other peers whose complete data, with a weight above zero, went into the average;
     `missing` are groupmates that did not deliver. `complete` says that every part came back averaged.
     """
 
@@ -33,7 +33,7 @@ class RoundFacts:
 
 @dataclass
 class Round:
-    """One epoch's gradients of this peer on their way into the model."""
+    """One epoch's gradients of this peer, until the optimizer has used them."""
 
     id: str
     epoch: int
@@ -41,16 +41,16 @@ class Round:
     facts: RoundFacts | None = None
     failure: Text = NOTHING
     usable: bool = True
-    """Whether the optimizer may step: averaged or purely local gradients are there (stock steps on zeros)."""
+    """Whether the optimizer may step: it has averaged or purely local gradients (stock steps on zeros)."""
     decided: bool = False
-    """Whether the round is over, one way or the other."""
+    """Whether the round is over, successfully or not."""
 
     @property
     def peers(self) -> int:
         return len(self.facts.heard) if self.facts else 0
 
     def settle(self, facts: RoundFacts) -> None:
-        """The all-reduce came back."""
+        """The all-reduce returned `facts`."""
         self.facts, self.decided = facts, True
         if not facts.heard:
             self.failure, self.usable = Text("round.no_other_peer_data_arrived"), False
@@ -60,26 +60,27 @@ class Round:
             self.failure = NOTHING
 
     def fail(self, reason: Text) -> None:
-        """The all-reduce did not come back; what lies in the buffers is no average."""
+        """The all-reduce failed; the buffers do not contain an average."""
         self.failure, self.usable, self.decided = reason, False, True
 
     def stand_alone(self) -> None:
-        """There is nobody to average with: the gradients are our own."""
+        """There is no other peer to average with: the gradients are local."""
         self.decided = True
 
 
 @dataclass
 class Rounds:
-    """What is growing, and the rounds not yet closed, oldest first.
+    """The growing contribution, and the rounds not yet closed, oldest first.
 
-    Called from the training thread, hivemind's step thread and whichever thread departs: after `end` nothing is told.
+    Called from the training thread, hivemind's step thread and the thread that ends the worker; nothing is reported after
+    `end`.
     """
 
     session: str
     report: Report
     last_peers: int = 0
     grown: int = 0
-    """Samples of the contribution that is growing: computed, and in no round yet."""
+    """Samples of the growing contribution: computed, and not yet in a round."""
     _epoch: int = 0
     _serial: int = 0
     _ended: bool = False
@@ -93,19 +94,19 @@ class Rounds:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Meanwhile nothing grows, opens or closes, and nobody else tells of it."""
+        """A context in which other threads cannot grow, open, close or report anything."""
         with self._lock:
             yield
 
     def grow(self, epoch: int, samples: int) -> None:
-        """Gradients of so many more samples lie in the buffers, for the round that ends `epoch`."""
+        """Add `samples`, whose gradients are in the buffers, to the contribution for the round that ends `epoch`."""
         with self._lock:
             if not self._ended:
                 self.grown += samples
                 self._epoch = epoch
 
     def open(self, epoch: int) -> Round:
-        """All that has grown goes into the round that ends `epoch`; every earlier round is over by now."""
+        """Put the growing contribution into the round that ends `epoch`; all earlier rounds are over by now."""
         with self._lock:
             self.abandon(Text("round.optimizer_did_not_use_result"))
             opened = self._take(epoch)
@@ -120,13 +121,13 @@ class Rounds:
             return self._open[0] if self._open else None
 
     def close(self, reason: Text = NOTHING) -> None:
-        """The optimizer is done with the oldest round: it stepped on its gradients, or did not for a `reason`."""
+        """Close the oldest round: the optimizer stepped on its gradients, or did not for a `reason`."""
         with self._lock:
             if not self._open:
-                return  # the other thread was first: a departure beside a delayed step
+                return  # the other thread was first: the worker ends during a delayed step
             closed = self._open.popleft()
             self.last_peers = closed.peers
-            # without a reason, nothing averaged and nothing failed: we were alone
+            # no reason, no average and no failure: there was no other peer
             reason = closed.failure or reason or (NOTHING if closed.facts else Text("round.no_other_peer"))
             if not closed.samples:
                 return
@@ -141,7 +142,7 @@ class Rounds:
             self.close(reason)
 
     def lose(self, reason: Text) -> None:
-        """What has grown never reaches a round."""
+        """Report the growing contribution as lost."""
         with self._lock:
             if self.grown:
                 lost = self._take(self._epoch)
@@ -149,7 +150,7 @@ class Rounds:
                 self._tell(ContributionLost(lost.id, lost.epoch, lost.samples, reason))
 
     def end(self, reason: Text) -> None:
-        """Lose everything that is not decided. The training thread may go on beside us; nobody hears of it."""
+        """Report everything undecided as lost. The training thread may still run; its later calls report nothing."""
         with self._lock:
             self.abandon(reason)
             self.lose(reason)

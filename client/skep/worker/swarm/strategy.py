@@ -1,4 +1,4 @@
-"""How peers that train the same model keep in step: what the worker asks of it, whatever the manifest names.
+"""The interface of sync strategies: how peers that train the same model stay synchronised.
 
 To add one: a module of this package with a `STRATEGY`, which is a StrategyMaker, and its line in `SYNC_MODES` of
 `skep.core.project.manifest`.
@@ -22,22 +22,22 @@ from skep.worker.swarm.rounds import Rounds
 ASLEEP: Final = Text("round.computer_was_asleep")
 
 Rate = Callable[[], float | None]
-"""Samples a second that this peer trains at present, waiting for the swarm excluded; None while nobody knows."""
+"""Samples per second that this peer trains at present, excluding waits for the swarm; None while unknown."""
 
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """Samples that the swarm has accumulated for this epoch, and after how many it ends."""
+    """Samples that the swarm has accumulated for this epoch, and the number at which it ends."""
 
     samples: int
     target: int
 
 
 class SyncStrategy(Protocol):
-    """One peer's way to keep in step with its swarm.
+    """Keeps one peer synchronised with its swarm.
 
-    It is used by the training thread alone, but for `epoch`, `progress` and `farewell`. It adds nothing to `.grad` and
-    clears it when what it holds was handed over. Methods that talk to the swarm raise SwarmError.
+    Used by the training thread only, except `epoch`, `progress` and `farewell`. It adds nothing to `.grad`, and clears it
+    when its content was handed over. Methods that communicate with the swarm raise SwarmError.
     """
 
     @property
@@ -49,15 +49,15 @@ class SyncStrategy(Protocol):
 
     @property
     def settled(self) -> bool:
-        """Whether a peer that computes no more may leave: nothing of it waits for others, or nobody will come."""
+        """Whether a peer that has stopped computing may leave: none of its work waits for a round, or no round will come."""
 
     # --- a newcomer
 
     def ready(self, within: float) -> None:
-        """Return when others can be averaged with, after at most `within` seconds; what is in `.grad` so far is dropped."""
+        """Wait at most `within` seconds until averaging is possible; drops what is in `.grad` so far."""
 
     def synchronise(self) -> None:
-        """Before the first sample: take over the swarm's state, unless there is none yet."""
+        """Before the first sample: load the swarm's state, unless there is none yet."""
 
     # --- a peer that trains
 
@@ -65,36 +65,36 @@ class SyncStrategy(Protocol):
         """Count `samples` whose scaled gradients were added to `.grad` since the last call."""
 
     def discard(self, reason: Text) -> None:
-        """Drop all that was contributed and not averaged yet; `reason` is for the ledger."""
+        """Drop everything contributed and not averaged yet; `reason` is for the ledger."""
 
     def tend(self, hand_over: Callable[[], None]) -> bool:
-        """Keep in step with the swarm; called after each micro-batch, and five times a second at rest.
+        """Synchronise with the swarm; called after each micro-batch, and five times a second at rest.
 
         `hand_over` makes the caller contribute the samples of an unfinished step batch; it is called before they would be
-        left out. Returns whether the epoch changed. Blocks for as long as a round or a state on its way takes.
+        left out. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
         """
 
     def rest(self, *, leaving: bool) -> None:
-        """From now on this peer computes nothing. Harmless when repeated; with `leaving` it will not come back."""
+        """This peer stops computing; with `leaving` it will not resume. May be called repeatedly."""
 
     def wake(self) -> None:
-        """Be in step with the swarm and counted on again, after a rest."""
+        """Synchronise and publish progress again, after a rest."""
 
     def find_back(self, hand_over: Callable[[], None]) -> bool:
-        """After the computer slept while this peer trained: whether it is in step again; False to be asked again."""
+        """Synchronise after the computer slept while this peer trained; False means that it should be called again."""
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """What lives on the training device beside the model and its gradients."""
+        """Tensors on the training device besides the model and its gradients."""
 
     def farewell(self, within: float) -> None:
-        """Tell the swarm that this peer goes, from any thread; returns after at most `within` seconds."""
+        """Tell the swarm that this peer leaves, from any thread; returns after at most `within` seconds."""
 
 
 @dataclass(frozen=True)
 class Participant:
-    """This peer, as a strategy needs it.
+    """What a strategy needs to know of this peer.
 
-    `parameters` are those that are trained. `step_batch` samples are contributed at a time, or fewer. `rounds` is told what
+    `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records what
     becomes of each contribution.
     """
 
@@ -108,10 +108,10 @@ class Participant:
 
 
 StrategyMaker = Callable[[Participant], SyncStrategy]
-"""Begins to take part; what a newcomer needs is asked for at once."""
+"""Makes a strategy, and immediately requests what a newcomer needs."""
 
 
 def strategy_of(manifest: Manifest) -> StrategyMaker:
-    """The one that the manifest names."""
+    """The maker of the strategy that the manifest names."""
     made: StrategyMaker = import_module(f"skep.worker.swarm.{SYNC_MODES[manifest.sync.mode]}").STRATEGY
     return made

@@ -1,4 +1,4 @@
-"""What the swarm is told of this peer's progress: nothing it could not count on. It must not decide when to rest."""
+"""The progress that this peer publishes to the swarm."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from skep.worker.swarm.strategy import Rate
 
 REPORT_MARGIN_SECONDS: Final = 1.0
 CHANGE: Final = 0.1
-"""A rate that differs by more than this part from the one that others know is told at once."""
+"""A rate that differs from the published one by more than this part is published soon (LEAST_SECONDS)."""
 LEAST_SECONDS: Final = 0.5
-"""Between two records that tell nothing but another rate."""
+"""Between two records of which only the rate differs."""
 GROWTH_SECONDS: Final = 2.0
-"""Between two that tell nothing but more samples, which the others extrapolate: each keeps three processes busy."""
+"""Between two with only more samples, which other peers extrapolate: each record costs work in three processes."""
 
 
 class Presence(enum.Enum):
-    """What the swarm may count on."""
+    """What this peer publishes of itself."""
 
     WORKING = enum.auto()
     RESTING = enum.auto()
@@ -31,36 +31,36 @@ class Presence(enum.Enum):
 
 
 class Tombstone(LocalTrainingProgress):
-    """A record that is published as none at all: hivemind re-sends the last one, which must not bring us back."""
+    """A record that is published as None, because hivemind re-sends the last record after `withdraw`."""
 
     def dict(self, **_kwargs: Any) -> None:
         return None
 
 
 class LiveProgressTracker(ProgressTracker):
-    """Progress tracker that tells the rate of now, and "I am resting": others extrapolate what they were told last.
+    """Progress tracker that publishes the current rate, or zero at rest: other peers extrapolate the last record.
 
-    hivemind's own is a moving average over dozens of step batches, which after a change of share is wrong for minutes; and
-    it tells of every step batch, dozens of times a second for a small model.
+    hivemind's rate is a moving average over dozens of step batches, which is wrong for minutes after a change of share; and
+    it publishes after every step batch, dozens of times a second for a small model.
     """
 
     local_progress: LocalTrainingProgress
     presence = Presence.WORKING
     rate: Rate = staticmethod(lambda: None)
-    """That of a peer that measures none: hivemind's estimate stands."""
+    """Default of a peer that does not measure its rate: hivemind's estimate is used."""
     others = 0
-    """Peers but for us on the swarm's books, as last seen."""
+    """Other peers with a progress record, as last seen."""
     _told_samples, _told_rate = 0, 0.0
-    """What the others know of us, or are about to."""
+    """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
 
     def report_local_progress(self, *args: Any, **kwargs: Any) -> None:
-        """As hivemind's: count, and publish at once."""
+        """As hivemind's: count, and publish immediately."""
         super().report_local_progress(*args, **kwargs)
         self._note_told()
 
     def grow(self, local_epoch: int, samples_accumulated: int) -> None:
-        """Count more samples of this epoch at once; `tell` publishes them soon."""
+        """Count more samples of this epoch; `tell` publishes them later."""
         extra = samples_accumulated - self.local_progress.samples_accumulated
         if local_epoch == self.local_progress.epoch == self.global_progress.epoch:
             self.global_progress.samples_accumulated += extra
@@ -68,7 +68,7 @@ class LiveProgressTracker(ProgressTracker):
         self.local_progress = self._get_local_progress(local_epoch, samples_accumulated)
 
     def tell(self) -> None:
-        """Publish what the others do not know yet, unless what they were told still stands. Cheap; call it often."""
+        """Publish changes, unless the last record is still accurate enough. Cheap; call it often."""
         now = time.monotonic()
         if self.presence is Presence.WORKING and now - self._told_at >= self._stands_for():
             self._told_at = now
@@ -77,16 +77,16 @@ class LiveProgressTracker(ProgressTracker):
             self.should_report_progress.set()
 
     def _stands_for(self) -> float:
-        """For how many seconds what was told last stands for what we really train."""
+        """For how many seconds the last record remains accurate enough."""
         rate, samples = self.rate(), self.local_progress.samples_accumulated
         if samples and not self._told_samples:
-            return 0.0  # hivemind publishes no more of a peer that told of no samples for two epochs
+            return 0.0  # hivemind stops publishing for a peer without samples for two epochs
         if rate is not None and abs(rate - self._told_rate) > CHANGE * max(rate, self._told_rate):
             return LEAST_SECONDS
         return GROWTH_SECONDS if samples > self._told_samples else math.inf
 
     def _renew(self) -> None:
-        """Make our record anew, with the rate of now."""
+        """Rebuild our record with the current rate."""
         told = self.local_progress
         self.local_progress = self._get_local_progress(told.epoch, told.samples_accumulated)
 
@@ -100,24 +100,24 @@ class LiveProgressTracker(ProgressTracker):
         self.report_local_progress(self.local_progress.epoch, self.local_progress.samples_accumulated)
 
     def withdraw(self, within: float) -> None:
-        """Take our record off the swarm's books until `back`; returns after at most `within` seconds."""
+        """Remove our record from the DHT until `back`; returns after at most `within` seconds."""
         self.presence = Presence.AWAY
         self.local_progress = self._get_local_progress(self.local_progress.epoch, 0)
         gone = self.dht.store(
             self.training_progress_key,
             subkey=self._local_public_key,
             value=None,
-            # outlives a report that is on its way
+            # later than the expiration of a report still being sent
             expiration_time=get_dht_time() + self.metadata_expiration + REPORT_MARGIN_SECONDS,
             return_future=True,
         )
         try:
             gone.result(within)
         except (TimeoutError, CancelledError, OSError):
-            gone.cancel()  # the swarm forgets us by itself when the record expires
+            gone.cancel()  # the record expires anyway
 
     def back(self, within: float) -> None:
-        """Be counted on again, and look at once how far the swarm is; returns after at most `within` seconds."""
+        """Publish progress again, and fetch the swarm's progress; returns after at most `within` seconds."""
         self.presence = Presence.WORKING
         self._renew()
         self.performance_ema.reset_timer()

@@ -2,8 +2,8 @@
 
 fp16 ends at 65504 and loses what is below 6e-8, so the loss is scaled up before the backward pass. hivemind's and torch's
 own scalers undo that when the optimizer steps; here gradients of many micro-batches wait in `.grad` for a round, so
-the scale is undone for each micro-batch before anything is added. `.grad` is always true, unscaled fp32. It is added to and
-never cleared here: step batches, rounds and the swarm are not known.
+the scale is undone for each micro-batch before anything is added. `.grad` is always unscaled fp32. This module only adds to
+it and never clears it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ HALVES: Final = {"bf16": torch.bfloat16, "fp16": torch.float16}
 FIRST_SCALE: Final = 2.0**16
 LEAST_SCALE: Final = 2.0**-16
 LARGEST_SCALE: Final = 2.0**24
-"""Powers of two, as every scale between them: multiplying and dividing by them rounds nothing."""
+"""Every scale is a power of two: multiplying and dividing by it causes no rounding."""
 GROWTH_AFTER: Final = 2000
-"""Micro-batches in a row without an overflow, after which a larger scale is tried; as torch's GradScaler has it."""
+"""Consecutive micro-batches without an overflow after which a larger scale is tried; the value of torch's GradScaler."""
 ALONE: Final = "AlbertLayerGroup"
-"""The layers of the one family that transformers does not checkpoint."""
+"""The layer class of ALBERT, the one family that transformers cannot checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class _Member:
 class ComputeGroup:
     """One to many `devices`, of one kind and in one precision.
 
-    The first holds the model whose parameters and gradients everybody else sees. Each other one holds a copy, which is
-    brought up to date before each micro-batch and computes its part of the samples.
+    The first holds the model whose parameters and gradients the rest of the program uses. Each other device holds a copy,
+    which is updated before each micro-batch and computes its part of the samples.
     """
 
     def __init__(self, devices: Sequence[TrainingDevice], recipe: OpenRecipe) -> None:
@@ -79,7 +79,7 @@ class ComputeGroup:
         return self._members[0].trained
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """All that the models hold on their devices: parameters, their gradients, buffers."""
+        """All tensors of the models on their devices: parameters, their gradients, buffers."""
         for member in self._members:
             gradients = (p.grad for p in member.model.parameters() if p.grad is not None)
             yield from chain(member.model.parameters(), gradients, member.model.buffers())
@@ -89,7 +89,7 @@ class ComputeGroup:
         return self._first.stopwatch()
 
     def empty_caches(self) -> None:
-        """Give back what torch keeps of the devices' memory and does not use."""
+        """Free the device memory that torch has cached and does not use."""
         for member in self._members:
             member.device.empty_caches()
 
@@ -100,9 +100,9 @@ class ComputeGroup:
     def add_gradients(self, batch: Batch, scale: float) -> float:
         """Add the gradients of `scale` x mean loss over the samples of `batch` to `.grad`.
 
-        Returns the loss in nats per prediction. One that is not finite says that nothing was added: the loss itself was
-        not, or its gradients overflowed in fp16. Where one device runs out of memory in the middle, whole gradients were
-        added to some parameters and none to the others; where one of several does, none were.
+        Returns the loss in nats per prediction. If it is not finite, nothing was added: the loss was not finite, or its
+        gradients overflowed in fp16. If a single device runs out of memory midway, complete gradients were added to some
+        parameters and none to the others; if one of several devices does, none were added.
         """
         parts = batch.split(math.ceil(len(batch) / len(self._members)))
         working = self._members[: len(parts)]
@@ -110,7 +110,7 @@ class ComputeGroup:
         with ExitStack() as at_low_priority:
             for member in working:
                 at_low_priority.enter_context(member.device.low_priority())
-            # every device has its work before any is waited for
+            # start the work of all devices before waiting for one
             losses = [self._loss(member, part) for member, part in zip(working, parts, strict=True)]
             weights = [len(part) / len(batch) for part in parts]
             value = sum(float(loss.detach()) * weight for loss, weight in zip(losses, weights, strict=True))
@@ -147,15 +147,15 @@ class ComputeGroup:
 
 
 def autocast(precision: str, device_type: str) -> AbstractContextManager[object]:
-    """Where `precision` is "bf16" or "fp16", matrices are multiplied in it inside; nothing changes for "fp32"."""
+    """A context in which matrices are multiplied in `precision` "bf16" or "fp16"; it has no effect for "fp32"."""
     half = HALVES.get(precision)
     return nullcontext() if half is None else torch.autocast(device_type, half)
 
 
 def keep_norms_in_fp32(model: torch.nn.Module) -> None:
-    """Every normalisation layer gets its input as fp32, and gives fp32: its sums of squares do not fit into 16 bits.
+    """Make every normalisation layer take and return fp32: its sums of squares do not fit into 16 bits.
 
-    On a GPU autocast does this by itself; on the processor it leaves them in whatever type arrives.
+    On a GPU autocast does this already; on the processor it computes them in the type of the input.
     """
     for module in model.modules():
         if type(module).__name__.endswith("Norm"):
@@ -174,7 +174,7 @@ class LossScale:
         self._growth_after, self._good = growth_after, 0
 
     def learn(self, *, finite: bool) -> None:
-        """Of a micro-batch: whether its scaled gradients were finite."""
+        """Adapt the scale to a micro-batch; `finite` says whether its scaled gradients were."""
         self._good = self._good + 1 if finite else 0
         if not finite:
             self.factor = max(LEAST_SCALE, self.factor / 2)
@@ -190,8 +190,8 @@ def add_gradients(
 ) -> bool:
     """Add the gradients of the sum of `weights` x `losses` (scalars) to `.grad`, unscaled; whether they were finite.
 
-    Each loss depends on its own list of `parameters`: a copy of the first, to whose `.grad` all is added. With a `scale`,
-    gradients that overflowed are thrown away before they touch it.
+    Each loss depends on its own list of `parameters`; all lists are copies of the first, whose `.grad` receives the sum.
+    With a `scale`, gradients that overflowed are discarded before they are added.
     """
     factor = scale.factor if scale else 1.0
     found = [
@@ -217,7 +217,7 @@ def all_finite(gradients: Iterable[torch.Tensor]) -> bool:
 def _sum(
     first: torch.Tensor | None, others: Sequence[torch.Tensor | None], factors: Sequence[float]
 ) -> torch.Tensor | None:
-    """`first`, and of every other one so many times; on the device of the first. None where there is no gradient."""
+    """The sum of `first` and the others times their factors, on the device of `first`. None if there is no gradient."""
     if first is None:
         return None
     for other, factor in zip(others, factors, strict=True):
@@ -235,9 +235,9 @@ def _add(pairs: Iterable[tuple[torch.nn.Parameter, torch.Tensor]], factor: float
 
 
 def recompute_activations(model: Any) -> None:
-    """Keep one activation per layer of a model of transformers, and compute the rest again in the backward pass.
+    """Keep one activation per layer of a transformers model, and recompute the rest in the backward pass.
 
-    Without re-entrance, which torch.autograd.grad (fp16) could not go through.
+    Uses the non-reentrant variant: torch.autograd.grad (fp16) does not work with the reentrant one.
     """
     if model.supports_gradient_checkpointing:
         model.activation_checkpointing_enable({"use_reentrant": False})

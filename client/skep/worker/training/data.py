@@ -1,4 +1,4 @@
-"""The worker's side of the training data: shards opened and checked, which samples come next, the batches made of them."""
+"""Training data in the worker: opening and checking shards, the order of samples, batches."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TOKEN_KINDS: Final = ("U8", "I32")
 
 
 def open_shard(path: Path, shard: ShardRef, layout: Layout) -> Rows:
-    """The samples of a shard, memory-mapped, every token and label in range.
+    """The samples of a shard, memory-mapped, after checking that every token and label is in range.
 
-    Raises FileNotFoundError, and DataError when the file is not what the index promised.
+    Raises FileNotFoundError, and DataError when the file does not match the index.
     """
     if path.stat().st_size != shard.bytes:
         raise _unusable(shard, Text("training.has_not_size_index_promises"))
@@ -95,11 +95,11 @@ def _unusable(shard: ShardRef, why: Text) -> DataError:
 
 
 _TRIES: Final = 2
-"""How often a shard is asked for before its failure ends training."""
+"""How often a shard is requested before its failure ends training."""
 
 
 class _Requests:
-    """What was asked for, what lies where, and what could not be had."""
+    """Files that were requested, the paths of those that arrived, and the problems of those that failed."""
 
     def __init__(self, ask: Callable[[str], None]) -> None:
         self._ask = ask
@@ -117,12 +117,12 @@ class _Requests:
         self._failures.setdefault(sha256, []).append(problem)
 
     def ask_ahead(self, shard: ShardRef) -> None:
-        """Ask once; a failure is left until the shard is really needed."""
+        """Request it once; a failure is ignored until the shard is needed."""
         if shard.sha256 not in self._failures:
             self._ask_for(shard.sha256)
 
     def path_of(self, shard: ShardRef | FileRef) -> Path | None:
-        """Where the shard lies; None when it was asked for and has not come. Raises DataError when it cannot be had."""
+        """The path of the shard; None when it was requested and has not arrived. Raises DataError when it cannot be fetched."""
         failures = self._failures.get(shard.sha256, [])
         if len(failures) >= _TRIES:
             del self._failures[shard.sha256]
@@ -156,34 +156,34 @@ class _Open:
 class Samples:
     """This peer's samples in its own order, from `position` on. For use in one thread.
 
-    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` by `arrived` and `failed`.
+    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` with `arrived` and `failed`.
     """
 
     def __init__(self, index: ShardIndex, peer_id: str, run_id: str, position: int, ask: Callable[[str], None]) -> None:
         self._index = index
         self._order = PeerOrder(index, peer_id, run_id)
         self.position = position
-        """Samples drawn so far, in all passes; give it back to the constructor to go on here."""
+        """Samples drawn so far, in all passes; pass it to the constructor to continue here."""
         self._requests = _Requests(ask)
         self._open: dict[str, _Open] = {}
         self._held_out: dict[str, Rows] = {}
 
     def arrived(self, sha256: str, path: str) -> None:
-        """A verified shard lies at `path`."""
+        """A verified shard is at `path`."""
         self._requests.arrived(sha256, Path(path))
 
     def failed(self, sha256: str, problem: Problem) -> None:
-        """The shard cannot be had now. It is asked for once more when it is needed."""
+        """The shard cannot be fetched now. It is requested once more when it is needed."""
         self._requests.failed(sha256, problem)
 
     def file(self, file: FileRef) -> Path | None:
-        """Where a file of the recipe lies; asks for it, and None while it is on its way. Raises DataError."""
+        """The path of a file of the recipe; requests it, and returns None until it has arrived. Raises DataError."""
         return self._requests.path_of(file)
 
     def ready(self, count: int) -> bool:
-        """Whether `next_batch(count)` can be served now; asks for what is missing and for one shard more.
+        """Whether `next_batch(count)` can be served now; requests what is missing, and the following shard.
 
-        Raises DataError when a shard that is needed is not what was promised, or cannot be had after two tries.
+        Raises DataError when a shard that is needed does not match the index, or cannot be fetched after two tries.
         """
         spans = list(self._order.spans(self.position, count))
         self._close_all_but({span.shard.sha256 for span in spans})
@@ -192,7 +192,7 @@ class Samples:
         return all(served)
 
     def next_batch(self, count: int) -> Batch:
-        """The next `count` samples. Call it after `ready(count)` said yes."""
+        """The next `count` samples. Call it after `ready(count)` returned True."""
         if not self.ready(count):
             raise DataError(Text("training.training_data_was_taken_before"), Text("training.report_mistake_skep"))
         parts = []
@@ -205,9 +205,9 @@ class Samples:
         return batch
 
     def held_out(self, count: int) -> Batch | None:
-        """The first `count` held-out samples (fewer if there are not so many), always the same ones.
+        """The first `count` held-out samples (fewer if there are fewer), always the same.
 
-        None while a shard is on its way, and when the project holds nothing out. Raises DataError.
+        None until their shards have arrived, and when the project has no held-out samples. Raises DataError.
         """
         parts = []
         missing = count
@@ -248,7 +248,7 @@ class Samples:
         try:
             return open_shard(path, shard, self._index.layout)
         except FileNotFoundError:
-            # the cache gave its place to another shard before it was opened
+            # the cache evicted it before it was opened
             self._requests.forget_path(shard.sha256)
             self._requests.path_of(shard)
             return None
@@ -261,7 +261,7 @@ class Samples:
     def _close_all_but(self, needed: Iterable[str]) -> None:
         for sha256 in self._open.keys() - set(needed):
             del self._open[sha256]
-            # its path is forgotten too: by the next pass the cache may have thrown it out
+            # its path is dropped too: the cache may have evicted it by the next pass
             self._requests.forget_path(sha256)
 
     def _after(self, last: Span, position: int) -> ShardRef:

@@ -1,4 +1,4 @@
-"""The device as torch sees it: picks one, or says in plain words why it cannot be used. It must not train."""
+"""Choosing the device and its precision with torch, and the reasons why a device cannot be used."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TrainingDevice:
 
     @contextmanager
     def low_priority(self) -> Iterator[None]:
-        """What is computed inside waits for other work of this process on the device; synchronise before using it."""
+        """Work inside has a lower priority than this process's other work on the device; synchronise before using results."""
         if self.device.type != "cuda":
             yield
             return
@@ -58,11 +58,11 @@ class TrainingDevice:
 
     @cached_property
     def _low_priority_stream(self) -> torch.cuda.Stream:
-        # 0 is the lowest there is; CUDA's default stream has it too, and a stream of its own leaves that one free
+        # 0 is the lowest priority; CUDA's default stream has it too, but a separate stream leaves that one free
         return torch.cuda.Stream(self.device, priority=0)
 
     def empty_caches(self) -> None:
-        """Give back to the system what torch keeps of the device's memory and does not use."""
+        """Free the device memory that torch has cached and does not use."""
         if self.device.type == "cuda":
             with torch.cuda.device(self.device):
                 torch.cuda.empty_cache()
@@ -70,9 +70,9 @@ class TrainingDevice:
             torch.mps.empty_cache()
 
     def cap_memory(self, leave: int) -> None:
-        """From now on torch runs out of memory before fewer than `leave` bytes of what is free now would be left.
+        """Limit torch's memory so that `leave` bytes of what is free now stay free.
 
-        On the processor there is no such cap.
+        The processor has no such limit.
         """
         if self.device.type == "cuda":
             free, total = torch.cuda.mem_get_info(self.device)
@@ -84,13 +84,13 @@ class TrainingDevice:
 
 
 def fraction_of(part: int, total: int) -> float:
-    """`part` of `total`, as torch wants it: between 0 and 1, and never 0, which would mean no limit."""
+    """`part` of `total` for torch: between 0 and 1, and never 0, which would mean no limit."""
     return min(1.0, max(LEAST_FRACTION, part / total))
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU that torch lists as cuda:N. `memory` in bytes; `bf16` when it computes in bfloat16 itself.
+    """A GPU that torch lists as cuda:N. `memory` in bytes; `bf16` when it supports bfloat16 in hardware.
 
     `quick_fp16` when it multiplies matrices faster in fp16 than in fp32.
     """
@@ -102,15 +102,15 @@ class Gpu:
 
     @property
     def best_precision(self) -> str:
-        """bf16 where it is there, fp16 where only that is quick, else fp32."""
+        """bf16 if supported, else fp16 if it is fast, else fp32."""
         return "bf16" if self.bf16 else "fp16" if self.quick_fp16 else "fp32"
 
 
 @dataclass(frozen=True)
 class TorchFacts:
-    """What this PyTorch was built for and finds here.
+    """What this PyTorch was built for and which GPUs it finds.
 
-    `toolkit` is "CUDA 12.8", "ROCm 6.4" or ""; `complaint` is what torch said when its toolkit would not start.
+    `toolkit` is "CUDA 12.8", "ROCm 6.4" or ""; `complaint` is torch's error message if its toolkit does not start.
     """
 
     toolkit: str = ""
@@ -122,8 +122,8 @@ class TorchFacts:
 
 
 def look() -> TorchFacts:
-    """Ask torch. Starts the GPU's driver for this process where there is one, and uses no GPU memory."""
-    # torch's own order is by speed; the engine lists cards by their place on the bus, and cuda:0 must mean the same
+    """Query torch. Starts the GPU's driver for this process if there is one, and uses no GPU memory."""
+    # torch orders cards by speed by default; the engine orders them by PCI bus id, and cuda:0 must mean the same card
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     with warnings.catch_warnings(record=True) as complaints:
         warnings.simplefilter("always")
@@ -164,10 +164,10 @@ def pick(
     facts: TorchFacts | None = None,
     trial: Callable[[torch.device], Text] = try_out,
 ) -> TrainingDevice:
-    """The device named `wanted` ("cpu", "cuda:0", "mps"; "" for the best there is), in the manifest's `precision`.
+    """The device named `wanted` ("cpu", "cuda:0", "mps"; "" for the best one), in the manifest's `precision`.
 
-    A GPU is taken after a `trial`, a first small computation on it. Raises DoesNotFit when torch cannot use what is wanted, or the
-    device cannot compute in that precision.
+    A GPU is used only if `trial`, a small computation on it, succeeds. Raises DoesNotFit when torch cannot use the device,
+    or the device does not support that precision.
     """
     facts = facts or look()
     device = _checked(wanted, facts, trial) if wanted else _best(facts, precision, trial)
@@ -175,7 +175,7 @@ def pick(
 
 
 def why_not(device: torch.device, facts: TorchFacts) -> Text:
-    """Why torch cannot use the device, as the end of a sentence; empty when nothing speaks against it."""
+    """Why torch cannot use the device, as the end of a sentence; empty when it can."""
     match device.type:
         case "cpu":
             return NOTHING
@@ -190,9 +190,9 @@ def why_not(device: torch.device, facts: TorchFacts) -> Text:
 
 
 def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> str:
-    """What to compute in. "auto" is the best of an NVIDIA or AMD GPU, else fp32.
+    """The precision to compute in. "auto" is the best precision of an NVIDIA or AMD GPU, else fp32.
 
-    Raises DoesNotFit when the device lacks what is wanted.
+    Raises DoesNotFit when the device does not support `wanted`.
     """
     if wanted == "auto":
         return facts.gpus[device.index or 0].best_precision if device.type == "cuda" else "fp32"
@@ -206,21 +206,20 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> st
 
 
 def _has(device: torch.device, precision: str, facts: TorchFacts) -> bool:
-    """Whether the device computes in `precision` itself; torch's emulation of bf16 on old cards does not count."""
+    """Whether the device supports `precision` in hardware; torch's emulation of bf16 on old cards does not count."""
     if precision != "bf16" or device.type not in {"cuda", "mps"}:
         return True
     return facts.gpus[device.index or 0].bf16 if device.type == "cuda" else facts.mps_bf16
 
 
 PRESENT_CORES: Final = 8
-"""While somebody uses this computer, one thread for so many cores: a job on all of them waits for its slowest one."""
+"""Cores per thread while the computer is in use: a job on all cores waits for the slowest one."""
 
 
 class Threads:
     """Processor threads for training; `wanted` 0 chooses them by the physical cores this process may use.
 
-    That is half of the cores while nobody uses this computer, and fewer while somebody does. A number that was asked for
-    holds always.
+    That is half of the cores while this computer is not in use, and fewer while it is. An explicit number always applies.
     """
 
     def __init__(self, wanted: int, cores: int | None = None) -> None:
@@ -229,7 +228,7 @@ class Threads:
         self._away = wanted or max(1, cores // 2)
 
     def use(self, *, present: bool) -> None:
-        """For what the calling thread computes from now on."""
+        """Set the number of threads for the calling thread's computing from now on."""
         count = self._present if present else self._away
         if count != torch.get_num_threads():
             torch.set_num_threads(count)
@@ -237,7 +236,7 @@ class Threads:
 
 def usable_cores() -> int:
     physical = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-    # a container may be given fewer; macOS cannot tell
+    # a container may have fewer; macOS does not report it
     return min(physical, len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else physical
 
 
@@ -277,7 +276,7 @@ def _checked(wanted: str, facts: TorchFacts, trial: Callable[[torch.device], Tex
 
 
 def _best(facts: TorchFacts, precision: str, trial: Callable[[torch.device], Text]) -> torch.device:
-    """The GPU with the most memory that computes, else the processor; one that has the precision comes first."""
+    """The working GPU with the most memory, else the processor; GPUs that support the precision come first."""
     by_memory = sorted(range(len(facts.gpus)), key=lambda index: -facts.gpus[index].memory)
     candidates = [torch.device("cuda", index) for index in by_memory]
     if facts.mps_available:

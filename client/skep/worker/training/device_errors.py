@@ -1,8 +1,8 @@
-"""A device that has no memory to give, or is gone: in words, and gradients in smaller pieces where memory runs out.
+"""Errors of a device that is out of memory or lost, and computing gradients in smaller pieces when memory runs out.
 
-A backward pass that breaks off has added whole gradients to some parameters (of the last layers) and none to the others:
-each parameter's is added in one piece, when all that flows into it is there. So the halves of a micro-batch are computed for
-the others only, and each gradient is counted exactly once.
+A backward pass that fails midway has added complete gradients to some parameters (of the last layers) and none to the
+others: a parameter's gradient is added in one piece, when all its terms are known. So the halves of a micro-batch are
+computed for the other parameters only, and each gradient is counted exactly once.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from skep.worker.training.compute_group import ComputeGroup
 
 MAKE_ROOM: Final = Text("device.close_other_programs_use_memory")
 TRIES: Final = 3
-"""How often one sample is tried before memory counts as gone."""
+"""How often one sample is tried before memory counts as insufficient."""
 PATIENCE_SECONDS: Final = 0.3
-"""Before one sample is tried again: whoever took the memory may give it back."""
+"""Pause before one sample is tried again: another process may free memory meanwhile."""
 _NO_MEMORY: Final = (
     "not enough memory",
     "can't allocate memory",
@@ -37,14 +37,14 @@ _GONE: Final = ("CUDA error", "HIP error", "CUDA driver error", "cuDNN error", "
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
-    """Whether torch or the system had no memory to give; torch says so in many ways on the processor."""
+    """Whether the error says that memory ran out; torch has several messages for it on the processor."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, OSError | RuntimeError) and any(words in str(error) for words in _NO_MEMORY)
 
 
 def is_loss_of_device(error: BaseException) -> bool:
-    """Whether the GPU, or its driver, stopped working for this process: nothing on it can be used any more."""
+    """Whether the GPU or its driver stopped working for this process: nothing on the GPU is usable any more."""
     if is_lack_of_memory(error):
         return False
     if isinstance(error, torch.AcceleratorError):
@@ -54,7 +54,7 @@ def is_loss_of_device(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def as_does_not_fit(title: str, device: str) -> Iterator[None]:
-    """Says in words (DoesNotFit) that memory did not suffice for what is done inside."""
+    """Raise DoesNotFit, with a message for the user, if the code inside runs out of memory."""
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
@@ -65,7 +65,7 @@ def as_does_not_fit(title: str, device: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_device_error(device: str) -> Iterator[None]:
-    """Says in words (DeviceError) what the device named `device` does to the training inside."""
+    """Raise DeviceError, with a message for the user, if the device named `device` fails in the code inside."""
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
@@ -90,13 +90,13 @@ Marks = list[tuple[torch.nn.Parameter, int | None]]
 
 
 class PartialGradients(Exception):
-    """Part of a micro-batch was added to `.grad` and the rest cannot be: what has accumulated is worth nothing."""
+    """Part of a micro-batch was added to `.grad` and the rest cannot be: the accumulated gradients are invalid."""
 
 
 def add_gradients(group: ComputeGroup, batch: Batch, scale: float, ran_out: Callable[[int], None]) -> float:
-    """As ComputeGroup.add_gradients, in as many pieces as memory asks for; `ran_out` is told each size that was too large.
+    """As ComputeGroup.add_gradients, in as many pieces as memory requires; calls `ran_out` with each size that was too large.
 
-    Returns the mean loss over the samples. Raises DeviceError when one sample finds no room, PartialGradients.
+    Returns the mean loss over the samples. Raises DeviceError when a single sample does not fit, and PartialGradients.
     """
     return _Piece(group, ran_out).add(batch, scale, tries=TRIES)
 
@@ -116,7 +116,7 @@ class _Piece:
         gc.collect()
         self.group.empty_caches()
         if added and len(added) == len(marks):
-            return self.group.loss(batch)  # it broke off when all was done
+            return self.group.loss(batch)  # it failed after all gradients were added
         with _left_out(added):
             loss = self._in_halves(batch, scale) if len(batch) > 1 else self._once_more(batch, scale, tries - 1)
         if added and not math.isfinite(loss):
@@ -124,7 +124,7 @@ class _Piece:
         return loss
 
     def _attempt(self, batch: Batch, scale: float) -> float | None:
-        """The loss, or None when memory did not suffice. The error goes with its frames, which hold activations."""
+        """The loss, or None when memory did not suffice. The error is dropped here: its frames hold activations."""
         try:
             return self.group.add_gradients(batch, scale)
         except (MemoryError, RuntimeError) as error:
@@ -152,7 +152,7 @@ class _Piece:
 
 
 def _marks(parameters: Sequence[torch.nn.Parameter]) -> Marks:
-    """What tells later whether something was added to a parameter's gradient."""
+    """Marks by which later to detect that a parameter's gradient has changed."""
     return [(each, None if each.grad is None else each.grad._version) for each in parameters]  # noqa: SLF001 - torch has no other name for it
 
 
@@ -162,7 +162,7 @@ def _moved(marks: Marks) -> list[torch.nn.Parameter]:
 
 @contextlib.contextmanager
 def _left_out(parameters: Sequence[torch.nn.Parameter]) -> Iterator[None]:
-    """Meanwhile no gradients are computed for these."""
+    """A context in which no gradients are computed for `parameters`."""
     for each in parameters:
         each.requires_grad_(False)
     try:

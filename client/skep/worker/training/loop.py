@@ -1,8 +1,7 @@
-"""The training loop: micro-batches with naps between them, step batches, rounds, rests, and what the front end is told.
+"""The training loop: micro-batches with naps between them, step batches, rounds, rests, and reports to the engine.
 
-Everything is throttled here, between micro-batches. It must not know how a round works (optimizer) or where shards
-come from (data, link). Progress is told about once a second, from a thread of its own too, since the training thread may
-stand in a round for half a minute.
+Training is throttled here, between micro-batches. Progress is reported about once a second; a separate thread reports too,
+since the training thread may be in a round for half a minute.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from skep.worker.training.trainer import Evaluator, Trainer
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 FIND_BACK_SECONDS: Final = 30.0
-"""How long the swarm may take to answer after this computer slept; then the worker starts anew."""
+"""How long the swarm may take to answer after this computer slept; then the worker restarts."""
 REPORT_SECONDS: Final = 1.0
 RATE_SECONDS: Final = 10.0
 LOSSES: Final = 32
@@ -43,7 +42,7 @@ LOSSES: Final = 32
 
 
 def hear_data(link: Link, samples: Samples) -> None:
-    """Hand what the engine said about shards since the last call to `samples`."""
+    """Pass the engine's messages about shards since the last call to `samples`."""
     for message in link.received():
         match message:
             case messages.ShardArrived():
@@ -51,12 +50,12 @@ def hear_data(link: Link, samples: Samples) -> None:
             case messages.ShardFailed():
                 samples.failed(message.sha256, message.problem)
             case messages.SetShare() | messages.FinishTraining() | messages.StopTraining() | messages.WorkerOptions():
-                pass  # obeyed by the listening thread
+                pass  # handled by the listening thread
 
 
 @dataclass
 class TrainingLoop:
-    """What the training thread does, with all that it drives; `find_back_seconds` as FIND_BACK_SECONDS."""
+    """The training thread's work, with all parts that it uses; `find_back_seconds` as FIND_BACK_SECONDS."""
 
     link: Link
     pace: Pace
@@ -79,9 +78,9 @@ class TrainingLoop:
         self._stood_in = "joining", time.monotonic()
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
-        """Train until `stop` is set, or after `finish` was, until a round took what was accumulated.
+        """Train until `stop` is set, or after `finish` is set, until a round has used what was accumulated.
 
-        Raises SkepError when the swarm, the data or the device fails for good.
+        Raises SkepError when the swarm, the data or the device fails permanently.
         """
         finish = finish or threading.Event()
         with as_device_error(self.trainer.name), self._reporter.beating():
@@ -101,14 +100,14 @@ class TrainingLoop:
                 self._reporter.tell()
 
     def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
-        """A micro-batch, a look at the swarm, and the nap that is owed."""
+        """Compute a micro-batch, synchronise with the swarm, and take the nap that is due."""
         self._wake()
         begun, spent_before = time.monotonic(), self.pace.compute_seconds
         trained = self._work()
         if trained is None:
             return
         if self.sleep.gap(self._longest_piece):
-            self._find_back(stop)  # before a look at the swarm would begin a round that is long over
+            self._find_back(stop)  # first, because synchronising would begin a round that is over
         elif not self._keep_in_step():
             spent = self.pace.compute_seconds - spent_before
             self.pace.throughput.turn(trained, time.monotonic() - begun, spent)
@@ -118,7 +117,7 @@ class TrainingLoop:
     # --- working
 
     def _work(self) -> int | None:
-        """A micro-batch; the samples that were trained, or None when there was nothing to compute yet."""
+        """Compute a micro-batch; return the number of samples, or None when there was nothing to compute yet."""
         if self._evaluator.busy:
             with self.pace.computing() as allowed:
                 evaluation = self._evaluator.go_on() if allowed else None
@@ -147,13 +146,13 @@ class TrainingLoop:
         self._longest_piece = max(self._longest_piece, min(wall, SLEEP_SECONDS))
         self.limits.took(size, wall, self.pace.spent)
         if not math.isfinite(loss):
-            return 0  # nothing was added; these samples are simply not counted
+            return 0  # nothing was added; these samples are not counted
         self._reporter.trained(loss, size)
         self.rounds.grow(self.sync.epoch, size)
         self._filled += size
         if self._filled == self.step_batch:
             self._hand_over()
-            # a newcomer's first work before its first examination, which takes as long as some batches
+            # a newcomer trains before its first evaluation, which takes as long as several batches
             self._evaluator.begin(self.sync.epoch)
         return size
 
@@ -177,19 +176,19 @@ class TrainingLoop:
             self.sync.discard(Text("training.gradients_were_not_finite"))
 
     def _keep_in_step(self) -> bool:
-        """A look at the swarm, and all that follows from it; whether the epoch changed."""
+        """Synchronise with the swarm as far as needed; return whether the epoch changed."""
         with self._in_swarm() as engagement:
             moved_on = self.sync.tend(self._hand_over)
             engagement.behind = "round" if moved_on else ""
         if moved_on:
-            give_back()  # what a round took here, and a state that was handed over
+            give_back()  # memory of a round, and of a state that was sent
             self._evaluator.begin(self.sync.epoch)
             self._reporter.tell(at_once=True)
         return moved_on
 
     @contextmanager
     def _in_swarm(self) -> Iterator[SwarmWait]:
-        """What takes long here is named, and is no gap."""
+        """A context for calls that may block on the swarm: the time is not taken for sleep of the computer."""
         with self.pace.in_swarm() as engagement:
             yield engagement
         self.sleep.restart()
@@ -208,7 +207,7 @@ class TrainingLoop:
         self.pace.wait_for_change(REST_LOOK_SECONDS)
 
     def _is_finished(self) -> bool:
-        """One more look before leaving: whether there is nothing left to wait for."""
+        """Synchronise once more before leaving; return whether there is nothing left to wait for."""
         self._rest(leaving=True)
         return self.sync.settled
 
@@ -221,7 +220,7 @@ class TrainingLoop:
                 self.sync.wake()
 
     def _find_back(self, stop: threading.Event) -> None:
-        """The computer slept: the swarm went on without us, and what was computed before may be worth nothing now."""
+        """Synchronise after the computer slept: the swarm has continued, and gradients from before may be out of date."""
         if self._resting:
             self.sync.discard(ASLEEP)
             return
@@ -254,7 +253,7 @@ class Reporter:
             self._trained.append((time.monotonic(), samples))
 
     def tell(self, *, at_once: bool = False) -> None:
-        """Report, unless the last report is not that old. From any thread."""
+        """Report, unless the last report is more recent than `every` seconds. From any thread."""
         with self._lock:
             now = time.monotonic()
             if at_once or now - self._told_at >= self.every:
@@ -263,7 +262,7 @@ class Reporter:
 
     @contextmanager
     def beating(self) -> Iterator[None]:
-        """Meanwhile, report when `every` seconds have gone by without a word from the training thread."""
+        """A context in which a thread reports when the training thread has not done so for `every` seconds."""
         over = threading.Event()
         thread = threading.Thread(target=self._beat, args=(over,), name="reports", daemon=True)
         thread.start()
@@ -278,7 +277,7 @@ class Reporter:
             self.tell()
 
     def _send(self, now: float) -> None:
-        # held, so that a round that begins meanwhile does not give these samples the next contribution's name
+        # held, so that a round that begins meanwhile does not assign these samples to the next contribution
         with self.loop.rounds.held():
             samples = self.loop.rounds.grown
             growing = self.loop.rounds.growing if samples else ""
@@ -288,7 +287,7 @@ class Reporter:
             )
 
     def progress(self, now: float) -> SwarmProgress:
-        """What a front end shows. `now` is monotonic seconds."""
+        """The progress that front ends show. `now` is monotonic seconds."""
         swarm, pace = self.loop.sync.progress, self.loop.pace
         while self._trained and self._trained[0][0] < now - RATE_SECONDS:
             self._trained.popleft()

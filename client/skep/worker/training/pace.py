@@ -1,7 +1,7 @@
-"""What the engine asks of the training thread and when that is obeyed: the share, by naps; the memory, in between.
+"""The engine's requests to the training thread: the share, kept by naps, and the limit on GPU memory.
 
-The share and the rate that really were are measured here, and whether the computer slept meanwhile. torch is not imported,
-so that the worker hears the engine before it is loaded.
+The actual share and rate are measured here, and whether the computer slept. torch is not imported, so that the worker
+handles messages before torch is loaded.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from skep.core.policy.allowance import GpuMemory
 
 WINDOW_SECONDS: Final = 60.0
 SLICE_SECONDS: Final = 0.1
-"""Longest nap between two looks at the swarm, so that a slowed peer does not keep the others waiting."""
+"""Longest nap between two synchronisations with the swarm, so that a slowed peer does not delay the others."""
 GAP_SECONDS: Final = 2.0
-"""A nap that lasts so much longer than it should, and a piece that lasts so much longer than PIECES of its like, was
-interrupted: the computer slept."""
+"""A nap that lasts this much longer than it should, or a piece of work that lasts this much longer than PIECES similar
+ones, was interrupted: the computer slept."""
 PIECES: Final = 20
 
 Obeyed = Callable[[float, float, str], None]
-"""Told of the share that is obeyed from now on, how many seconds after it was asked for, and what had to end first."""
+"""Called with the share that applies from now on, its delay in seconds, and what had to end first."""
 
 
 @dataclass
 class SwarmWait:
-    """What the training thread stood in with the swarm; `behind` is named by whoever finds out that it was more than a look."""
+    """What the training thread waits for in the swarm; code that blocks for longer sets `behind` to its name."""
 
     behind: str = ""
 
 
 class Pace:
-    """Shared by the training thread (compute, nap) and the thread that hears from the engine (set_share).
+    """Shared by the training thread (compute, nap) and the thread that handles the engine's messages (set_share).
 
-    `stopwatch` gives seconds of computing by the calling thread; the device that was picked has its own. A new share is
-    obeyed at once while nothing is computed and the training thread waits for data or naps, and else after the piece in
-    hand, or after the round.
+    `stopwatch` gives seconds of computing by the calling thread, depending on the device. A new share takes effect
+    immediately while the training thread waits for data or naps, and otherwise after the current piece of computing or the
+    round.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class Pace:
         return self._share
 
     def rate(self) -> float | None:
-        """Samples a second at the share that is asked, or None before anything was trained."""
+        """Samples per second at the requested share, or None before anything was trained."""
         return self.throughput.rate(self._share)
 
     def set_share(self, share: float) -> None:
-        """From any thread: the share asked from now on. Ends a nap at once."""
+        """Request a share, from any thread. Ends a nap immediately."""
         with self._changed:
             if share != self._share:
                 self._share, self._changed_at, self._owed = share, self._clock(), 0.0
@@ -82,7 +82,7 @@ class Pace:
                     self._obey("")
 
     def nudge(self) -> None:
-        """From any thread: something else than the share was asked for. Ends the slice of a nap, and a wait."""
+        """Signal that something other than the share was requested, from any thread. Ends the slice of a nap, and a wait."""
         with self._changed:
             self._wake()
 
@@ -97,9 +97,9 @@ class Pace:
 
     @contextmanager
     def computing(self) -> Iterator[bool]:
-        """Measure a piece of computing, and owe the nap that goes with it.
+        """Measure a piece of computing, and add the nap that it requires.
 
-        Yields whether it may be done: a pause may have come, and been reported as obeyed, since the caller looked.
+        Yields whether it may be done: a pause may have been requested, and reported as in effect, since the caller checked.
         """
         with self._changed:
             self._engaged = allowed = self._share > 0.0
@@ -120,7 +120,7 @@ class Pace:
             self._obey("")
 
     def _honest(self, spent: float) -> float:
-        """`spent`, or what such a piece takes where the computer slept meanwhile."""
+        """`spent`, or the usual time of such a piece if the computer slept meanwhile."""
         if self._typical and spent > PIECES * self._typical + GAP_SECONDS:
             return self._typical
         self._typical = max(spent, self._typical * (1 - 1 / PIECES))
@@ -128,9 +128,9 @@ class Pace:
 
     @contextmanager
     def in_swarm(self) -> Iterator[SwarmWait]:
-        """Measure time with the swarm, which is neither computing nor a nap. A share asked for meanwhile is obeyed after it.
+        """Measure time with the swarm, which is neither computing nor a nap. A share requested meanwhile applies afterwards.
 
-        Rounds, the optimizer's step and the swarm's state on its way end first; what is yielded takes their name.
+        Rounds, the optimizer's step and downloads of the state end first; the yielded object takes their name.
         """
         engagement = SwarmWait()
         with self._changed:
@@ -153,7 +153,7 @@ class Pace:
             self.waiting_seconds += self._clock() - begun
 
     def nap(self) -> bool:
-        """Sleep a slice of what is owed; True while more is owed. A change of share ends it."""
+        """Sleep one slice of the nap that is due; True while more remains. A change of share ends it."""
         with self._changed:
             if self._owed <= 0.0:
                 return False
@@ -170,7 +170,7 @@ class Pace:
             return self._owed > 0.0
 
     def wait_for_change(self, within: float) -> None:
-        """While paused: return when something else is asked for, or after `within` seconds."""
+        """While paused: return when something else is requested, or after `within` seconds."""
         with self._changed:
             changes = self._changes
             self._changed.wait_for(lambda: self._changes != changes, within)
@@ -196,19 +196,19 @@ class Pace:
 
 
 MEMORY_SECONDS: Final = 10.0
-"""Computing so long ago counts for 1/e of what is computed now."""
+"""Time constant: computing this long ago has the weight 1/e."""
 RATE_GAP_SECONDS: Final = 5.0
 """A turn that takes this much longer than it computes was interrupted: the computer slept."""
 
 
 class Throughput:
-    """Sums that fade: samples, seconds by the clock on the wall without naps, and seconds of computing."""
+    """Exponentially decaying sums: samples, seconds of wall time without naps, and seconds of computing."""
 
     def __init__(self) -> None:
         self._samples = self._wall = self._spent = 0.0
 
     def turn(self, samples: int, wall: float, spent: float) -> None:
-        """A turn of the loop trained `samples` in `wall` seconds without its nap, of which it computed for `spent`."""
+        """Add a turn of the loop: `samples` in `wall` seconds without its nap, of which `spent` seconds were computing."""
         if wall - spent > RATE_GAP_SECONDS:
             return
         fade = math.exp(-wall / MEMORY_SECONDS)
@@ -217,7 +217,7 @@ class Throughput:
         self._spent = self._spent * fade + spent
 
     def rate(self, share: float) -> float | None:
-        """Samples a second at `share`, or None before anything was trained."""
+        """Samples per second at `share`, or None before anything was trained."""
         if self._samples <= 0.0 or self._wall <= 0.0:
             return None
         if share <= 0.0:
@@ -226,17 +226,17 @@ class Throughput:
 
 
 SLEEP_SECONDS: Final = 5.0
-"""A longer time between two calls of `gap` counts as sleep; after anything known to take longer, call `restart`."""
+"""A longer time between two calls of `gap` counts as sleep; call `restart` after work that is known to take longer."""
 
 
 def suspend_aware_clock() -> float:
-    """Seconds, counted during sleep too. The wall clock only where there is no other, because it can be set."""
+    """Seconds, counted during sleep too. Uses the wall clock only if there is no other, because it can be set."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.time() if boot is None else time.clock_gettime(boot)
 
 
 class SleepDetector:
-    """For use in one thread that calls `gap` often."""
+    """Detects sleep of the computer, for one thread that calls `gap` often."""
 
     def __init__(self, clock: Callable[[], float] = suspend_aware_clock) -> None:
         self._clock = clock
@@ -249,17 +249,17 @@ class SleepDetector:
         return passed if passed > SLEEP_SECONDS + longest else 0.0
 
     def restart(self) -> None:
-        """The time since the last call was work that is known to take long."""
+        """Ignore the time since the last call: it was work that is known to take long."""
         self._looked = self._clock()
 
 
 Told = Callable[[GpuMemory, float, str], None]
-"""Told what is held no longer, how many seconds after it was asked for, and what had to end first."""
+"""Called with the memory limit that applies from now on, its delay in seconds, and what had to end first."""
 
 
 @dataclass
 class RequestedLimits:
-    """`present` and `memory` as in SetShare; `clock` is monotonic seconds."""
+    """The engine's latest request; `present` and `memory` as in SetShare, `clock` in monotonic seconds."""
 
     present: bool = False
     memory: GpuMemory = GpuMemory.KEEP
@@ -273,7 +273,7 @@ class RequestedLimits:
             self._asked_at = self.clock()
 
     def give(self, memory: GpuMemory, *, present: bool) -> bool:
-        """From any thread. Returns whether something else may be held of the GPU's memory now."""
+        """Set the request, from any thread. Returns whether the limit on the GPU's memory changed."""
         with self._lock:
             self.present = present
             if memory is self.memory:
@@ -282,10 +282,10 @@ class RequestedLimits:
             return True
 
     def done(self, memory: GpuMemory, behind: str, since: float) -> None:
-        """`memory` is obeyed from now on. `behind` is named where it was asked for before `since`, when that ended."""
+        """`memory` applies from now on. `behind` is reported if the request came before `since`, the time when that ended."""
         with self._lock:
             asked_at = self._asked_at
             if asked_at is None or memory is not self.memory:
-                return  # nothing new, or something else was asked for meanwhile
+                return  # nothing new, or something else was requested meanwhile
             self._asked_at = None
         self.obeyed(memory, self.clock() - asked_at, behind if asked_at < since else "")

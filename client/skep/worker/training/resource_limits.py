@@ -1,7 +1,7 @@
-"""How the training thread keeps to what was ordered: sizes of micro-batches, threads, memory, who is at the computer.
+"""The training thread's limits on resources: sizes of micro-batches, threads, and memory.
 
-A micro-batch is short while somebody uses this computer, and as large as it gains while nobody does. Sizes are powers of
-two. The dry run says where to begin, every micro-batch afterwards whether that still holds.
+A micro-batch is short while this computer is in use, and otherwise as large as is useful. Sizes are powers of two. The dry
+run gives the first size, and the time of every later micro-batch adjusts it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from skep.worker.training.device_errors import add_gradients
 from skep.worker.training.pace import RequestedLimits
 
 PRESENT_SECONDS: Final = 0.05
-"""The longest a micro-batch may take while somebody uses this computer; one sample is the least there is."""
+"""Longest time for a micro-batch while this computer is in use, if it has more than one sample."""
 AWAY_ON_GPU: Final = 0.1
 AWAY_ON_PROCESSOR: Final = 0.2
-"""The same while nobody does: whoever comes back waits no longer than this for it, on the processor at lowest priority."""
+"""The same while it is not in use, so a returning user waits no longer than this; the processor works at lowest priority."""
 GAIN: Final = 1.01
-"""A larger micro-batch is taken only where a sample then takes less by this factor."""
+"""A larger micro-batch is used only if its time per sample is smaller by this factor."""
 RECENT: Final = 5
 ENOUGH: Final = 3
-"""Micro-batches of one size that are looked at, and how many it takes to change it: a single slow one is an accident."""
+"""Micro-batches of one size that are considered, and the number needed to change it: a single slow one is an outlier."""
 ROOM: Final = 0.8
-"""A size is doubled where twice its time stays below this part of the bound, so that it is not halved right after."""
+"""A size is doubled if twice its time is below this part of the bound, so that it is not halved immediately after."""
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """Seconds of computing of a micro-batch, by its size, from one sample on; memory holds no more than `limit`.
+    """Seconds of computing of a micro-batch, by its size, starting with 1; at most `limit` samples fit into memory.
 
-    `away` is how many seconds one may take while nobody is there.
+    `away` is the longest time in seconds while the computer is not in use.
     """
 
     seconds: Mapping[int, float]
@@ -49,7 +49,7 @@ class DryRun:
     away: float = AWAY_ON_GPU
 
     def useful(self) -> int:
-        """The smallest size within `away` from which on no larger one is quicker for each sample."""
+        """The smallest size within `away` for which no larger one takes less time per sample."""
         within = {size: taken / size for size, taken in self.seconds.items() if size == 1 or taken <= self.away}
         best = min(within.values())
         return min(size for size, each in within.items() if each <= best * GAIN)
@@ -62,7 +62,7 @@ class DryRun:
 
 
 def expected_of_twice(seconds: Mapping[int, float]) -> float:
-    """What twice the largest size tried will take: a fixed part and one for each sample, by the two largest."""
+    """Expected seconds for twice the largest size tried: a linear extrapolation of the two largest."""
     size = max(seconds)
     growth = seconds[size] - seconds.get(size // 2, seconds[size])
     return seconds[size] + 2 * max(0.0, growth)
@@ -70,7 +70,7 @@ def expected_of_twice(seconds: Mapping[int, float]) -> float:
 
 @dataclass
 class Sizing:
-    """One size under one bound in seconds, halved and doubled by what is measured."""
+    """One size under one bound in seconds, halved and doubled according to measured times."""
 
     size: int
     limit: int
@@ -78,7 +78,7 @@ class Sizing:
     _recent: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT))
 
     def took(self, size: int, seconds: float) -> None:
-        """A micro-batch took so long, by the clock on the wall; one of another size tells nothing."""
+        """Add the wall time of a micro-batch; those of another size are ignored."""
         if size != self.size:
             return
         self._recent.append(seconds)
@@ -97,7 +97,7 @@ class Sizing:
 
 
 class MicroBatches:
-    """The sizes for both grades, under one cap that memory sets."""
+    """The sizes for a computer in use and not in use, under one limit that memory sets."""
 
     def __init__(self, dry_run: DryRun) -> None:
         limit = min(dry_run.limit, dry_run.useful())
@@ -115,11 +115,11 @@ class MicroBatches:
 
     @property
     def heavy(self) -> bool:
-        """Whether a single sample takes longer than a micro-batch may while somebody uses this computer."""
+        """Whether a single sample takes longer than PRESENT_SECONDS."""
         return self._single > PRESENT_SECONDS
 
     def took(self, size: int, wall: float, spent: float, *, present: bool) -> None:
-        """A micro-batch took `wall` seconds, and `spent` seconds of computing: what others took of the device is not ours."""
+        """Add a micro-batch of `wall` seconds, of which `spent` were computing; other programs may have used the device too."""
         self._sizings[present].took(size, wall)
         if size == 1:
             self._singles.append(spent)
@@ -132,17 +132,17 @@ class MicroBatches:
         self._cap = max(1, min(self._cap, size // 2))
 
     def try_again(self) -> None:
-        """Memory may suffice again."""
+        """Remove the limit that `ran_out` set: memory may suffice again."""
         self._cap = self._limit
 
 
 @dataclass
 class ModelOffload:
-    """Where the model lives: on its device, or in RAM while the device's memory is given back.
+    """Moves the model between its device and RAM, to free the device's memory.
 
-    `tensors` gives everything that lives on `device`, or on others of its kind: parameters, gradients, buffers, the
-    optimizer's statistics. Values are moved, never changed: training goes on bit for bit where it was. Tensors stay the
-    same objects, because hivemind holds them.
+    `tensors` gives all tensors on `device`, or on others of its kind: parameters, gradients, buffers, the optimizer's
+    statistics. Values do not change: training continues bit for bit. Tensors stay the same objects, because hivemind keeps
+    references to them.
     """
 
     device: torch.device
@@ -150,14 +150,14 @@ class ModelOffload:
     _away: list[tuple[torch.Tensor, torch.device]] = field(default_factory=list)
 
     def leave(self) -> None:
-        """Everything into RAM. On the processor it is there already, and nothing happens."""
+        """Move all tensors into RAM. Has no effect on the processor, where they are in RAM already."""
         if self.device.type != CPU.type and not self._away:
             homes = [(tensor, self._home(tensor)) for tensor in self.tensors()]
             self._away = [(tensor, home) for tensor, home in homes if home.type == self.device.type]
             self._to_ram()
 
     def come_back(self) -> None:
-        """Everything back to where it was. Where that runs out of memory, all of it is in RAM again, and the error raised."""
+        """Move all tensors back. If that runs out of memory, move all of them into RAM again and raise the error."""
         try:
             for tensor, home in self._away:
                 self._send(tensor, home)
@@ -183,7 +183,7 @@ class ModelOffload:
 
 @dataclass
 class ResourceLimits:
-    """For use in the training thread alone; `orders` are given from another."""
+    """Applies the engine's limits, in the training thread only; `orders` are set from another thread."""
 
     orders: RequestedLimits
     group: ComputeGroup
@@ -195,7 +195,7 @@ class ResourceLimits:
 
     @property
     def must_rest(self) -> bool:
-        """Whether nothing can be computed, whatever the share: the model may not be on its device."""
+        """Whether nothing can be computed regardless of the share: the model may not be on its device."""
         return self.orders.memory is GpuMemory.RELEASE
 
     @property
@@ -210,7 +210,7 @@ class ResourceLimits:
         return self.sizes.heavy
 
     def obey(self, behind: tuple[str, float]) -> None:
-        """Hold no more memory than was ordered. `behind` names what the thread stood in, and when that ended."""
+        """Reduce memory to the requested limit. `behind` names what delayed the thread, and when that ended."""
         wanted = self.orders.memory
         if wanted is not self._held:
             self._hold(wanted)
@@ -233,7 +233,7 @@ class ResourceLimits:
         give_back()
 
     def prepare(self) -> None:
-        """Before computing: the model on its device, as many threads as are fitting now."""
+        """Prepare for computing: move the model to its device and set the number of threads."""
         self.residence.come_back()
         self.threads.use(present=self.orders.present)
 
@@ -242,5 +242,5 @@ class ResourceLimits:
         return add_gradients(self.group, batch, scale, self.sizes.ran_out)
 
     def took(self, size: int, wall: float, spent: float) -> None:
-        """A micro-batch of `size` samples took so many seconds by the clock, and of computing."""
+        """Add a micro-batch of `size` samples: seconds of wall time, and of computing."""
         self.sizes.took(size, wall, spent, present=self.orders.present)

@@ -24,11 +24,11 @@ from skep.worker.training.resource_limits import AWAY_ON_GPU, AWAY_ON_PROCESSOR,
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
 DRY_RUNS: Final = 2
-"""Of these the quickest counts: the first one warms caches up."""
+"""The fastest of these counts: the first one warms up caches."""
 HOPELESS: Final = 2
-"""What takes so many times too long at first, warm caches do not save."""
+"""If the first run exceeds the bound by this factor, there is no second: warm caches would not help enough."""
 SURELY: Final = 1.25
-"""What is expected to take so many times too long is not tried at all."""
+"""A size that is expected to exceed the bound by this factor is not tried."""
 HELD_OUT_SAMPLES: Final = 32
 EVALUATION_COST: Final = 100
 """A held-out evaluation is repeated only after this many times the computing it took: at most 1 % of the work."""
@@ -41,7 +41,7 @@ def step_batch_for(target_batch_size: int) -> int:
 
 
 class Trainer(ComputeGroup):
-    """The group that trains what a manifest names."""
+    """The compute group for the model of a manifest."""
 
     def __init__(self, manifest: Manifest, devices: Sequence[TrainingDevice], files: Files = NO_FILES) -> None:
         super().__init__(devices, open_recipe(manifest.recipe, files))
@@ -52,17 +52,17 @@ class Trainer(ComputeGroup):
 
     @property
     def away_seconds(self) -> float:
-        """The longest a micro-batch may take while nobody uses this computer."""
+        """Longest time for a micro-batch while this computer is not in use."""
         return AWAY_ON_PROCESSOR if self.kind == "cpu" else AWAY_ON_GPU
 
     def gradients_finite(self) -> bool:
         return all_finite(p.grad for p in self.parameters if p.grad is not None)
 
     def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
-        """What micro-batches of 1, 2, 4, … samples take, up to `step_batch`, memory, or what one may take while away.
+        """Time micro-batches of 1, 2, 4, … samples, up to `step_batch`, the memory, or the longest time while away.
 
-        `enough` says whether the computer has memory left. Leaves rubbish in `.grad`. Raises DoesNotFit when not even one
-        sample fits.
+        `enough` says whether the computer has memory left. Leaves arbitrary values in `.grad`. Raises DoesNotFit when not
+        even one sample fits.
         """
         away = self.away_seconds
         seconds: dict[int, float] = {}
@@ -72,7 +72,7 @@ class Trainer(ComputeGroup):
             if taken is None:
                 break
             if taken > 2 * seconds.get(size // 2, math.inf):
-                # twice the samples do not take more than twice as long: something else computed meanwhile
+                # twice the samples cannot take more than twice as long: another program was computing
                 taken = min(taken, self._try(size, away) or taken)
             seconds[size] = taken
             if taken > away or expected_of_twice(seconds) > SURELY * away:
@@ -89,7 +89,7 @@ class Trainer(ComputeGroup):
         )
 
     def _try(self, size: int, bound: float) -> float | None:
-        """Seconds of computing in one micro-batch of `size`, which may take `bound`; None when memory does not suffice."""
+        """Seconds of computing of one micro-batch of `size`, for the time limit `bound`; None when memory does not suffice."""
         batch = self._recipe.example(size)
         best = math.inf
         try:
@@ -112,7 +112,7 @@ class Trainer(ComputeGroup):
 
 @dataclass
 class Evaluator:
-    """Measures held-out loss a micro-batch at a time, and not too often."""
+    """Measures held-out loss one micro-batch at a time, at most as often as EVALUATION_COST allows."""
 
     trainer: Trainer
     samples: Samples
@@ -125,7 +125,7 @@ class Evaluator:
     _next: float = 0.0
 
     def begin(self, epoch: int) -> None:
-        """Start this epoch's evaluation, unless one is under way, the last was too recent, or its data is on its way."""
+        """Start this epoch's evaluation, unless one is running, the last was too recent, or its data has not arrived."""
         if self._todo is not None or epoch == self._epoch or time.monotonic() < self._next:
             return
         self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
@@ -137,7 +137,7 @@ class Evaluator:
         return self._todo is not None
 
     def go_on(self) -> Evaluation | None:
-        """One micro-batch; the evaluation after its last."""
+        """Evaluate one micro-batch; return the result after the last one."""
         assert self._todo is not None
         begun = self.trainer.stopwatch()
         chunk = self._todo.part(self._done, self.size())
