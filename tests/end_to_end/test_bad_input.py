@@ -169,7 +169,7 @@ DAMAGED = {
     "settings a folder": (folder_for_file("settings.toml"), "settings.toml cannot be read", 1),
     "ledger": (write("ledger.sqlite", "no ledger"), "ledger.sqlite is damaged", 1),
     "ledger a folder": (folder_for_file("ledger.sqlite"), "ledger.sqlite cannot be opened", 1),
-    "identity": (write("identity.key", "no key"), "identity.key is damaged", 1),
+    "identity": (write("identity.key", "no key"), "identity.key with this computer's identity is damaged", 1),
     "projects a file": (file_for_folder("projects"), "projects", 1),
     "lock a folder": (folder_for_file("lock"), "lock cannot be opened", 1),
     "cache a file": (file_for_folder("cache"), "cannot be stored in", 1),

@@ -66,6 +66,22 @@ def test_what_was_contributed_counts_on(home):
         assert [each.loss for each in ledger.evaluations(PROJECT)] == [2.5]
 
 
+REWORDED = {
+    "This computer does not say when it was last used. 20 % to be safe.": (
+        "This computer does not report when it was last used. 20 % to be safe."
+    ),
+    "Paused while you use this computer: a step of this project takes long.": (
+        "Paused while you use this computer: one step of this project takes long."
+    ),
+    "Keeping the GPU under 80 °C.": "Keeping the GPU below 80 °C.",
+    "Keeping the processor under 80 °C.": "Keeping the processor below 80 °C.",
+    "Going up gently to 50 %.": "The share rises to 50 %.",
+    "This computer slept.": "This computer was asleep.",
+    "this computer had fallen behind the swarm": "this computer was behind the swarm",
+}
+"""Sentences of version 0.1 that have better words since."""
+
+
 def test_every_reason_says_what_it_said_and_german_has_words_for_it_too(home):
     english, german = translator("en"), translator("de")
     with bootstrap.ledger(home) as ledger:
@@ -73,7 +89,7 @@ def test_every_reason_says_what_it_said_and_german_has_words_for_it_too(home):
         lost = [each.reason for each in ledger.contributions(PROJECT) if each.reason]
     before = [words.replace("''", "'") for words in (*CHANGES, *LOST)]
     assert len(before) > 50
-    assert [english.say(each) for each in (*changes, *lost)] == before
+    assert [english.say(each) for each in (*changes, *lost)] == [REWORDED.get(words, words) for words in before]
     assert [words for words, each in zip(before, (*changes, *lost), strict=True) if german.say(each) == words] == []
 
 
