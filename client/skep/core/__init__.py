@@ -1,1 +1,1 @@
-"""The pure heart of skep: frozen dataclasses and functions, no clock, disk, threads or network."""
+"""The pure core of skep: frozen dataclasses and functions, without clock, disk, threads or network."""

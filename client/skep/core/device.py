@@ -1,4 +1,4 @@
-"""What can compute in this computer, as the engine sees it without torch. Data only."""
+"""Descriptions of the compute devices of this computer, as the engine knows them without torch. Data only."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True)
 class PowerCap:
-    """The power limit a card has now, and the bounds in which it can be set, all in watts; None where it has none.
+    """The power limit of a card and the range in which it can be set, in watts; None where the card reports none.
 
-    `refused` is why skep cannot change it, in a sentence; empty when it can.
+    `refused` is a sentence that says why skep cannot change the limit; empty when it can.
     """
 
     watts: float | None = None
@@ -30,10 +30,10 @@ class PowerCap:
 
 @dataclass(frozen=True)
 class Device:
-    """One thing that can compute, as the engine sees it without torch.
+    """One compute device, as the engine knows it without torch.
 
     Bytes for memory, degrees Celsius, watts, utilisation 0..1; None where there is no source.
-    `unusable` is the reason in plain words why training cannot use it; None when it can. `bf16` tells whether it computes
+    `unusable` is the reason why training cannot use the device; None when it can. `bf16` tells whether it computes
     in bfloat16.
     """
 
@@ -51,7 +51,7 @@ class Device:
 
     @property
     def choice(self) -> str:
-        """What the setting compute.device calls it, which is torch's name: AMD's GPUs are cuda devices too."""
+        """The device's name in the setting compute.device. It is torch's name: AMD GPUs are cuda devices too."""
         match self.kind:
             case DeviceKind.CPU:
                 return "cpu"

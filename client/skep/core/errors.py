@@ -1,16 +1,16 @@
-"""The one tree of errors; each carries the words for the user.
+"""The hierarchy of skep's errors, each with the text shown to the user.
 
-It must not know where an error came from: adapters translate foreign exceptions into this tree.
+Adapters translate exceptions of other libraries into these errors.
 
 ::
 
     SkepError                 something failed; exit code 1
-    ├── BadInput              what the user or a project handed us is wrong; exit code 2
-    │   ├── ManifestError     a manifest is missing, unsigned, tampered, expired or asks for the impossible
+    ├── BadInput              input from the user or a project is wrong; exit code 2
+    │   ├── ManifestError     a manifest is missing, unsigned, tampered, expired or impossible to satisfy
     │   ├── SettingsError     a setting or the settings file is wrong
-    │   └── InvitationError   an invitation is missing, expired, tampered, or somebody else's
-    ├── DoesNotFit            this computer cannot carry the project
-    ├── DeviceError           the device ran out of memory, or is gone; another try may help
+    │   └── InvitationError   an invitation is missing, expired, tampered, or issued to another peer
+    ├── DoesNotFit            this computer cannot train the project
+    ├── DeviceError           the device ran out of memory, or is gone; a retry may help
     └── SwarmError, DataError, StorageError, SecretsError,
         UpdateError, AlreadyRunning, NotRunning
 """
@@ -21,7 +21,7 @@ from skep.core.text import NOTHING, Problem, Remedy, Text
 
 
 class SkepError(Exception):
-    """Base of all our errors.
+    """Base of all errors of skep.
 
     `title` is one sentence that says what happened and where; `hint` says what to do.
     """
@@ -30,7 +30,7 @@ class SkepError(Exception):
     remedy: str = Remedy.DIAGNOSTICS.value
 
     def __init__(self, title: Text, hint: Text = NOTHING, *, remedy: str = "") -> None:
-        """`remedy` where another one fits than that of the kind of error."""
+        """`remedy` replaces the default remedy of this class of errors."""
         super().__init__(str(title))
         self.title = title
         self.hint = hint
@@ -66,19 +66,19 @@ class DeviceError(SkepError):
 
 
 class SwarmError(SkepError):
-    """The swarm cannot be reached, or does not give us its state."""
+    """The swarm cannot be reached, or does not send its state."""
 
 
 class DataError(SkepError):
-    """Training data cannot be fetched or is not what was promised."""
+    """Training data cannot be fetched, or differs from what the index declares."""
 
 
 class StorageError(SkepError):
-    """The disk is full, or a file of ours cannot be read or written."""
+    """The disk is full, or a file of skep cannot be read or written."""
 
 
 class SecretsError(SkepError):
-    """The system's keyring is locked, absent, or refuses."""
+    """The system's keyring is locked, absent, or refuses the request."""
 
 
 class UpdateError(SkepError):
@@ -86,8 +86,8 @@ class UpdateError(SkepError):
 
 
 class AlreadyRunning(SkepError):
-    """Another skep holds this home."""
+    """Another skep process holds the lock of this home."""
 
 
 class NotRunning(SkepError):
-    """No skep is running in this home."""
+    """No skep process is running in this home."""

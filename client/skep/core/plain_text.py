@@ -1,4 +1,4 @@
-"""Text from somewhere else, as people may be shown it."""
+"""Cleaning of text from other sources before it is shown to the user."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories without a glyph: control, bidi and zero-width characters, surrogates, separators of lines."""
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and symbols that show nothing, in categories that otherwise do."""
+"""Characters without a glyph in categories whose characters usually have one."""
 
 
 def plain(text: str) -> str:
-    """The text as people will see it: one line, nothing hidden in it."""
+    """The text on one line, without hidden characters."""
     spaced = (" " if character.isspace() else character for character in text)
     kept = "".join(character for character in spaced if not _is_hidden(character))
     return unicodedata.normalize("NFC", kept).strip()

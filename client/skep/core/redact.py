@@ -1,4 +1,4 @@
-"""Takes out of a text what a log or a report must not keep: who the user is, where peers are, and anything secret. Pure."""
+"""Redaction of logs and reports: masks the user's name and folder, the addresses of peers, and secrets. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _without_home(text: str, home: str) -> str:
 
 
 def _key(found: re.Match[str]) -> str:
-    """Random base64 this long holds capitals, small letters and digits; hashes in hex and words do not."""
+    """Random base64 of this length has upper-case and lower-case letters and digits; hashes in hex and words do not."""
     run = found.group()
     if _PEER_ID.search(run):
         return run
@@ -57,7 +57,7 @@ def _key(found: re.Match[str]) -> str:
 
 def _address(found: re.Match[str]) -> str:
     run = found.group()
-    # a port may follow without brackets, a sentence may end right after an address
+    # a port may follow without brackets, and an address may be followed by the end of a sentence
     for bare in (run, run.rstrip(".:"), run.rstrip(".:").rpartition(":")[0]):
         try:
             address = ipaddress.ip_address(bare)
@@ -73,7 +73,7 @@ def _harmless(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 SHORTEST_NAME: Final = 3
-"""Characters; a shorter name would be masked inside half of all words."""
+"""Characters; shorter names occur in too many other words."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Section:
 
 
 def written(sections: Sequence[Section], home: str, names: Mapping[str, str]) -> str:
-    """All sections, redacted. `home` is the user's folder; `names` are further texts and what stands in their place.
+    """All sections, redacted. `home` is the user's folder; `names` maps further texts to their replacements.
 
-    A path is masked wherever it stands, a bare name only where it is a word of its own.
+    A path is masked wherever it occurs, a name only as a whole word.
     """
     text = "\n".join(f"== {each.title}\n{_lines(each)}\n" for each in sections)
     for path in sorted(filter(_is_path, names), key=len, reverse=True):

@@ -1,7 +1,6 @@
-"""Versions of skep, and what an update repository says of the newest one. Pure.
+"""Versions of skep, and the notice of an update repository about the newest release. Pure.
 
-Versions are three numbers, as `skep.__version__` is. The words of a release come from whoever signed it, and are shown as
-plain text like everything else from outside.
+Versions are three numbers, as in `skep.__version__`. The text of a release is untrusted and is shown as plain text.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ NOTICE_LIMIT: Final = 16 * 1024
 NOTES_LONGEST: Final = 2000
 LARGEST_BYTES: Final = 50_000_000_000
 PERIOD: Final = timedelta(days=1)
-"""How often an update is looked for while skep runs; it also is at each start."""
+"""The interval between checks for updates while skep runs; there is also one at each start."""
 _VERSION: Final = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})")
 _ARCHIVE: Final = re.compile(r"skep-[0-9.]{5,30}-[a-z0-9_-]{3,40}\.tar\.xz")
 
@@ -36,7 +35,7 @@ class Release:
 
 
 def notice_name(system: str, machine: str) -> str:
-    """The file of a repository that names the newest release for a kind of computer, such as linux and x86_64."""
+    """The name of the repository's file about the newest release for a system and machine, such as linux and x86_64."""
     return f"skep-{system}-{machine}.json"
 
 
@@ -45,7 +44,7 @@ def archive_name(version: str, system: str, machine: str) -> str:
 
 
 def read_notice(raw: bytes) -> Release:
-    """What a notice says; fields that a later version adds are passed over. Raises UpdateError."""
+    """The release in a notice; unknown fields of later versions are ignored. Raises UpdateError."""
     body = read_object(raw, NOTICE_LIMIT, _refused)
     version, archive = body.get("version"), body.get("archive")
     unpacked, notes = body.get("unpacked_bytes"), body.get("notes", "")
@@ -61,7 +60,7 @@ def read_notice(raw: bytes) -> Release:
 
 
 def notice(release: Release) -> dict[str, Any]:
-    """What `read_notice` reads."""
+    """The notice for a release, as `read_notice` reads it."""
     return {
         "version": release.version,
         "archive": release.archive,
@@ -75,12 +74,12 @@ def is_version(text: str) -> bool:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Whether one version comes after another."""
+    """Whether `version` is newer than `than`."""
     return _numbers(version) > _numbers(than)
 
 
 def is_due(last: datetime | None, now: datetime) -> bool:
-    """Whether to look again. A last time that lies ahead was written by a wrong clock."""
+    """Whether to check again. A last time in the future was written with a wrong clock and is ignored."""
     return last is None or not timedelta() <= now - last < PERIOD
 
 

@@ -1,4 +1,4 @@
-"""JSON that comes from strangers, read strictly: one object, no duplicate keys, no NaN, no endless nesting. Pure."""
+"""Strict parsing of untrusted JSON: one object, no duplicate keys, no NaN, limited nesting. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from skep.core.text import Text
 DEEPEST: Final = 8
 NAME_SHOWN: Final = 40
 LARGEST_DIGITS: Final = 20
-"""No number in our files is longer; Python refuses only far longer ones, with words of its own."""
+"""Maximum digits of a number in skep's files; Python's own limit is far higher, with its own error message."""
 
 Refuse = Callable[[Text], Exception]
-"""Makes the exception for a phrase that says what is wrong, such as "it is not JSON"."""
+"""Makes the exception for a phrase that describes the problem, such as "it is not JSON"."""
 
 
 def read_object(raw: bytes, limit: int, refuse: Refuse, deepest: int = DEEPEST) -> dict[str, Any]:
-    """The JSON object in `raw`, of at most `limit` bytes and `deepest` levels. Raises what `refuse` makes."""
+    """The JSON object in `raw`, of at most `limit` bytes and `deepest` levels. Raises the exception from `refuse`."""
     if len(raw) > limit:
         raise refuse(Text("json.larger_than_kib", limit=limit // 1024))
     try:
@@ -76,7 +76,7 @@ class _Reader:
 
 
 def _is_deeper(value: Any, most: int) -> bool:
-    """Whether objects and lists lie more than `most` deep; never looks further, so that no nesting can exhaust it."""
+    """Whether objects and lists are nested more than `most` deep; never descends further, to limit the recursion."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
@@ -84,6 +84,6 @@ def _is_deeper(value: Any, most: int) -> bool:
 
 
 def shown(name: str) -> str:
-    """A name from a stranger, fit to stand in a sentence on a terminal."""
+    """An untrusted name in a form that is safe in a sentence on a terminal."""
     clean = re.sub(r"[^0-9A-Za-z_.-]", "?", name[: NAME_SHOWN + 1])
     return clean if len(clean) <= NAME_SHOWN else clean[:NAME_SHOWN] + "…"

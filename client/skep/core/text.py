@@ -1,7 +1,7 @@
-"""What skep has to say to a person, as data: an id and arguments. `skep.language` turns it into words at the edge.
+"""Translatable messages for the user as data: an id and arguments. `skep.language` translates them for display.
 
-A `Text` travels through the engine, the worker's pipe and the ledger unchanged, so the language can be chosen where it is
-shown. Arguments are raw values (bytes, seconds, shares from 0 to 1); the catalogue's entry says how each is shown.
+A `Text` passes unchanged through the engine, the worker's pipe and the ledger, so the language can be chosen for each
+display. Arguments are raw values (bytes, seconds, shares from 0 to 1); the catalogue's entry defines their format.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = "str | int | float | bool | Text | tuple[str | Text, ...]"
-"""An argument. A `str` is shown as it is: a path, a title, another program's own words."""
+"""An argument. A `str` is shown unchanged: a path, a title, another program's message."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Text:
     """One message: the id of its entry in the catalogues, and the arguments that the entry names.
 
-    The id must be a literal where it is made: a test compares every one with the catalogues.
+    The id must be a literal in the call: a test compares all ids with the catalogues.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Text:
         return bool(self.id)
 
     def __format__(self, _spec: str) -> str:
-        """Refused: an f-string would show the id. Raises TypeError."""
+        """Raises TypeError, since an f-string would show the id."""
         raise TypeError(f"{self.id} is put into words by a translator only")
 
     def __str__(self) -> str:
@@ -50,16 +50,16 @@ def _shown(value: object) -> str:
 
 
 NOTHING: Final = Text("")
-"""Says nothing; is false."""
+"""The empty message; it is false."""
 
 
 def verbatim(words: str) -> Text:
-    """What needs no translation: a name, a version, another program's own words."""
+    """A message that needs no translation: a name, a version, another program's message."""
     return Text("text.verbatim", words=words)
 
 
 def sentences(*said: Text) -> Text:
-    """Whole sentences, one after the other; what says nothing is left out."""
+    """Whole sentences joined to one message; empty ones are omitted."""
     return Text("text.sentences", said=tuple(each for each in said if each))
 
 
@@ -75,7 +75,7 @@ def _plain(value: Value) -> Any:
 
 
 def from_data(data: object) -> Text:
-    """What `as_data` made, also when JSON was in between. Raises ValueError."""
+    """The message from the data of `as_data`, also after a conversion to JSON and back. Raises ValueError."""
     match data:
         case {"id": str(id_), "args": dict(args), **rest} if not rest:
             return Text(id_, **{str(name): _value(value) for name, value in args.items()})
@@ -98,17 +98,17 @@ def _part(data: object) -> str | Text:
 
 
 def packed(message: Text) -> str:
-    """`message` as one line of JSON, always the same for the same message; "" for none."""
+    """`message` as one line of JSON, equal for equal messages; "" for the empty message."""
     return json.dumps(as_data(message), ensure_ascii=False, sort_keys=True) if message else ""
 
 
 def unpacked(line: str) -> Text:
-    """What `packed` wrote. Raises ValueError."""
+    """The message from the output of `packed`. Raises ValueError."""
     return from_data(json.loads(line)) if line else NOTHING
 
 
 class Remedy(StrEnum):
-    """Where a front end leads a person who has a problem; beside these it may be "setting:" and a setting's key."""
+    """The place where the user can solve a problem; a remedy may also be "setting:" and a setting's key."""
 
     DIAGNOSTICS = "diagnostics"
     PROJECTS = "projects"
@@ -118,7 +118,7 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """What happened, in one sentence, and what the person can do about it; `remedy` is a Remedy, or a setting's."""
+    """What happened, in one sentence, and what the user can do about it; `remedy` is a Remedy or "setting:KEY"."""
 
     title: Text
     hint: Text = NOTHING

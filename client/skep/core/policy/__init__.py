@@ -1,1 +1,1 @@
-"""What the worker may use now, and why."""
+"""The policy: what the worker may use now, and why."""

@@ -1,4 +1,4 @@
-"""What the policy grants, and what is kept of it: allowances, changes, reaction times. Data only."""
+"""Allowances of the policy, and the records kept of them: changes and reaction times. Data only."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from skep.core.text import Text
 
 
 class GpuMemory(StrEnum):
-    """What the worker may hold of the GPU's memory."""
+    """How much of the GPU's memory the worker may hold."""
 
     KEEP = "keep"
-    """All that it needs."""
+    """As much as the worker needs."""
     SHRINK = "shrink"
-    """Nothing beyond the model itself: caches emptied, the smallest micro-batches."""
+    """Only the model: caches are emptied, micro-batches are the smallest."""
     RELEASE = "release"
-    """Nothing: the model waits in RAM."""
+    """None: the model is moved to RAM."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What the policy grants now: compute share 0..1, and the sentence that says why.
+    """What the policy grants now: a compute share 0..1, and the sentence that says why.
 
     `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None. `rule` names the rule
-    that won. `present` tells that somebody is, or may be, at this computer. Without `network` the worker is out of the swarm.
+    that won. `present` tells whether a user is or may be at this computer. Without `network` the worker leaves the swarm.
     """
 
     share: float
@@ -38,9 +38,9 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Change:
-    """The allowance as it was from a moment on; `at` is wall clock seconds.
+    """The allowance in force from `at` on, in wall clock seconds.
 
-    `project` is the id of the project that this computer was in, "" from when it was in none.
+    `project` is the id of the project that this computer was in, "" when it was in none.
     """
 
     at: float
@@ -54,9 +54,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Reaction:
-    """How long giving back took: from what called for it (an input, say) to the worker's word that it obeys.
+    """How long a reduction of the share took: from its cause (such as an input) to the worker's confirmation.
 
-    `at` is wall clock seconds of that word, `share` what was given back to.
+    `at` is the wall clock time of the confirmation in seconds, `share` the reduced share.
     """
 
     at: float
@@ -67,6 +67,6 @@ class Reaction:
 
 @dataclass(frozen=True)
 class PauseState:
-    """The person's own pause; `until` is wall clock seconds, or None: until Resume."""
+    """A pause set by the user; `until` is wall clock seconds, or None for a pause until Resume."""
 
     until: float | None = None

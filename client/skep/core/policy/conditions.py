@@ -1,7 +1,7 @@
-"""What the machine is doing, as readings that may be missing or silent: which can be true, and which are news. Pure.
+"""The conditions that rules use, their readings, the check of their values, and the filter for changed readings. Pure.
 
-A sensor is read several times a second and mostly says what it said before. The time since the last input grows by
-itself, so only input is news, and that at most once a second while somebody keeps typing.
+A sensor is read several times a second and mostly repeats its value. The time since the last input grows by itself, so
+only a new input is reported, at most once a second while the user keeps typing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Reading(Generic[T_co]):
-    """`value` is None unless the source answers; `note` says in plain words why there is none, or which source it is."""
+    """`value` is None unless the source answers; `note` says why there is no value, or names the source."""
 
     value: T_co | None = None
     source: Source = Source.MISSING
@@ -34,12 +34,12 @@ class Reading(Generic[T_co]):
 
 
 def answered(value: T, note: Text = NOTHING) -> Reading[T]:
-    """A reading that its source gave. `note` names the source."""
+    """A reading with a value. `note` names the source."""
     return Reading(value, Source.ANSWERS, note)
 
 
 def missing(note: Text) -> Reading[Any]:
-    """There is no such source on this computer; `note` says so: "This computer has no battery."."""
+    """This computer has no such source; `note` says so: "This computer has no battery."."""
     return Reading(None, Source.MISSING, note)
 
 
@@ -49,9 +49,9 @@ def silent(note: Text) -> Reading[Any]:
 
 
 BUSY_GPU: Final = 0.15
-"""What other programs may use of the GPU before it counts as busy with them."""
+"""Above this utilisation by other programs, the GPU counts as busy."""
 BUSY_PROCESSOR: Final = 0.60
-"""What other programs may use of all cores together before they count as needing the processor."""
+"""Above this utilisation of all cores together by other programs, the processor counts as busy."""
 
 
 class Unit(Enum):
@@ -68,7 +68,7 @@ _NO: Final = Text("condition.no")
 
 @dataclass(frozen=True)
 class YesNo:
-    """A reading that is true or false; `yes` and `no` are these in words."""
+    """The type of a true or false reading; `yes` and `no` are the words for its values."""
 
     yes: Text = _YES
     no: Text = _NO
@@ -76,9 +76,9 @@ class YesNo:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number in `unit`. Outside `bounds` it cannot be true.
+    """The type of a numeric reading in `unit`. A value outside `bounds` is invalid.
 
-    It is news when it differs by `step` from what was told, or crosses `limit`.
+    A value is reported when it differs by `step` from the last one reported, or crosses `limit`.
     """
 
     unit: Unit
@@ -98,7 +98,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Periods:
-    """Seconds between two readings: where the source has to be `asked`, and where it has also `told` by itself."""
+    """Seconds between two readings: `asked` for a source that is polled, `told` for one that also notifies."""
 
     asked: float
     told: float
@@ -106,10 +106,10 @@ class Periods:
 
 @dataclass(frozen=True)
 class ConditionSpec:
-    """What belongs to one reading.
+    """The properties of one condition.
 
-    `imagined` are the words of `explain --if` with the values that they stand for. `sensor` is the module of
-    `skep.adapters.sensors` whose SENSOR reads it, where one sensor suits every system.
+    `imagined` maps the words of `explain --if` to the values that they stand for. `sensor` is the module of
+    `skep.adapters.sensors` whose SENSOR reads the condition, where one sensor serves every system.
     """
 
     names: Names
@@ -120,7 +120,7 @@ class ConditionSpec:
 
 
 class Condition(StrEnum):
-    """The readings; what belongs to a device belongs to the one that trains, or would."""
+    """The conditions. Those of a device are of the device that trains, or would train."""
 
     spec: ConditionSpec
 
@@ -135,7 +135,7 @@ class Condition(StrEnum):
         Quantity(Unit.SECONDS_AGO, (0.0, 1e9), step=0.25),
         {"input": 0.0, "away": 1e6},
     )
-    """Seconds since the last key, pointer or touch, when it was read; "away" is longer than any setting."""
+    """Seconds from the last key, pointer or touch input to the reading; "away" is longer than any setting."""
     LOCKED = ConditionSpec(
         Names("locked", Text("condition.title_screen_locked"), Text("condition.whether_screen_locked")),
         Periods(1.0, 5.0),
@@ -148,21 +148,21 @@ class Condition(StrEnum):
         YesNo(),
         {"fullscreen": True},
     )
-    """Whether the foreground window fills a screen and is not ours."""
+    """Whether the foreground window fills a screen and is not skep's."""
     INHIBITED = ConditionSpec(
         Names("inhibited", Text("rule.call_film"), Text("condition.whether_call_film_running")),
         Periods(2.0, 2.0),
         YesNo(),
         {"call": True, "film": True},
     )
-    """Whether another program keeps the screen from going dark, as a call or a film does."""
+    """Whether another program prevents the screen from turning off, as during a call or a film."""
     GPU_USE = ConditionSpec(
         Names("gpu_use", Text("condition.title_gpu_use"), Text("condition.what_other_programs_use_gpu")),
         Periods(0.5, 2.0),
         Quantity(Unit.SHARE, (0.0, 1.0), step=0.1, limit=BUSY_GPU),
         {"busy": 1.0},
     )
-    """What other programs use of the GPU, 0..1."""
+    """The utilisation of the GPU by other programs, 0..1."""
     PROCESSOR_USE = ConditionSpec(
         Names(
             "processor_use", Text("condition.title_processor_use"), Text("condition.what_other_programs_use_processor")
@@ -171,33 +171,33 @@ class Condition(StrEnum):
         Quantity(Unit.SHARE, (0.0, 1.0), step=0.1, limit=BUSY_PROCESSOR),
         {"processor": 1.0},
     )
-    """What other programs use of all processor cores together, 0..1."""
+    """The utilisation of all processor cores together by other programs, 0..1."""
     GPU_MEMORY = ConditionSpec(
         Names("gpu_memory", Text("condition.title_free_gpu_memory"), Text("condition.how_much_gpu_memory_free")),
         Periods(0.5, 2.0),
         Quantity(Unit.BYTES, (0, 1e15), step=64e6),
         {"memory": 0},
     )
-    """Free on the GPU, in bytes."""
+    """Free memory of the GPU, in bytes."""
     MEMORY = ConditionSpec(
         Names("memory", Text("condition.title_free_ram"), Text("condition.how_much_memory_free")),
         Periods(2.0, 2.0),
         Quantity(Unit.BYTES, (0, 1e15), step=256e6),
         sensor="memory",
     )
-    """Available in RAM, in bytes."""
+    """Available RAM, in bytes."""
     TEMPERATURE = ConditionSpec(
         Names("temperature", Text("condition.title_temperature"), Text("condition.how_warm_device")),
         Periods(1.0, 2.0),
         Quantity(Unit.CELSIUS, (-50.0, 200.0), step=1.0),
     )
-    """Of the device, in degrees Celsius."""
+    """Temperature of the device, in degrees Celsius."""
     POWER = ConditionSpec(
         Names("power", Text("condition.title_power"), Text("condition.what_device_draws")),
         Periods(2.0, 2.0),
         Quantity(Unit.WATTS, (0.0, 10_000.0), step=5.0),
     )
-    """What the device draws, in watts."""
+    """Power draw of the device, in watts."""
     BATTERY = ConditionSpec(
         Names("battery", Text("rule.battery"), Text("condition.whether_computer_battery")),
         Periods(2.0, 10.0),
@@ -214,32 +214,32 @@ class Condition(StrEnum):
 
 
 Seen = Mapping[Condition, Reading[Any]]
-"""What one look at one source told."""
+"""The readings of one source at one time."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """All readings as last seen; one that was not seen yet is missing."""
+    """The latest reading of each condition; a condition without a reading yet is missing."""
 
     graphical: bool = False
-    """Whether anybody can sit at a screen of this computer; without, nobody does, and that is known."""
+    """Whether this computer has a graphical session; without one, it is known to have no user at a screen."""
     readings: Seen = field(default_factory=lambda: dict.fromkeys(Condition, Reading()))
 
     def __getitem__(self, condition: Condition) -> Reading[Any]:
         return self.readings[condition]
 
     def with_seen(self, seen: Seen) -> Conditions:
-        """These conditions with newer readings in place of the old ones."""
+        """A copy with the newer readings in `seen`."""
         return replace(self, readings={**self.readings, **seen})
 
 
 def unreadable(condition: Condition) -> Text:
-    """The sentence of a source that does not answer."""
+    """The sentence for a source that does not answer."""
     return Text("condition.computer_does_not_say", what=condition.spec.names.phrase)
 
 
 def sensible(seen: Seen) -> Seen:
-    """The same readings; those that tell what cannot be are silent."""
+    """The same readings; those with invalid values are made silent."""
     return {condition: _checked(condition, reading) for condition, reading in seen.items()}
 
 
@@ -262,22 +262,22 @@ def _may_be(condition: Condition, value: Any) -> bool:
             return number and bool(lowest <= value <= highest)
 
 
-# --- which readings are worth telling: those that say something new
+# --- which readings are reported: those that changed
 
 INPUT_SECONDS: Final = 1.0
-"""Between two words about input, at least."""
+"""The minimum between two reports of input."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """A reading as it was told; `at` is when it was taken, in seconds that only grow."""
+    """A reported reading; `at` is when it was taken, in monotonic seconds."""
 
     reading: Reading[Any]
     at: float
 
 
 def news(told: Mapping[Condition, Told], seen: Seen, at: float) -> Seen:
-    """Those of `seen`, read at `at`, that are worth telling after what was told already."""
+    """The readings of `seen`, read at `at`, that differ enough from those already reported."""
     return {
         condition: reading
         for condition, reading in seen.items()
@@ -300,7 +300,7 @@ def _is_news(condition: Condition, before: Told, after: Told) -> bool:
 
 
 def _number(reading: Reading[Any]) -> float | None:
-    """What the source told, where it is a number that may be one; anything else is for others to judge."""
+    """The value of a reading where it is a finite number of at least 0, else None."""
     value = reading.value
     if reading.source is not Source.ANSWERS or not isinstance(value, int | float):
         return None

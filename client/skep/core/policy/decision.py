@@ -1,10 +1,9 @@
-"""What the worker may use now, and the sentence that says why: of all rules that hold, the lowest ceiling wins.
+"""The decision of the policy: the rule with the lowest ceiling determines the allowance and its sentence. Pure.
 
-Pure; time comes in as an argument. It must not know how a share is enforced (the worker) nor who shows the sentence.
-`holding` answers for one moment, as if whatever is seen had lasted. `grant` says how a share goes down at once
-and rises gradually: what must last, what must be over for a while, the ramp. Its frozen state lives in the snapshot and is
-moved on by every step. Its time is steady: it grows by what went by between two steps, but never by more than a moment, and
-never backwards, so that neither a clock put right nor a night of sleep lets anything seem to have lasted.
+`holding` evaluates one moment, as if every condition had lasted. `grant` adds the behaviour over time: delays before a
+rule counts and after it ends, immediate reductions, and ramped increases. Its frozen state is part of the snapshot and
+updated in every step. Its time is steady: it grows by the time between two steps, by MOMENT at most, and never
+decreases, so that neither clock adjustments nor suspends count as time during which a condition lasted.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ _STRICTNESS: Final = (GpuMemory.KEEP, GpuMemory.SHRINK, GpuMemory.RELEASE)
 
 @dataclass(frozen=True)
 class Holding:
-    """A rule that holds now, with what it proposes."""
+    """A rule that holds now, with the allowance that it proposes."""
 
     rule: str
     allowance: Allowance
 
 
 def holding(facts: Facts) -> tuple[Holding, ...]:
-    """Every rule that holds, the winner first."""
+    """Every rule that holds, the one with the lowest ceiling first."""
     proposals = ((rule.name, rule.propose(facts)) for rule in RULES)
     return ranked(Holding(name, proposal) for name, proposal in proposals if proposal is not None)
 
 
 def ranked(held: Iterable[Holding]) -> tuple[Holding, ...]:
-    """The lowest ceiling first; of equal ones that which comes first already, as in RULES."""
+    """`held` sorted by ceiling, the lowest first; equal ceilings keep their order, which is that of RULES."""
     return tuple(sorted((_named(each) for each in held), key=lambda each: each.allowance.share))
 
 
@@ -49,7 +48,7 @@ def _named(each: Holding) -> Holding:
 
 
 def combined(held: tuple[Holding, ...]) -> Allowance:
-    """The winner's share and sentence, with the strictest that any rule says of memory, network and presence."""
+    """The first rule's share and sentence, with the strictest memory, network and presence of all rules."""
     said = [each.allowance for each in held]
     return replace(
         said[0],
@@ -66,11 +65,11 @@ def strictest(levels: Iterable[GpuMemory]) -> GpuMemory:
 # --- over time
 
 MOMENT: Final = 2.0
-"""Seconds that may go by between two steps; whatever is more was sleep, or a clock put forward."""
+"""The longest time between two steps that counts, in seconds; more is a suspend or a clock put forward."""
 CALM_BETWEEN_RISES: Final = 5.0
 """Seconds between the beginnings of two rises."""
 SMALL: Final = 0.0501
-"""A rise of at most this, such as a step of the heat loop, needs no ramp."""
+"""A rise of at most this share, such as a step of the heat loop, is not ramped."""
 RAMP_STEP: Final = 1.0
 """Seconds."""
 _GB: Final = 1e9
@@ -78,7 +77,7 @@ _GB: Final = 1e9
 
 @dataclass(frozen=True)
 class Held:
-    """A rule that counted: what it proposed last, and the steady time when it held last."""
+    """A rule that counts: its last proposal, and the steady time when it last held."""
 
     proposal: Allowance
     at: float
@@ -86,7 +85,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Rise:
-    """On the way up: from which share to which, since when (steady)."""
+    """A ramp in progress: its first and last share, and the steady time of its start."""
 
     begin: float
     end: float
@@ -97,8 +96,8 @@ class Rise:
 class Grades:
     """`wall` is the wall clock of the last step; all other times are steady seconds.
 
-    `holds_since` tells of each rule since when it has held without a break, whether it counts yet or not; `held` of each
-    that counts. `share` is what is granted. `risen_at` is the beginning of the last rise, `paused_since` of this pause.
+    `holds_since` has the time since when each rule has held continuously, whether it counts yet or not; `held` has the
+    rules that count. `share` is granted now. `risen_at` is the start of the last rise, `paused_since` of this pause.
     """
 
     wall: float | None = None
@@ -116,7 +115,7 @@ class Grades:
 
 @dataclass(frozen=True)
 class Grant:
-    """What is granted now, and every rule that holds, the winner first."""
+    """The allowance granted now, and every rule that holds, the one with the lowest ceiling first."""
 
     grades: Grades
     holding: tuple[Holding, ...]
@@ -124,14 +123,14 @@ class Grant:
 
 
 def with_input_read(grades: Grades) -> Grades:
-    """The input reading is of this moment."""
+    """The state after an input reading was taken now."""
     return replace(grades, input_at=grades.steady)
 
 
 def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
-    """The state moved on to `facts.now`, and what it grants.
+    """The state updated to `facts.now`, and what it grants.
 
-    What is asked for by a person acts `at_once`: then nothing that is over is waited for, and nothing is ramped.
+    `at_once` is for requests of the user: rules that ended stop counting immediately, and nothing is ramped.
     """
     moved = _moved(grades, facts)
     lasting = regulated(facts, moved)
@@ -153,13 +152,13 @@ def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
 
 
 def regulated(facts: Facts, grades: Grades) -> Facts:
-    """`facts` with what the loops allow and the time since the input reading."""
+    """`facts` with the limits of the two loops and the time since the input reading."""
     since_input = grades.steady - grades.input_at
     return replace(facts, idle_more=since_input, heat=grades.heat.limit, gpu_memory=grades.room.level)
 
 
 def _moved(grades: Grades, facts: Facts) -> Grades:
-    """The clock and the two loops moved on."""
+    """The state with its clock and the two loops updated."""
     conditions, settings, now = facts.conditions, facts.settings, facts.now
     if not math.isfinite(now):
         return grades
@@ -181,7 +180,7 @@ def _moved(grades: Grades, facts: Facts) -> Grades:
 def _counting(
     grades: Grades, facts: Facts, *, at_once: bool
 ) -> tuple[dict[str, float], dict[str, Held], tuple[Holding, ...]]:
-    """Since when each rule holds, those that count, and what they propose, the winner first."""
+    """Since when each rule holds, the rules that count, and their proposals, the lowest ceiling first."""
     since: dict[str, float] = {}
     held: dict[str, Held] = {}
     rules: list[Holding] = []
@@ -204,7 +203,7 @@ def _counting(
 
 
 def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:
-    """A rule that is over, but not for long enough."""
+    """The rule with its last proposal while it still counts after its end, else None."""
     before = grades.held.get(rule.name)
     if before is None or not rule.calm:
         return None
@@ -215,7 +214,7 @@ def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:
 
 
 def _risen(grades: Grades, target: float, ramp: float, *, at_once: bool) -> tuple[float, Rise | None, float]:
-    """The share, the rise that it is on, and when the last rise began."""
+    """The share, the rise in progress if any, and when the last rise began."""
     if at_once or target <= grades.share:
         return target, None, grades.risen_at
     rise, risen_at = grades.rise, grades.risen_at
@@ -249,7 +248,7 @@ def _with_ramp(grades: Grades, rules: tuple[Holding, ...], now: float, ramp: flo
 
 
 def _after_long_pause(grades: Grades, allowance: Allowance, facts: Facts) -> Allowance:
-    """A long pause gives the GPU's memory back too, and a longer one leaves the swarm."""
+    """The allowance during a pause: a long pause also releases the GPU's memory, a longer one leaves the swarm."""
     if grades.paused_since is None:
         return allowance
     paused = grades.steady - grades.paused_since

@@ -1,7 +1,7 @@
-"""The two closed loops of the policy: the share that keeps the device cool, and what is held of the GPU's memory. Pure.
+"""The two control loops of the policy: the share that limits the temperature, and the use of the GPU's memory. Pure.
 
-Each is a small frozen state that is moved on with the readings of the moment; time is `steady` seconds, which only grow.
-A reading that is missing or silent moves nothing: the rules judge that.
+Each is a small frozen state that is updated with the current readings; time is `steady` seconds, which never decrease.
+A reading that is missing or silent changes nothing: the rules handle it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from skep.core.policy.allowance import GpuMemory
 FULL: Final = 1.0
 
 HEAT_SECONDS: Final = 2.0
-"""Between two steps down of the heat loop: what a change of share needs to show in the temperature."""
+"""Between two steps down of the heat loop: the temperature takes this long to follow a change of the share."""
 COOL_SECONDS: Final = 5.0
-"""Between two steps up."""
+"""Between two steps up of the heat loop."""
 COOL_MARGIN: Final = 2.0
 """Degrees below the cap before the share goes up again."""
 TOO_HOT: Final = 10.0
@@ -25,23 +25,23 @@ STEP_UP: Final = 0.05
 LOWEST: Final = 0.05
 
 RELEASE_SECONDS: Final = 3.0
-"""How long memory stays short after the caches were given back until the model goes too."""
+"""How long memory must stay short after the caches were emptied before the model is moved to RAM."""
 SETTLING_SECONDS: Final = 5.0
-"""After a release, how long the memory that becomes free is taken for our own."""
+"""After a release, how long memory that becomes free is counted as freed by the worker."""
 BACK_SECONDS: Final = 15.0
-"""How long there must be room again before it is taken."""
+"""How long enough memory must be free before the worker uses it again."""
 
 
 @dataclass(frozen=True)
 class Heat:
-    """`limit` is the share allowed, FULL while nothing is too warm; `moved_at` is when it changed last."""
+    """State of the heat loop. `limit` is the share allowed, FULL while nothing is too warm; it changed at `moved_at`."""
 
     limit: float = FULL
     moved_at: float = 0.0
 
 
 def heated(heat: Heat, celsius: float | None, cap: float, share: float, steady: float) -> Heat:
-    """The loop moved on. `share` is what is computed now, from which a first step goes down."""
+    """The next state of the heat loop. `share` is the current share, at which the first step down starts."""
     if celsius is None:
         return heat
     if celsius >= cap + TOO_HOT:
@@ -58,16 +58,16 @@ def heated(heat: Heat, celsius: float | None, cap: float, share: float, steady: 
 
 
 def stronger_with(excess: float) -> float:
-    """What is left of the share after one step, for so many degrees above the cap."""
+    """The factor of one step down of the share, for a temperature of `excess` degrees above the cap."""
     return 1.0 - min(0.5, 0.1 + 0.05 * excess)
 
 
 @dataclass(frozen=True)
 class Room:
-    """What is held of the GPU's memory; `since` is when `level` was entered.
+    """State of the memory loop; `since` is when `level` was entered.
 
-    `free_before` was free in bytes when the model went; `ours` is what became free then. `roomy_since` is when there was
-    first room for it again, without a break.
+    `free_before` was free in bytes when the model was moved; `ours` is what became free then. Since `roomy_since` there
+    has continuously been room for it again.
     """
 
     level: GpuMemory = GpuMemory.KEEP
@@ -78,7 +78,7 @@ class Room:
 
 
 def roomed(room: Room, free: int | None, reserve: float, steady: float) -> Room:
-    """The watch moved on. `free` and `reserve` in bytes."""
+    """The next state of the memory loop. `free` and `reserve` in bytes."""
     if free is None:
         return room
     match room.level:
@@ -108,7 +108,7 @@ def _released(room: Room, free: int, reserve: float, steady: float) -> Room:
 
 
 def _back_after_a_while(room: Room, steady: float) -> Room:
-    """Back to all memory once there was room for long enough; what we took then is remembered for the next time."""
+    """The state with all memory once there was room for BACK_SECONDS; keeps how much the worker took."""
     since = steady if room.roomy_since is None else room.roomy_since
     if steady - since < BACK_SECONDS:
         return replace(room, roomy_since=since)

@@ -1,8 +1,8 @@
-"""The rules of giving back, each a named predicate that proposes a ceiling and says its sentence. Pure.
+"""The rules of the policy: named predicates that propose a ceiling for the share and a sentence. Pure.
 
-A rule looks at the facts of one moment only; how long something must last, and how long it must be over, stands beside
-it as data and is kept by `decision`. A source that does not exist switches its rule off; one that does not answer caps at
-the share granted while somebody uses this computer.
+A rule evaluates the facts of one moment only; how long a condition must last, and how long it must be over, are data of
+the rule that `decision` applies. A missing source switches its rule off; a silent one caps the share at that for a
+computer in use.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Settings = Mapping[str, bool | int | float | str]
 
 FULL: Final = 1.0
 PROCESSOR: Final = "CPU"
-"""What the worker calls its device when it trains on the processor."""
+"""The worker's name of its device when it trains on the processor."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules look at. `now` is wall clock seconds; `zone` is where this computer is.
+    """The input of the rules. `now` is wall clock seconds; `zone` is this computer's time zone.
 
-    `idle_more` are seconds gone by since the input reading was taken. `heat` is the share that the heat loop allows, and
-    `gpu_memory` what is to be held of the GPU's memory so that other programs have enough; both loops are kept outside.
-    `power_cap` is the limit that skep has set on the card, or why it could not; None while it wants none.
-    A `heavy` project cannot stop as soon as it must while somebody is there: one sample takes longer than that.
+    `idle_more` is the seconds since the input reading was taken. `heat` is the share that the heat loop allows, and
+    `gpu_memory` how much GPU memory the memory loop allows; `decision` keeps the state of both loops.
+    `power_cap` is the limit that skep has set on the card, or why it could not; None while none is wanted.
+    A `heavy` project cannot stop in the time required while a user is there: one sample takes longer.
     """
 
     conditions: Conditions = field(default_factory=Conditions)
@@ -52,12 +52,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Rule:
-    """`judge` gives a ceiling with its sentence while the rule holds, else None.
+    """`judge` returns a ceiling with its sentence while the rule holds, else None.
 
-    It counts once it has held for `onset` seconds, and until it has been over for what the setting `calm` says; `over`
-    is its sentence in between. `label` names it in lists; `setting` is the setting that rules it, and switches it off
-    where it is a yes or no; `condition` is the reading that it needs, where there is one. `on_processor` says on which
-    device it counts, where it does on one only.
+    A rule counts once it has held for `onset` seconds, and until it has been over for the time in the setting `calm`;
+    `over` is its sentence during that time. `label` names it in lists; `setting` is the setting that controls it, and
+    switches it off if boolean; `condition` is the reading that it needs, if any. `on_processor` is set where the rule
+    counts on one kind of device only.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Rule:
 
 
 def share_of(settings: Settings, key: str) -> float:
-    """A setting as a share 0..1, its default where it is none; what is no number grants nothing."""
+    """A setting as a share 0..1, its default where it is not a number; NaN is 0."""
     value = settings.get(key, DEFAULTS[key])
     if isinstance(value, bool) or not isinstance(value, int | float):
         value = DEFAULTS[key]
@@ -94,18 +94,18 @@ def share_of(settings: Settings, key: str) -> float:
 
 
 def number_of(settings: Settings, key: str) -> float:
-    """A setting as a number, its default where it is none."""
+    """A setting as a number, its default where it is not one."""
     value = settings.get(key, DEFAULTS[key])
     return float(value) if isinstance(value, int | float) else float(DEFAULTS[key])
 
 
 def using(settings: Settings) -> float:
-    """The share while somebody uses this computer, which the share while away bounds."""
+    """The share while this computer is in use; at most the share while away."""
     return min(share_of(settings, "compute.share_using"), share_of(settings, "compute.share_away"))
 
 
 def is_over(pause: PauseState, now: float) -> bool:
-    """Whether a pause with an end has reached it."""
+    """Whether a pause has an end and the end has passed."""
     return pause.until is not None and not now < pause.until
 
 
@@ -113,7 +113,7 @@ def is_on(settings: Settings, key: str) -> bool:
     return bool(settings.get(key, DEFAULTS[key]))
 
 
-# --- the person's own word, and the clock
+# --- requests of the user, and the schedule
 
 
 def _paused(facts: Facts) -> Allowance | None:
@@ -157,7 +157,7 @@ def _granted(share: float) -> Text:
     return Text("rule.granted", share=share) if share else Text("rule.granted_paused")
 
 
-# --- what the machine is doing
+# --- the state of the computer
 
 
 def _silent(facts: Facts, condition: Condition) -> Allowance:
@@ -168,7 +168,7 @@ def _silent(facts: Facts, condition: Condition) -> Allowance:
 
 
 def _when(condition: Condition, sentence: Text, *, network: bool = True) -> Callable[[Facts], Allowance | None]:
-    """For a rule that pauses while a yes-or-no reading says yes."""
+    """The `judge` of a rule that pauses while a boolean reading is true."""
     return lambda facts: Allowance(0.0, sentence, network=network) if facts.conditions[condition].value else None
 
 
@@ -179,24 +179,24 @@ def _busy_gpu(facts: Facts) -> Allowance | None:
 
 def _busy_processor(facts: Facts) -> Allowance | None:
     share = using(facts.settings)
-    # where nothing is held back for them, nothing is to be said
+    # without a reduction there is nothing to explain
     held_back = share < share_of(facts.settings, "compute.share_away")
     busy = (facts.conditions[Condition.PROCESSOR_USE].value or 0.0) > BUSY_PROCESSOR
     sentence = Text("rule.other_programs_need_processor")
     return Allowance(share, sentence, present=True) if busy and held_back else None
 
 
-# --- the person
+# --- the user
 
 
 def idle_seconds(facts: Facts) -> float | None:
-    """Since the last input, as of now; None where it is not known."""
+    """Seconds since the last input until now; None where it is not known."""
     read = facts.conditions[Condition.INPUT].value
     return None if read is None else read + facts.idle_more
 
 
 def is_used(facts: Facts) -> bool:
-    """Whether somebody uses this computer, or may: a screen whose last use cannot be told counts as in use."""
+    """Whether this computer is or may be in use: a screen whose last input is unknown counts as in use."""
     conditions, idle = facts.conditions, idle_seconds(facts)
     if conditions[Condition.LOCKED].value:
         return False
@@ -228,7 +228,7 @@ def _gpu_memory(facts: Facts) -> Allowance | None:
         case GpuMemory.KEEP:
             return None
         case GpuMemory.SHRINK:
-            # its ceiling is that of an absent user, so that it wins over that rule alone and is said
+            # its ceiling equals that of the rule "away", so that it only precedes that rule and its sentence is shown
             return Allowance(share_of(facts.settings, "compute.share_away"), sentence, memory=GpuMemory.SHRINK)
         case GpuMemory.RELEASE:
             return Allowance(0.0, sentence, memory=GpuMemory.RELEASE)
@@ -246,7 +246,7 @@ def _power_cap(facts: Facts) -> Allowance | None:
     cap = facts.power_cap
     if cap is None or cap.watts is None or cap.refused:
         return None
-    # the driver keeps it; the share stays that of an absent user, and the sentence is said
+    # the driver enforces the cap; the share stays that of the rule "away", and the sentence is shown
     return Allowance(share_of(facts.settings, "compute.share_away"), Text("rule.power_limited", watts=cap.watts))
 
 
@@ -333,15 +333,15 @@ RULES: Final = (
     Rule("power_cap", Text("rule.power_cap"), _power_cap, "heat.power_cap_watts"),
     Rule("away", Text("rule.away"), _away, "compute.share_away"),
 )
-"""In the order of their rank where ceilings are equal. "away" always holds, so that there is always a winner."""
+"""All rules, in the order of precedence for equal ceilings. "away" always holds, so that at least one rule does."""
 
 RAMP: Final = Rule("ramp", Text("rule.up_gently"), lambda _facts: None, "compute.ramp_seconds")
-"""Proposed by `decision` alone: what keeps a share that may rise from rising at once."""
+"""Used by `decision` only: the rule shown while an increase of the share is ramped."""
 
 ALL: Final[Mapping[str, Rule]] = {rule.name: rule for rule in (*RULES, RAMP)}
 
 
-# --- settings that do not go together: the stricter one counts, and nothing is changed silently
+# --- contradictory settings: the stricter one applies, and no setting is changed
 
 
 def contradictions(settings: Settings) -> tuple[Text, ...]:

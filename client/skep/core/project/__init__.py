@@ -1,1 +1,1 @@
-"""What a project is: its manifest, its data, how it fits, who is invited."""
+"""Projects: manifests, training data, the fit check and invitations."""

@@ -15,11 +15,11 @@ _PEER_ID: Final = re.compile(
 _HOST_NAME: Final = re.compile(r"[0-9A-Za-z]([0-9A-Za-z-]*[0-9A-Za-z])?(\.[0-9A-Za-z]([0-9A-Za-z-]*[0-9A-Za-z])?)*")
 _LARGEST_PORT: Final = 65535
 TRANSPORTS: Final = frozenset({"quic", "quic-v1", "tls", "ws", "wss"})
-"""What may stand between port and peer id: what both a seed can listen on and hivemind can read."""
+"""Transports allowed between port and peer id: those that a seed can listen on and hivemind can parse."""
 
 
 def is_web_address(text: str) -> bool:
-    # a backslash or an @ is read differently by different libraries, which could hide the real host
+    # libraries parse a backslash or an @ differently, which could hide the real host
     if not _PRINTABLE.fullmatch(text) or "\\" in text or "@" in text:
         return False
     try:
@@ -54,7 +54,7 @@ def _is_host(kind: str, host: str) -> bool:
             case "ip4":
                 return bool(ipaddress.IPv4Address(host))
             case "ip6":
-                # a zone ("%eth0") means something on one computer only, and may hold any character
+                # a zone ("%eth0") is valid on one computer only, and may contain any character
                 return "%" not in host and bool(ipaddress.IPv6Address(host))
             case "dns" | "dns4" | "dns6":
                 return bool(_HOST_NAME.fullmatch(host))
@@ -97,7 +97,7 @@ def multihash(data: bytes) -> bytes:
 
 
 def base58(data: bytes) -> str:
-    """base58btc. A multihash never begins with a zero byte, so there is no padding to keep."""
+    """`data` in base58btc. A multihash never begins with a zero byte, so no leading zeros are encoded."""
     number, digits = int.from_bytes(data, "big"), ""
     while number:
         number, rest = divmod(number, 58)

@@ -1,4 +1,4 @@
-"""A project, what it trains and its training data as the engine knows them: files, layouts of samples, the recipe. Pure."""
+"""Projects, recipes and training data as the engine knows them: files, layouts of samples, tensor shapes. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 @dataclass(frozen=True)
 class ShardRef:
-    """A file of training samples, known by its hash. `sha256` is 64 lower-case hex digits."""
+    """A file of training samples, identified by its hash. `sha256` is 64 lower-case hex digits."""
 
     sha256: str
     bytes: int
@@ -21,9 +21,9 @@ class ShardRef:
 
 @dataclass(frozen=True)
 class FileRef:
-    """A file a recipe needs beside its samples, known by its hash.
+    """A file that a recipe needs in addition to its samples, identified by its hash.
 
-    `name` is what it is called on screen; `bytes` 0 means that its size is not known before it is here.
+    `name` is shown on screen; `bytes` 0 means that the size is not known before the download.
     """
 
     name: str
@@ -33,7 +33,7 @@ class FileRef:
 
 
 class TextLayout(msgspec.Struct, frozen=True, tag=True):
-    """Shards of token ids below `vocabulary`, `sequence_length` to a sample."""
+    """Shards of token ids below `vocabulary`, with `sequence_length` tokens per sample."""
 
     sequence_length: int
     vocabulary: int
@@ -54,7 +54,7 @@ Layout = TextLayout | ImageLayout
 class ShardIndex:
     """The shards of a project. `held_out` is never trained on; it may be empty.
 
-    `files` are what its recipe needs beside them; the manifest names those, not the index on the web.
+    `files` are the other files that the recipe needs; the manifest names them, not the index on the web.
     """
 
     layout: Layout
@@ -65,7 +65,7 @@ class ShardIndex:
 
 @dataclass(frozen=True)
 class Project:
-    """What is shown of a project. `source` is where its manifest came from."""
+    """The data of a project that front ends show. `source` is where its manifest came from."""
 
     id: str
     title: str
@@ -79,7 +79,7 @@ class Project:
 
 Shape = tuple[int, ...]
 Shapes = Counter[Shape]
-"""How many tensors there are of each shape. One of more than two dimensions is given as its rows and all the rest."""
+"""The number of tensors of each shape. More than two dimensions are given as the first and the product of the rest."""
 
 
 def times(count: int, shapes: Shapes) -> Shapes:
@@ -87,15 +87,15 @@ def times(count: int, shapes: Shapes) -> Shapes:
 
 
 def values(shapes: Shapes) -> int:
-    """How many numbers the tensors hold."""
+    """The total number of values in the tensors."""
     return sum(number * math.prod(shape) for shape, number in shapes.items())
 
 
 @dataclass(frozen=True)
 class Recipe(ABC):
-    """A recipe as a manifest names it, its fields checked one by one. `skep.recipes` has them all.
+    """The recipe in a manifest, with each field checked. The recipes are defined in `skep.recipes`.
 
-    Two peers average together only when all their fields are equal, addresses apart.
+    Two peers average together only when all fields of their recipes are equal, except addresses.
     """
 
     name: str
@@ -103,22 +103,22 @@ class Recipe(ABC):
     @property
     @abstractmethod
     def model_type(self) -> str:
-        """What its kind of model is called, such as "gpt2"."""
+        """The name of the kind of model, such as "gpt2"."""
 
     @property
     @abstractmethod
     def layout(self) -> Layout:
-        """What a shard of this recipe holds; an index may declare a smaller vocabulary."""
+        """The layout of this recipe's shards; an index may declare a smaller vocabulary."""
 
     @property
     @abstractmethod
     def positions(self) -> int:
-        """How many vectors the model computes for a sample: the tokens of a text, the patches of an image."""
+        """The number of vectors that the model computes for a sample: tokens of a text, or patches of an image."""
 
     @property
     @abstractmethod
     def trained(self) -> Shapes:
-        """The tensors that have gradients, and that are averaged."""
+        """The tensors that have gradients and are averaged."""
 
     @property
     def frozen(self) -> Shapes:
@@ -127,9 +127,9 @@ class Recipe(ABC):
 
     @property
     def files(self) -> tuple[FileRef, ...]:
-        """What the recipe cannot be trained without, beside samples."""
+        """The files that the recipe needs for training, in addition to samples."""
         return ()
 
     @abstractmethod
     def check(self) -> None:
-        """Raise FieldError for a model that cannot be built, or not be trained on such samples."""
+        """Raise FieldError for a model that cannot be built, or cannot be trained on such samples."""

@@ -1,6 +1,6 @@
-"""The kinds of fields a manifest is made of: each reads one JSON value, or says in a phrase what is wrong with it.
+"""The kinds of fields of a manifest. Each checks one JSON value, or raises an error with a phrase for the problem.
 
-A phrase goes on from the field's name: "must be a whole number from 1 to 64". Pure data and functions.
+A phrase follows the field's name in a sentence: "must be a whole number from 1 to 64". Pure data and functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 
 
 class FieldError(ValueError):
-    """What is wrong with a value; `path` is the field's full name."""
+    """A field has an invalid value; `path` is the field's full name."""
 
     def __init__(self, path: str | Text, phrase: Text) -> None:
         self.path, self.phrase = path, phrase
@@ -41,7 +41,7 @@ class FieldError(ValueError):
 
 
 class Later(FieldError):
-    """A value that is legal in a manifest, but whose effect comes with a later version of skep."""
+    """A value is legal in a manifest, but only a later version of skep supports it."""
 
 
 class Field(Protocol):
@@ -68,7 +68,7 @@ class Number:
     above: bool = False
     """Whether `least` itself is excluded."""
     why: Text = NOTHING
-    """Where the bounds come from, when that helps."""
+    """The reason for the bounds, where it helps the reader."""
 
     def read(self, value: Any, path: str) -> float:
         fine = type(value) in (int, float) and math.isfinite(value) and self.least <= value <= self.most
@@ -117,7 +117,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the names in `now`; those in `later` are legal, but refused in words."""
+    """One of the names in `now`; those in `later` are legal, but raise Later."""
 
     now: tuple[str, ...]
     later: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ class Nullable:
 
 @dataclass(frozen=True)
 class Tokenizer:
-    """Bytes as tokens, or a tokenizer file by hash: an object as the dataclass `file` declares it."""
+    """Bytes as tokens, or a tokenizer file identified by its hash: an object declared by the dataclass `file`."""
 
     file: Callable[..., Any]
 
@@ -199,7 +199,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class WebAddress:
-    """https, or plain http on this computer itself."""
+    """An https address, or a plain http address of this computer."""
 
     empty: bool = False
 
@@ -223,7 +223,7 @@ class PeerAddress:
 
 @dataclass(frozen=True)
 class Object:
-    """An object with exactly these fields, handed to `make` by name."""
+    """An object with exactly these fields, which are passed to `make` by name."""
 
     make: Callable[..., Any]
     fields: Mapping[str, Field]
@@ -238,7 +238,7 @@ class Object:
         for name in self.fields:
             if name not in value:
                 raise FieldError(f"{inside}{name}", Text("field.missing"))
-        # every field is checked before any is refused as coming later
+        # an invalid field is reported in preference to one that only a later version supports
         late: list[Later] = []
         read: dict[str, Any] = {}
         for name, given in value.items():
@@ -252,9 +252,9 @@ class Object:
 
 
 def declared(kind: Callable[..., Any], tag: str = "", **given: Field) -> Object:
-    """The object that a dataclass declares: each field is `given`, annotated with its kind, or plain from its type.
+    """The Object for a dataclass: each field is `given`, annotated with its kind, or derived from its type.
 
-    Plain are flags, choices (Literal), and other such dataclasses, which may be None. The field `tag` is a Variant's.
+    Derived are flags, choices (Literal), and nested dataclasses, which may be None. `tag` is the field of a Variant.
     """
     hints = {name: hint for name, hint in _hints(kind).items() if name != tag}
     return Object(kind, {name: given.get(name) or _plain(hint) for name, hint in hints.items()})
@@ -279,7 +279,7 @@ def _plain(hint: Any) -> Field:
 
 @dataclass(frozen=True)
 class Variant:
-    """An object whose field `tag` names its kind; each kind has fields of its own, and those of others are refused."""
+    """An object whose field `tag` names its kind; each kind has its own fields, and other fields are refused."""
 
     tag: str
     kinds: Mapping[str, Object]
@@ -300,7 +300,7 @@ class Variant:
 
 
 def variant(tag: str, kinds: Mapping[str, Callable[..., Any]]) -> Variant:
-    """The Variant of these dataclasses, each of which has a field for the tag."""
+    """The Variant for these dataclasses, each of which has a field for the tag."""
     return Variant(tag, {name: declared(kind, tag) for name, kind in kinds.items()})
 
 

@@ -1,4 +1,4 @@
-"""Whether this computer can carry a project and what it would take of it, before anything is downloaded. Pure."""
+"""The fit check: whether this computer can train a project, and the resources needed, before any download. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ GB: Final = 1_000_000_000
 FLOAT: Final = 4
 """Bytes of one fp32 value: a weight, a gradient or one of the optimizer's statistics."""
 PEAK: Final = 2.0
-"""Loading or serving a state holds a second copy for a while."""
+"""Factor for the second copy that exists while a state is loaded or served."""
 CPU_PEAK_EXTRA_BYTES: Final = 20
-"""Per parameter at that peak, above device and host together, where the model itself lies in the host's memory too;
-measured: 43.5 in all with offload and reuse, whose arithmetic is 24."""
+"""Per parameter at that peak, in addition to device and host together, where the model is in the host's memory too;
+measured: 43.5 in total with offload and reuse, calculated as 24 without this."""
 BASE_BYTES: Final = 700_000_000
-"""What a training process takes before the model: the training stack and its helper processes."""
+"""Memory of a training process without the model: the training stack and its helper processes."""
 GENTLE: Final = 0.7
-"""Above this part of what is there, it fits, but only just."""
+"""Above this fraction of what is available, the project fits only just."""
 
 
 class Verdict(StrEnum):
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Fit:
-    """The verdict, and a sentence for everything there is to say about it."""
+    """The verdict, and its explanation in sentences."""
 
     verdict: Verdict
     reasons: tuple[Text, ...] = ()
@@ -43,7 +43,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes each way and epoch, with the gradients and the state averaged once."""
+    """Bytes per direction and epoch, with the gradients and the state averaged once."""
 
     up: int
     down: int
@@ -51,7 +51,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Needed:
-    """Bytes of the host's memory, of the disk, and of a GPU's memory where one is used."""
+    """Bytes of the host's memory, of the disk, and of a GPU's memory if one is used."""
 
     memory: float
     disk: float
@@ -66,17 +66,17 @@ class _Want:
 
 
 def parameters_of(manifest: Manifest) -> int:
-    """How many parameters are trained and averaged."""
+    """The number of parameters that are trained and averaged."""
     return values(manifest.recipe.trained)
 
 
 def frozen_bytes(manifest: Manifest) -> int:
-    """What a frozen base takes, in fp32, on the device and in memory while it is loaded."""
+    """Bytes of a frozen base in fp32, on the device, and in memory while it is loaded."""
     return values(manifest.recipe.frozen) * FLOAT
 
 
 def files_bytes(manifest: Manifest) -> int:
-    """What the recipe's own files take on the disk, as far as it is known."""
+    """Bytes of the recipe's files on the disk, as far as known."""
     return sum(file.bytes for file in manifest.recipe.files)
 
 
@@ -89,7 +89,7 @@ def traffic_per_epoch(manifest: Manifest) -> Traffic:
 
 
 def optimizer_bytes(spec: OptimizerSpec) -> int:
-    """Per parameter, of the optimizer's statistics: two moments of Adam and LAMB, the momentum of SGD."""
+    """Bytes per parameter of the optimizer's statistics: two moments for Adam and LAMB, the momentum for SGD."""
     match spec.name:
         case "adamw" | "lamb":
             return 2 * FLOAT
@@ -98,14 +98,14 @@ def optimizer_bytes(spec: OptimizerSpec) -> int:
 
 
 def device_bytes(manifest: Manifest) -> int:
-    """Per parameter on the device: weights, gradients, and what is not kept elsewhere."""
+    """Bytes per parameter on the device: weights, gradients, and the statistics that are not offloaded."""
     sync = manifest.sync
     accumulators = 0 if sync.reuse_grad_buffers else FLOAT
     return 2 * FLOAT + accumulators + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
 
 
 def host_bytes(manifest: Manifest) -> int:
-    """Per parameter in the host's memory: averaged weights and gradients, and what is offloaded there."""
+    """Bytes per parameter in the host's memory: averaged weights and gradients, and what is offloaded there."""
     sync = manifest.sync
     feedback = FLOAT if sync.powersgd else 0
     return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
@@ -122,7 +122,7 @@ def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_fr
 
 
 def memory_needed(manifest: Manifest, *, on_gpu: bool) -> Needed:
-    """What the manifest asks for, or what its model takes where that is more."""
+    """The requirements in the manifest, or those calculated from its model where they are higher."""
     count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
     disk = max(needs.disk_gb * GB, files_bytes(manifest))
     if not on_gpu:
@@ -133,7 +133,7 @@ def memory_needed(manifest: Manifest, *, on_gpu: bool) -> Needed:
 
 
 def best_gpu(devices: Sequence[Device]) -> Device | None:
-    """The usable one with the most memory; None where only the processor can train."""
+    """The usable GPU with the most memory; None where only the processor can train."""
     usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
     return max(usable, key=lambda device: device.memory_total or 0, default=None)
 
@@ -160,7 +160,7 @@ def _gb(count: float) -> Text:
 
 
 def _differently(needed: float, there: float) -> tuple[Text, Text]:
-    """Both in words; with more digits where rounding would make them the same, which explains nothing."""
+    """Both sizes as texts, with more digits where rounding would make them equal."""
     words = _gb(needed), _gb(there)
     return (
         words if words[0] != words[1] else (Text("fit.exact_gb", gb=needed / GB), Text("fit.exact_gb", gb=there / GB))
@@ -168,19 +168,19 @@ def _differently(needed: float, there: float) -> tuple[Text, Text]:
 
 
 SHORT: Final = 3
-"""Epochs up to this many times matchmaking are short: newcomers were seen never to catch up with such swarms."""
+"""Epochs up to this many times the matchmaking time are short: in tests, newcomers never caught up with such swarms."""
 PROCESSOR_FLOPS: Final = 50e9
-"""Floating point operations a second that training reached on a processor with two cores."""
+"""Floating point operations per second measured in training on a processor with two cores."""
 FLOPS_PER_PARAMETER: Final = 6
 """For each token: two in the forward pass, four in the backward pass."""
 FLOPS_PER_FROZEN: Final = 4
 
 
 def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tuple[Text, ...]:
-    """Sentences about the manifest at the swarm's rate.
+    """Warnings about the manifest at the swarm's rate.
 
-    `samples_per_second` is what the whole swarm was measured to process. While that is unknown, the rate of a single
-    computer without a GPU stands in for it: no swarm is much slower, so only what is surely too short is warned of.
+    `samples_per_second` is the measured rate of the whole swarm. While it is unknown, the rate of a single computer
+    without a GPU is used: no swarm is much slower, so warnings are given only for epochs that are certainly too short.
     """
     measured = max(samples_per_second or 0.0, 0.0)
     rate = measured or lone_processor_rate(manifest)
@@ -194,28 +194,28 @@ def warnings(manifest: Manifest, samples_per_second: float | None = None) -> tup
 
 
 def lone_processor_rate(manifest: Manifest) -> float:
-    """Samples a second that one computer without a GPU is expected to process."""
+    """The expected samples per second of one computer without a GPU."""
     recipe = manifest.recipe
-    # a frozen parameter needs no gradient of its own, only what passes through it
+    # a frozen parameter needs no weight gradient, only the gradient of its input
     flops = FLOPS_PER_PARAMETER * values(recipe.trained) + FLOPS_PER_FROZEN * values(recipe.frozen)
     return PROCESSOR_FLOPS / (flops * recipe.positions)
 
 
 HOUR: Final = 3600
 CORES: Final = 2
-"""Of the processor on which PROCESSOR_FLOPS was reached."""
+"""Cores of the processor on which PROCESSOR_FLOPS was measured."""
 CARD_FLOPS: Final = 2e12
-"""Floating point operations a second that training reaches on a small card: a few tenths of what such cards are sold with."""
+"""Floating point operations per second in training on a small card: a few tenths of the nominal rate of such cards."""
 PEERS: Final = 4
-"""Computers like this one in the swarm that is reckoned with, this one included."""
+"""The assumed size of the swarm: computers like this one, this one included."""
 
 
 @dataclass(frozen=True)
 class Estimate:
     """`memory`, `device` and `disk` in bytes, `device` of a GPU's memory and None without one.
 
-    `samples` is what this computer processes in an hour at full share; `up` and `down` are bytes an hour in a swarm of PEERS
-    computers like this one, `most` the bytes an hour each way that no swarm goes beyond.
+    `samples` is what this computer processes per hour at full share; `up` and `down` are bytes per hour in a swarm of
+    PEERS computers like this one, `most` is the upper bound of bytes per hour and direction for any swarm.
     """
 
     memory: int
@@ -228,14 +228,14 @@ class Estimate:
 
 
 def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Estimate:
-    """`cores` are the processor's. The disk's part is what the manifest allows for."""
+    """The estimate for this computer. `cores` are the processor's. The disk space is the manifest's limit."""
     card = best_gpu(devices)
     needed = memory_needed(manifest, on_gpu=card is not None)
     rate = samples_a_second(manifest, on_gpu=card is not None, cores=cores)
     sync, traffic = manifest.sync, traffic_per_epoch(manifest)
     fastest = HOUR / sync.matchmaking_seconds
     epochs = min(fastest, HOUR * PEERS * rate / sync.target_batch_size)
-    # each peer of n keeps one part of n of what it averages to itself
+    # each of n peers does not send the 1/n of the data that it averages itself
     part = (PEERS - 1) / PEERS
     return Estimate(
         memory=round(needed.memory),
@@ -249,7 +249,7 @@ def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Es
 
 
 def samples_a_second(manifest: Manifest, *, on_gpu: bool, cores: int) -> float:
-    """At full share, from the number of parameters alone: right to a factor of a few."""
+    """Samples per second at full share, from the number of parameters alone: may be wrong by a factor of a few."""
     flops = CARD_FLOPS if on_gpu else PROCESSOR_FLOPS * max(1, cores) / CORES
     return lone_processor_rate(manifest) * flops / PROCESSOR_FLOPS
 
@@ -258,7 +258,7 @@ HINT = Text("fit.nothing_was_downloaded_setting_can", setting="compute.device")
 
 
 def lacking(manifest: Manifest, devices: Sequence[Device], wanted: str) -> Text:
-    """A sentence when every GPU that may be picked is known to lack the precision; empty else.
+    """A sentence when every GPU that may be chosen is known to lack the precision; otherwise empty.
 
     `wanted` is the setting compute.device. The processor computes in every precision, and every GPU in fp16.
     """
@@ -276,23 +276,23 @@ def _may_be_picked(device: Device, wanted: str) -> bool:
     return wanted in ("", device.choice) or (wanted == "cuda" and device.choice == "cuda:0")
 
 
-# --- bytes on the wire of a model's tensors, known from their shapes
+# --- bytes sent for a model's tensors, calculated from their shapes
 
 FLOAT_BYTES: Final = {"none": 4, "float16": 2, "scaled-float16": 2, "uniform-8bit": 1}
-"""Bytes of one fp32 value; what is sent beside the values (a row's scale, a table of 256 values) is small."""
+"""Bytes sent for one fp32 value. The additional data (a scale per row, a table of 256 values) is small and ignored."""
 FACTOR_BYTES: Final = FLOAT_BYTES["none"]
-"""PowerSGD's left factors are never compressed further: every peer must hold the same basis."""
+"""PowerSGD's left factors are not compressed further, because every peer needs the same basis."""
 
 
 def bytes_per_value(compression: str, values: int, threshold: int) -> int:
-    """Of a tensor of so many values; `threshold` is where size-adaptive compression takes 8 bits instead of 16."""
+    """For a tensor with `values` values; from `threshold` on, size-adaptive compression uses 8 bits instead of 16."""
     if compression == "size-adaptive":
         compression = "uniform-8bit" if values >= threshold else "float16"
     return FLOAT_BYTES[compression]
 
 
 def gradient_bytes(sync: Sync, shapes: Shapes) -> int:
-    """Of one set of gradients."""
+    """Bytes sent for one set of gradients."""
     return sum(number * _gradient_bytes(sync, shape) for shape, number in shapes.items())
 
 
@@ -305,7 +305,7 @@ def _gradient_bytes(sync: Sync, shape: Shape) -> int:
 
 
 def state_bytes(sync: Sync, shapes: Shapes) -> int:
-    """Of one set of parameters, as they are averaged."""
+    """Bytes sent for one set of parameters in averaging."""
     sizes = [(math.prod(shape), number) for shape, number in shapes.items()]
     return sum(
         number * size * bytes_per_value(sync.state_compression, size, sync.size_adaptive_threshold)

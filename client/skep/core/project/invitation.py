@@ -1,7 +1,7 @@
-"""Invitations: a publisher's signed word that one peer may take part in one project until a date. Pure.
+"""Invitations: signed statements of a publisher that a peer may take part in a project until a date. Pure.
 
-An invitation is a JSON file that needs no secrecy: it is worth nothing without the private key of the peer it names.
-Signatures are made and checked by what callers hand in, over `PREFIX` and the fields in a fixed order.
+An invitation is a JSON file that need not be secret: it is useless without the private key of the peer it names.
+Signatures cover `PREFIX` and the fields in a fixed order; callers pass the functions that sign and verify.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from skep.core.strict_json import read_object
 from skep.core.text import Text
 
 LIMIT: Final = 4096
-"""Bytes of an invitation's file; one takes about 500."""
+"""Maximum size of an invitation file in bytes; one takes about 500."""
 PREFIX: Final = b"skep invitation v1\n"
-"""Goes before the signed bytes, so that a signature of something else can never pass for an invitation's."""
+"""Precedes the signed bytes, so that a signature of other data is never valid for an invitation."""
 LEEWAY: Final = timedelta(minutes=5)
 """How far this computer's clock may lag behind the publisher's."""
 LONGEST_DAYS: Final = 3650
@@ -31,26 +31,26 @@ LONGEST_DAYS: Final = 3650
 TRAINER: Final = "trainer"
 SEED: Final = "seed"
 ROLES: Final = (TRAINER, SEED)
-"""A trainer averages; a seed keeps the swarm findable and may load its state, and never averages."""
+"""A trainer averages; a seed helps peers find the swarm and may load its state, and never averages."""
 
 PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
 
 _SIGNATURE: Final = Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64"))
-"""As it stands in the file."""
+"""A signature as written in the file."""
 
 Verify = Callable[[bytes, bytes, bytes], bool]
-"""Whether (raw Ed25519 public key, signature, message) belong together."""
+"""Checks (raw Ed25519 public key, signature, message); returns whether the signature is valid."""
 
 _ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
 
 
 @dataclass(frozen=True)
 class Invitation:
-    """Who may take part in what; `issued` and `expires` are aware, in whole seconds of UTC."""
+    """The peer that may take part and in which project; `issued` and `expires` are aware, in whole seconds of UTC."""
 
     project: Annotated[str, Pattern("[a-z0-9-]{3,40}", Text("invitation.project_id"))]
     publisher: Annotated[bytes, PublicKey()]
-    """Raw Ed25519 public key of whoever signed it, 32 bytes."""
+    """Raw Ed25519 public key of the signer, 32 bytes."""
     peer: Annotated[str, PEER]
     role: Annotated[str, Choice(ROLES)]
     issued: Annotated[datetime, Moment()]
@@ -59,7 +59,7 @@ class Invitation:
 
     @property
     def signed_bytes(self) -> bytes:
-        """What the signature is over."""
+        """The bytes that the signature covers."""
         return PREFIX + json.dumps(self._body(), sort_keys=True, separators=(",", ":")).encode()
 
     @property
@@ -81,7 +81,7 @@ class Invitation:
 
 
 def draft(manifest: Manifest, peer: str, role: str, now: datetime, days: int) -> Invitation:
-    """An invitation to be signed, valid from `now` (aware) for so many days. Raises InvitationError."""
+    """An unsigned invitation, valid from `now` (aware) for `days` days. Raises InvitationError."""
     if manifest.membership != "invited":
         raise InvitationError(
             Text("invitation.open_everybody_so_nobody_needs", title=manifest.title),
@@ -122,7 +122,7 @@ def _invalid(phrase: Text) -> InvitationError:
 
 
 def check(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> None:
-    """Raise InvitationError, in one sentence, unless it lets `peer` take part in the project at `now` (aware)."""
+    """Raise InvitationError unless the invitation lets `peer` take part in the project at `now` (aware)."""
     if found.project != manifest.id:
         raise InvitationError(Text("invitation.invitation_another_project", project=found.project), _ASK)
     if found.publisher != manifest.publisher.key:
@@ -152,7 +152,7 @@ def check(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> No
 
 
 def is_good(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> bool:
-    """`check` as a question, for what other peers present."""
+    """Whether `check` accepts the invitation; for those of other peers."""
     try:
         check(found, manifest, peer, now)
     except InvitationError:
@@ -161,17 +161,17 @@ def is_good(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> 
 
 
 def end_of(text: str) -> datetime:
-    """When the invitation in `text` expires, its signature not looked at. Raises InvitationError."""
+    """When the invitation in `text` expires; its signature is not verified. Raises InvitationError."""
     return read(text.encode(), lambda *_: True).expires
 
 
 def over(title: str) -> InvitationError:
-    """What to say when this computer's own invitation expires while it trains."""
+    """The error for this computer's invitation expiring while it trains."""
     return InvitationError(Text("invitation.computer_invitation_expired_so_swarm", title=title), _ASK)
 
 
 def missing(project: Project) -> InvitationError:
-    """What to say where a project wants an invitation and there is none."""
+    """The error for a project that needs an invitation when this computer has none."""
     return InvitationError(
         Text("invitation.invited_computers_one_has_no", title=project.title),
         Text("invitation.send_publisher_what_skep_identity"),

@@ -1,8 +1,8 @@
-"""Join links: a manifest's web address and who must have signed it, in one line that can be sent or shown as a QR code.
+"""Join links: a manifest's web address and its publisher, on one line that can be sent or shown as a QR code.
 
     skep://join?manifest=https://example.org/tiny.json&publisher=4f2a90c1d3e5b768
 
-Pure; nothing is fetched here. A link is data from strangers, so whatever is not exactly of this form is refused.
+Pure; nothing is fetched here. Links are untrusted input, so anything that is not exactly of this form is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skep.core.text import Text
 SCHEME: Final = "skep"
 ACTION: Final = "join"
 LENGTH_LIMIT: Final = 2048
-"""Characters; a longer link fits no QR code."""
+"""Maximum length in characters; a longer link does not fit into a QR code."""
 EXAMPLE: Final = "skep://join?manifest=https://example.org/project.json&publisher=4f2a90c1d3e5b768"
 
 _FIELDS: Final = ("manifest", "publisher")
@@ -37,19 +37,19 @@ class JoinLink:
     publisher: str
 
     def names(self, key: bytes) -> bool:
-        """Whether `key` (32 raw bytes) is the publisher's this link speaks of."""
+        """Whether `key` (32 raw bytes) is the key of the link's publisher."""
         if _FINGERPRINT.fullmatch(self.publisher):
             return _digits(key) == self.publisher
         return bool(PublicKey().read(self.publisher, "publisher") == key)
 
 
 def is_link(text: str) -> bool:
-    """Whether `text` is meant as a link of ours, well formed or not."""
+    """Whether `text` is intended as a join link, valid or not."""
     return text[: len(SCHEME) + 1].lower() == f"{SCHEME}:"
 
 
 def shown(asked: object) -> str:
-    """What another skep asks to be looked at, a link or a path; "" for anything that is neither."""
+    """The link or path that another skep process asks to show; "" for anything else."""
     return asked if isinstance(asked, str) and len(asked) <= LENGTH_LIMIT else ""
 
 
@@ -73,7 +73,7 @@ def parse(text: str) -> JoinLink:
 def _fields(text: str) -> dict[str, str]:
     try:
         parts = urlsplit(text)
-        # at most one more field than there may be: a hostile link must not cost more than a glance
+        # at most one more field than is valid, so that parsing a hostile link stays cheap
         pairs = parse_qsl(
             parts.query, keep_blank_values=True, strict_parsing=True, errors="strict", max_num_fields=len(_FIELDS) + 1
         )

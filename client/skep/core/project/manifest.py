@@ -1,8 +1,8 @@
-"""The manifest: all a volunteer's computer needs to know about a project, and all it obeys. Data, never code.
+"""The manifest: the complete description of a project for the computers that train it. Data, never code.
 
-Frozen dataclasses declare every field with its bounds, those of a recipe in its own file in `skep.recipes`; after them come
-the rules between fields. `skep.recipes.registry.parse_manifest` is the only way from bytes to a manifest. The signature over
-the bytes is verified before they are parsed (adapters.signing).
+Frozen dataclasses declare every field with its bounds, those of a recipe in its own file in `skep.recipes`; the rules
+between fields follow. Manifests are parsed only by `skep.recipes.registry.parse_manifest`. The signature is verified
+before the bytes are parsed (adapters.signing).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ID: Final = Pattern("[a-z0-9-]{3,40}", Text("manifest.3_40_lower_case_letters"))
 
 @dataclass(frozen=True)
 class OptimizerSpec:
-    """`betas` are Adam's and LAMB's; of SGD the first is the momentum, and the second has no meaning."""
+    """`betas` are those of Adam and LAMB; for SGD the first is the momentum, and the second is not used."""
 
     name: OptimizerName
     learning_rate: Annotated[float, Number(0, 10, above=True)]
@@ -77,20 +77,20 @@ class Schedule:
 
 @dataclass(frozen=True)
 class PowerSGD:
-    """Gradients sent as products of two thin matrices of `rank` columns, where that saves `min_compression_ratio`."""
+    """Gradients are sent as products of two thin matrices of `rank` columns if that saves `min_compression_ratio`."""
 
     rank: Annotated[int, Whole(1, 1024)]
     min_compression_ratio: Annotated[float, Number(0, 0.99, above=True)]
 
     def applies_to(self, shape: Shape) -> bool:
-        """Whether a tensor of this shape is sent so: when it is a matrix, and that saves enough."""
+        """Whether a tensor of this shape is compressed: when it is a matrix, and compression saves enough."""
         return len(shape) > 1 and 1 - self.rank * sum(shape) / math.prod(shape) >= self.min_compression_ratio
 
 
 SYNC_MODES: Final = {
     "global": "global_rounds",
 }
-"""How peers may keep in step, and the module of `skep.worker.swarm` that does it."""
+"""The synchronization modes of peers, each with its module in `skep.worker.swarm`."""
 
 
 @dataclass(frozen=True)
@@ -156,15 +156,15 @@ class Manifest:
 
     @property
     def run_id(self) -> str:
-        """`id`, a dash, and eight hex digits of what must be equal for two peers to average (no dots)."""
+        """`id`, a dash, and eight hex digits of a digest of the fields that must be equal to average (no dots)."""
         optimizer, sync = self.optimizer, self.sync
         must_agree = {
             "publisher": self.publisher.key.hex(),
             "recipe": _without_addresses(asdict(self.recipe)),
             "optimizer": optimizer.name,
-            # SGD keeps no state at all without momentum, and a state of other tensors cannot be loaded
+            # SGD without momentum has no state, and a state with other tensors cannot be loaded
             "momentum": optimizer.name == "sgd" and optimizer.betas[0] > 0,
-            # they decide into how many parts a tensor is cut, and peers must cut alike
+            # they determine into how many parts a tensor is split, which must be equal for all peers
             "compression": [sync.grad_compression, sync.state_compression],
             "threshold": sync.size_adaptive_threshold if sync.size_adaptive else None,
             "powersgd": asdict(sync.powersgd) if sync.powersgd else None,
@@ -179,14 +179,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class VerifiedProject(Project):
-    """A project of this home. `text` is the manifest as it was signed, which the worker is given."""
+    """A project of this home. `text` is the manifest as it was signed, which is passed to the worker."""
 
     manifest: Manifest
     text: str
 
 
 def _without_addresses(body: dict[str, Any]) -> dict[str, Any]:
-    """A file is what its hash says, wherever it lies."""
+    """`body` without addresses: a hash identifies a file wherever it is stored."""
     return {
         name: _without_addresses(value) if isinstance(value, dict) else value
         for name, value in body.items()
@@ -195,19 +195,19 @@ def _without_addresses(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(key: bytes) -> str:
-    """A publisher's raw public key as people compare it: 16 hex digits of its SHA-256, in groups of four."""
+    """The fingerprint of a publisher's raw public key: 16 hex digits of its SHA-256, in groups of four."""
     digits = hashlib.sha256(key).hexdigest()[:16]
     return " ".join(digits[place : place + 4] for place in range(0, 16, 4))
 
 
-# --- the learning rate, a function of the epoch alone, so that every peer and every newcomer agrees on it
+# --- the learning rate: it depends on the epoch only, so that all peers use the same one
 
 EXPONENTIAL_END: Final = 0.01
-"""What an exponential schedule has fallen to at its last epoch."""
+"""The factor of an exponential schedule at its last epoch."""
 
 
 def factor(schedule: Schedule, epoch: int) -> float:
-    """What the base learning rate is multiplied by in `epoch` (0, 1, …).
+    """The factor of the base learning rate in `epoch` (0, 1, …).
 
     Warm-up rises linearly over `warmup_epochs`, from 1/(n+1) to just below 1. After it, "constant" stays at 1; the
     others fall until `total_epochs` and stay there: "linear" and "cosine" to 0, "exponential" by the same part in every
@@ -232,7 +232,7 @@ def factor(schedule: Schedule, epoch: int) -> float:
 
 
 def check_rules(sync: Sync, recipe: Recipe, schedule: Schedule) -> None:
-    """Raise FieldError for what cannot work."""
+    """Raise FieldError for a combination of fields that cannot work."""
     check_flags(vars(sync))
     if sync.averaging_timeout_seconds <= sync.matchmaking_seconds:
         raise FieldError("sync.averaging_timeout_seconds", Text("manifest.must_longer_than_matchmaking_seconds"))
@@ -260,7 +260,7 @@ def check_flags(sync: Mapping[str, Any]) -> None:
 def declaration(recipe: Field) -> Object:
     """The manifest's fields, with those of its recipe."""
     fields = declared(Manifest, recipe=recipe).fields
-    # "format" is the file's own name for its version
+    # the field of the file is called "format"
     return Object(lambda format, **rest: Manifest(**rest), {"format": Whole(1, 1), **fields})  # noqa: A006, ARG005
 
 
@@ -289,7 +289,7 @@ def _read(body: dict[str, Any], recipe: Field) -> Manifest:
     try:
         read: Manifest = declaration(recipe).read(body, "")
     except Later:
-        # what can never work is said before what does not work yet
+        # invalid combinations are reported before values that only a later version supports
         check_flags(body["sync"])
         raise
     return read

@@ -1,4 +1,4 @@
-"""What a later revision of a manifest may change without asking, and what it may not. Pure."""
+"""The check of a manifest's new revision: what it may change, and what needs the user's consent. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NEEDS: Final = {
 
 
 class NeedsConsent(ManifestError):
-    """The new revision uses more than the one that was agreed to."""
+    """The new revision uses more resources than the one that the user agreed to."""
 
 
 def check_revision(old: Manifest, new: Manifest, *, same_bytes: bool, consent: bool) -> None:
-    """Raise ManifestError unless `new` may take the place of `old`, NeedsConsent when only a click is missing."""
+    """Raise ManifestError unless `new` may replace `old`, NeedsConsent when only the user's consent is missing."""
     if new.publisher.key != old.publisher.key:
         raise ManifestError(
             Text(
@@ -53,7 +53,7 @@ def check_revision(old: Manifest, new: Manifest, *, same_bytes: bool, consent: b
 
 
 def rising(old: Manifest, new: Manifest) -> list[Text]:
-    """What the new revision uses more of, in words."""
+    """The resources that the new revision uses more of, as texts."""
     before, after = vars(old.needs), vars(new.needs)
     rises = [
         Text("revisions.rise", what=words, before=before[key], after=after[key])
@@ -73,5 +73,5 @@ def rising(old: Manifest, new: Manifest) -> list[Text]:
 
 
 def _traffic(manifest: Manifest) -> float:
-    """Bytes sent for each sample of the swarm: shorter epochs send more often."""
+    """Bytes sent per sample of the swarm: shorter epochs send more often."""
     return traffic_per_epoch(manifest).up / manifest.sync.target_batch_size

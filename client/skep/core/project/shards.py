@@ -1,8 +1,6 @@
-"""The shard index of a project, and the order in which one peer goes through its samples.
+"""The shard index of a project, and the order in which a peer draws samples. Pure.
 
-Everything here is computed from bytes and names alone; fetching and opening shards is for the adapters and the worker.
-
-A shard index is JSON, and says what its shards hold::
+A shard index is JSON and declares the content of its shards::
 
     {"format": 1, "sequence_length": 128, "vocabulary": 256,
      "shards": [{"sha256": "…", "bytes": 524384, "samples": 4096}], "held_out": []}
@@ -36,9 +34,9 @@ from skep.core.text import Text
 
 INDEX_BYTES_LIMIT: Final = 2 * 1024 * 1024
 SHARD_BYTES_LIMIT: Final = 256 * 1024 * 1024
-"""One shard is opened whole and checked at once, so it must stay small beside a computer's memory."""
+"""A shard is read and checked as a whole, so it must be small compared with a computer's memory."""
 SHARD_SAMPLES_LIMIT: Final = 262_144
-"""A shard's samples are put in order at once; this many take about 0.2 s."""
+"""All samples of a shard are shuffled in one call; this many take about 0.2 s."""
 
 _HEADER_BYTES_LIMIT: Final = 64 * 1024
 _TOKEN_BYTES: Final = (1, 4)
@@ -50,9 +48,9 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def parse_index(raw: bytes, expected: Layout) -> ShardIndex:
-    """The index in `raw`, for a model that expects such samples. Raises DataError that names the field.
+    """The index in `raw`, for a model that expects samples of this layout. Raises DataError that names the field.
 
-    Its tokens or classes may be fewer than the model has; in all else the two must agree.
+    It may have fewer tokens or classes than the model; otherwise the layouts must be equal.
     """
     body = read_object(raw, INDEX_BYTES_LIMIT, _invalid)
     _check_keys(body, {"format", "shards", *expected.__struct_fields__}, {"held_out"}, "")
@@ -150,7 +148,7 @@ def _check_size(size: int, samples: int, layout: Layout, where: str) -> None:
 
 
 def sample_bytes(layout: Layout) -> tuple[int, ...]:
-    """The bytes that a sample may take in a shard."""
+    """The possible sizes of a sample in a shard, in bytes."""
     if isinstance(layout, ImageLayout):
         return (layout.channels * layout.size**2 + LABEL_BYTES,)
     return tuple(layout.sequence_length * width for width in _TOKEN_BYTES)
@@ -166,12 +164,12 @@ def _check_distinct(shards: tuple[ShardRef, ...]) -> None:
 
 
 def shard_name(sha256: str) -> str:
-    """The file name of a shard, here and on the server; here, of any file kept under its hash."""
+    """The file name of a shard, locally and on the server; locally also of other files stored by hash."""
     return f"{sha256}.safetensors"
 
 
 def shard_address(index_address: str, sha256: str) -> str:
-    """Where a shard lies: beside its index. A query or fragment of the index's address is dropped."""
+    """The address of a shard: beside its index. A query or fragment of the index's address is dropped."""
     parts = urlsplit(index_address)
     folder = parts.path.rpartition("/")[0]
     return urlunsplit((parts.scheme, parts.netloc, f"{folder}/{shard_name(sha256)}", "", ""))
@@ -183,7 +181,7 @@ def shard_address(index_address: str, sha256: str) -> str:
 def permutation(seed: bytes, count: int) -> tuple[int, ...]:
     """The numbers below `count`, shuffled (Fisher-Yates). Equal on every computer and every version of Python."""
     numbers = list(range(count))
-    # 64 bits for each draw: the bias of the remainder stays below 1e-13 for any count we allow
+    # 64 bits for each draw: the bias of the remainder stays below 1e-13 for any allowed count
     draws = struct.unpack(f"<{count}Q", hashlib.shake_256(seed).digest(8 * count))
     for last in range(count - 1, 0, -1):
         other = draws[last] % (last + 1)
@@ -207,7 +205,7 @@ def _seed(*parts: str | int) -> bytes:
 
 @dataclass(frozen=True)
 class Span:
-    """`count` samples in a row of one peer's order: from `offset` in its order of `shard`, in one pass."""
+    """`count` consecutive samples of a peer's order: from `offset` in its order of `shard`, in one pass."""
 
     pass_number: int
     shard: ShardRef
@@ -220,13 +218,13 @@ class _Pass:
     number: int
     shards: tuple[ShardRef, ...]
     ends: tuple[int, ...]
-    """Samples up to and with each shard."""
+    """Cumulative samples up to the end of each shard."""
 
 
 class PeerOrder:
-    """One peer's way through all samples, pass after pass; a position counts samples drawn since the first.
+    """The order in which a peer draws all samples, pass after pass; a position is the number of samples drawn.
 
-    The same peer, run and index give the same way, so that a restart goes on where it was.
+    The same peer, run and index give the same order, so that a restart continues at its position.
     """
 
     def __init__(self, index: ShardIndex, peer_id: str, run_id: str) -> None:
@@ -237,7 +235,7 @@ class PeerOrder:
         self._pass = self._order_pass(0)
 
     def locate(self, position: int) -> Span:
-        """Where `position` lies, with what is left of its shard from there on."""
+        """The span from `position` to the end of its shard."""
         number, within = divmod(position, self._samples)
         if self._pass.number != number:
             self._pass = self._order_pass(number)
@@ -247,7 +245,7 @@ class PeerOrder:
         return Span(number, shard, shard.samples - left, left)
 
     def spans(self, position: int, count: int) -> Iterator[Span]:
-        """The next `count` samples from `position` on, shard by shard."""
+        """The next `count` samples from `position` on, one span per shard."""
         while count > 0:
             span = self.locate(position)
             taken = min(count, span.count)

@@ -1,1 +1,1 @@
-"""What is remembered: contributions, what they cost, the timeline of a day."""
+"""Records: contributions, resource usage, and the timeline of a day."""

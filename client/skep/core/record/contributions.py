@@ -1,4 +1,4 @@
-"""What this computer put into each epoch and what became of it: each contribution counted once, in its last state. Pure."""
+"""Contributions of this computer and their states; each contribution is counted once, in its latest state. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ContributionState(StrEnum):
 
 @dataclass(frozen=True)
 class Contribution:
-    """Samples this computer put into one epoch.
+    """The samples that this computer contributed to one epoch.
 
-    Pending until the round is over; confirmed when another peer's data was really averaged with ours and the
-    optimizer used the result; else lost, with the reason in words. `peers` are the others in that round.
-    `swarm` is how many samples the whole swarm puts into the epoch, where it is confirmed and that is known, else 0.
+    Pending until the round is over; confirmed when another peer's data was averaged with that of this computer and the
+    optimizer used the result; else lost, with a reason. `peers` is the number of other peers in the round.
+    `swarm` is the number of samples of the whole swarm in the epoch if confirmed and known, else 0.
     """
 
     id: str
@@ -35,7 +35,7 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Tally:
-    """How many contributions and samples are in one state."""
+    """The number of contributions and samples in one state."""
 
     contributions: int = 0
     samples: int = 0
@@ -57,19 +57,19 @@ class Evaluation:
 
 
 REMEMBERED: Final = 256
-"""Ids of settled contributions to keep, so that a late word about one changes nothing. Weeks of them would be a leak."""
+"""Ids of settled contributions to keep, so that late messages about them change nothing. Bounds the memory."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """The contributions still pending, and the ids of those settled last."""
+    """The pending contributions, and the ids of the latest settled ones."""
 
     pending: tuple[Contribution, ...] = ()
     settled: tuple[str, ...] = ()
 
 
 def note(account: Account, totals: Totals, news: Contribution) -> tuple[Account, Totals] | None:
-    """Account and totals with `news`; None when it says nothing new or comes after the contribution was settled."""
+    """Account and totals with `news`; None when it changes nothing or the contribution is already settled."""
     if news.id in account.settled or news in account.pending:
         return None
     others = tuple(each for each in account.pending if each.id != news.id)

@@ -1,4 +1,4 @@
-"""A day's timeline as segments: what was allowed from when to when, by which rule, and how long each rule held. Pure."""
+"""The segments of a day's timeline: spans of time under one rule, their shares, and totals per rule. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from skep.core.policy.rules import RAMP
 from skep.core.text import Text
 
 SHORT: Final = 300.0
-"""Seconds below which a segment cannot be seen on a strip of a day."""
+"""Seconds; a shorter segment is not visible on the strip of a day."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """From `begin` until before `end` (wall clock seconds). `share` is the mean; `project` "" means that there was none."""
+    """The span [begin, end) in wall clock seconds. `share` is the mean; `project` is "" when there was none."""
 
     begin: float
     end: float
@@ -31,7 +31,7 @@ class Segment:
 
 
 def segments(changes: Sequence[Change], begin: float, end: float) -> list[Segment]:
-    """One for each stretch under one rule, from `begin` to `end`; the way up belongs to the rule that it leads to."""
+    """One segment per continuous span under one rule, from `begin` to `end`; a ramp belongs to the rule after it."""
     ends = [*(change.at for change in changes[1:]), end]
     cut = [
         Segment(max(begin, each.at), min(end, until), each.project, each.rule, each.share, each.reason)
@@ -64,7 +64,7 @@ def _joined(cut: Sequence[Segment]) -> list[Segment]:
 
 
 def _with(first: Segment, second: Segment) -> Segment:
-    """Both as one, in the words of the longer one."""
+    """Both merged into one, with the rule and reason of the longer one."""
     longer = first if first.seconds > second.seconds else second
     whole = first.seconds + second.seconds
     share = (first.share * first.seconds + second.share * second.seconds) / whole
@@ -72,9 +72,9 @@ def _with(first: Segment, second: Segment) -> Segment:
 
 
 def legible(whole: Sequence[Segment], shortest: float = SHORT) -> list[Segment]:
-    """Fewer segments, none shorter than `shortest`: what is too short to be seen goes to its longer neighbour.
+    """Fewer segments, none shorter than `shortest`: a shorter one is merged into its longer neighbour.
 
-    The total of each rule (`by_rule`) is counted before, so that nothing is lost.
+    Totals per rule (`by_rule`) must be computed from the unmerged segments.
     """
     made = list(whole)
     while len(made) > 1:
@@ -91,9 +91,9 @@ def legible(whole: Sequence[Segment], shortest: float = SHORT) -> list[Segment]:
 
 
 def by_rule(whole: Sequence[Segment]) -> list[Segment]:
-    """One for each rule that held, the longest first; `end` is `begin` plus all its time, the reason that of its longest.
+    """One segment per rule, the longest first; `end` is `begin` plus the total time, the reason that of the longest one.
 
-    Time in no project is left out.
+    Time without a project is omitted.
     """
     found: dict[str, list[Segment]] = {}
     for each in whole:

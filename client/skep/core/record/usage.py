@@ -1,4 +1,4 @@
-"""What a project costs this computer and gets from it, by quarters of an hour, hours, days and weeks. Pure."""
+"""Resource usage and earned samples of a project, by quarters of an hour, hours, days and weeks. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from skep.core.record.contributions import ContributionState, Tally
 from skep.core.settings.hours import local
 
 QUARTER: Final = 900.0
-"""Seconds. Every time zone's hours and days are made of whole quarters of an hour."""
+"""Seconds. In every time zone, hours and days consist of whole quarters of an hour."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds and joules. `staying` in the project, `training` with a share above 0 of it, `computing` as the worker
-    measured it. `joules` is what the device drew during `measured`, the part of `training` in which it told its power.
+    """Seconds and joules. `staying` is the time in the project, `training` the part with a share above 0, `computing`
+    as measured by the worker. `joules` is the device's energy during `measured`, the part of `training` with known power.
     """
 
     staying: float = 0.0
@@ -34,7 +34,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Quarter:
-    """What one project cost in the quarter of an hour that begins at `begin`, wall clock seconds."""
+    """The usage of one project in the quarter of an hour that begins at `begin`, in wall clock seconds."""
 
     project: str
     begin: float
@@ -43,7 +43,7 @@ class Quarter:
 
 @dataclass(frozen=True)
 class Earned:
-    """What was settled, as confirmed or lost, in the quarter of an hour that begins at `begin`."""
+    """The contributions confirmed or lost in the quarter of an hour that begins at `begin`."""
 
     project: str
     begin: float
@@ -53,20 +53,20 @@ class Earned:
 
 @dataclass(frozen=True)
 class Proportion:
-    """Confirmed samples, and how many the whole swarm puts into the epochs they were part of, where that is known."""
+    """Confirmed samples, and the samples of the whole swarm in the same epochs, where known."""
 
     samples: int = 0
     swarm: int = 0
 
     @property
     def share(self) -> float | None:
-        """0..1; None while nothing is known."""
+        """The fraction 0..1; None while nothing is known."""
         return min(1.0, self.samples / self.swarm) if self.swarm else None
 
 
 @dataclass(frozen=True)
 class Meter:
-    """What was spent in the quarter that begins at `quarter`, and is not written yet."""
+    """The usage in the quarter that begins at `quarter` that is not written yet."""
 
     quarter: float = 0.0
     spent: Spent = field(default_factory=Spent)
@@ -83,12 +83,12 @@ class Unit(StrEnum):
 
 
 COUNTS: Final = {Unit.HOUR: 24, Unit.DAY: 14, Unit.WEEK: 12}
-"""How many of a unit are shown, the one that is not over yet included."""
+"""The number of periods shown for each unit, including the current one."""
 
 
 @dataclass(frozen=True)
 class Period:
-    """From `begin` until before `end` (wall clock seconds): confirmed and lost samples, and what it cost."""
+    """Confirmed and lost samples and the usage in the span [begin, end) of wall clock seconds."""
 
     begin: float
     end: float
@@ -98,14 +98,14 @@ class Period:
 
 
 def day_of(now: float, zone: tzinfo, back: int = 0) -> tuple[float, float]:
-    """The first moment of the day `back` days before now, and the next day's; 23 to 25 hours apart."""
+    """The start and end of the day `back` days before now, in wall clock seconds; 23 to 25 hours apart."""
     day = local(now, zone).date() - timedelta(days=back)
     begin, end = (datetime(each.year, each.month, each.day, tzinfo=zone) for each in (day, day + timedelta(days=1)))
     return begin.timestamp(), end.timestamp()
 
 
 def spans(unit: Unit, now: float, zone: tzinfo) -> Sequence[tuple[float, float]]:
-    """The last ones, oldest first; the last one holds `now`."""
+    """The latest spans of `unit`, oldest first; the last one contains `now`."""
     count = COUNTS[unit]
     match unit:
         case Unit.HOUR:
@@ -123,7 +123,7 @@ def spans(unit: Unit, now: float, zone: tzinfo) -> Sequence[tuple[float, float]]
 def periods(
     asked: Iterable[tuple[float, float]], quarters: Iterable[Quarter], earned: Iterable[Earned]
 ) -> Sequence[Period]:
-    """What falls into each span."""
+    """The usage and samples of each span."""
     made = [Period(*span) for span in asked]
     for quarter in quarters:
         made = [_if_inside(each, quarter.begin, spent=each.spent.plus(quarter.spent)) for each in made]

@@ -1,1 +1,1 @@
-"""The state machine of a stay in a project, and the messages it takes and sends."""
+"""The state machine of the engine, its messages and its effects."""

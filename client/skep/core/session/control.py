@@ -1,8 +1,7 @@
-"""What a running skep answers when another terminal asks: request in, answer and commands out. Pure.
+"""The control protocol of a running skep: the answer and the commands for each request. Pure.
 
-It must not know how requests travel. A request is an object with "verb"; an answer has "ok", and either what was asked
-for or the "title" and "hint" of a problem. Other fields of a request are checked here: any program of this user can
-connect.
+A request is an object with "verb"; an answer has "ok", and either the requested data or the "title" and "hint" of a
+problem. All fields of a request are checked here, because any program of this user can connect.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ _AS_THEY_ARE: Final = (
     "restart_at",
     "leaving_until",
 )
-"""The fields of a snapshot that are sent just as they are declared."""
+"""The fields of a snapshot that are sent as they are declared."""
 _TYPES: Final = get_type_hints(Snapshot)
 
 FARTHEST: Final = 1e11
-"""Seconds since the epoch; a later end of a pause is no date any clock shows."""
+"""Seconds since the epoch; a later end of a pause cannot be shown as a date."""
 
 
 def decide(request: dict[str, Any], snapshot: Snapshot, now: float = 0.0, zone: tzinfo = UTC) -> Decision:
-    """The answer to `request`, and the commands the engine is to carry out. `now` is wall clock seconds."""
+    """The answer to `request`, and the commands for the engine. `now` is wall clock seconds."""
     try:
         return _decide(request, snapshot, now, zone)
     except SkepError as error:
@@ -102,7 +101,7 @@ def _values(values: Any) -> dict[str, bool | int | float | str]:
 
 
 def result(answer: Answer) -> Answer:
-    """The answer itself, when it is a good one; else raises the problem it carries."""
+    """The answer if it is "ok"; otherwise raises the problem in it."""
     if answer.get("ok") is True:
         return answer
     kind = BadInput if answer.get("exit_code") == BadInput.exit_code else SkepError
@@ -142,7 +141,7 @@ def _stage(stage: StageProgress) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """`value` with NaN and infinities, which JSON does not have, as None."""
+    """`value` with NaN and infinities replaced by None, since JSON does not have them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -151,7 +150,7 @@ def finite(value: Any) -> Any:
 
 
 def snapshot_of(body: dict[str, Any]) -> Snapshot:
-    """What `status` wrote, as a snapshot to show. Raises NotRunning when it is none."""
+    """The snapshot in an answer of `status`, for display. Raises NotRunning when it is not valid."""
     try:
         told = {name: build(_TYPES[name], body[name]) for name in (*_AS_THEY_ARE, "evaluations")}
         held = tuple(Holding(str(each["rule"]), build(Allowance, each["allowance"])) for each in body["holding"])

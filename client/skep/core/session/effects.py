@@ -1,4 +1,4 @@
-"""Everything that the engine's shell is asked to do, by the adapters. Data only."""
+"""Effects: the actions that the state machine requests and the engine carries out. Data only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class FetchIndex(msgspec.Struct, frozen=True):
 
 
 class StartWorker(msgspec.Struct, frozen=True):
-    """Start the worker of `project` with what the session knows of its options."""
+    """Start the worker of `project` with those of its options that the session knows."""
 
     project: VerifiedProject
     options: WorkerOptions
@@ -37,7 +37,7 @@ class SetAllowance(msgspec.Struct, frozen=True):
 
 
 class FetchShard(msgspec.Struct, frozen=True):
-    """Fetch a shard, or a file that the recipe needs beside them."""
+    """Fetch a shard, or another file that the recipe needs."""
 
     shard: ShardRef | FileRef
 
@@ -50,9 +50,9 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class LosePending(msgspec.Struct, frozen=True):
-    """Everything of this project still pending in the ledger is lost, for this reason.
+    """Mark all pending contributions of this project in the ledger as lost, with this reason.
 
-    The shell posts a ContributionLost for each, so that listeners see them too.
+    The engine posts a ContributionLost for each, so that observers receive them too.
     """
 
     project_id: str
@@ -74,7 +74,7 @@ class SaveSettings(msgspec.Struct, frozen=True):
 
 
 class SavePause(msgspec.Struct, frozen=True):
-    """Remember a manual pause across restarts; `paused` False forgets it."""
+    """Save a manual pause for the next start; `paused` False deletes it."""
 
     paused: bool
     until: float | None = None
@@ -91,19 +91,19 @@ class RecordReaction(msgspec.Struct, frozen=True):
 
 
 class RecordUsage(msgspec.Struct, frozen=True):
-    """Add to what a project has cost this computer."""
+    """Add to the recorded usage of a project."""
 
     quarter: Quarter
 
 
 class Notify(msgspec.Struct, frozen=True):
-    """Tell the user once about a problem."""
+    """Notify the user once about a problem."""
 
     problem: Problem
 
 
 class EndEngine(msgspec.Struct, frozen=True):
-    """The engine thread is done."""
+    """End the engine thread."""
 
 
 WorkerEffect = StartWorker | TellWorker | StopWorker | SetAllowance

@@ -1,4 +1,4 @@
-"""Why the share is what it is, and what it would be if: the policy's own rules, asked under other conditions. Pure."""
+"""Explanation of the share: the rules that hold now, or would hold under assumed conditions. Pure."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.text import NOTHING, Text, as_data
 
 _TOO_WARM: Final = 5.0
-"""Degrees above the cap that are imagined."""
+"""The assumed temperature, in degrees above the cap."""
 
 _IMAGINED: Final[Mapping[str, tuple[Condition, float | bool]]] = {
     word: (condition, value) for condition in Condition for word, value in condition.spec.imagined.items()
 }
 HOT: Final = "hot"
 WORDS: Final = (*_IMAGINED, HOT)
-"""What may be asked for: `--if input,battery`."""
+"""The conditions that can be assumed, as in `--if input,battery`."""
 
 
 def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> dict[str, Any]:
-    """Every rule that holds, or would if `words`, the winner first, and the sources that are missing; as JSON.
+    """The rules that hold, or would hold under `words`, the lowest ceiling first, and the missing sources; as JSON.
 
-    Without words it is what really holds, waits and the ramp included; with words, what would once it has lasted.
-    Raises BadInput for a word that is none.
+    Without words, the current rules with delays and the ramp; with words, the rules once the conditions have lasted.
+    Raises BadInput for an unknown word.
     """
     asked = _asked(words)
     held = _would_hold(snapshot, asked, now, zone) if asked else snapshot.holding
@@ -47,7 +47,7 @@ def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> di
 
 
 def remarks(snapshot: Snapshot) -> tuple[Text, ...]:
-    """What the settings ask for and do not get, in sentences."""
+    """Sentences about settings that have no effect."""
     found, cap = contradictions(snapshot.settings), snapshot.power_cap
     refused = cap.refused if cap is not None else NOTHING
     return (*found, Text("explain.power_cap_has_no_effect", refused=refused)) if refused else found
@@ -66,7 +66,7 @@ def _asked(words: object) -> tuple[str, ...]:
 
 
 def told(each: Holding) -> dict[str, Any]:
-    """As JSON, with the rule's name in lists and its setting."""
+    """A rule that holds as JSON, with its name in lists and its setting."""
     rule = ALL[each.rule]
     return asdict(each) | {"label": as_data(rule.label), "setting": rule.setting}
 
@@ -79,7 +79,7 @@ def _would_hold(snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tz
 
 
 def _imagine(facts: Facts, word: str) -> Facts:
-    """The facts as they would be; a processor that is busy, or a GPU, is that of the device that trains."""
+    """The facts under an assumed condition; "busy" applies to the device that trains, processor or GPU."""
     if word == HOT:
         cap = number_of(facts.settings, "heat.cap_celsius")
         seen = facts.conditions.with_seen({Condition.TEMPERATURE: answered(cap + _TOO_WARM)})

@@ -1,6 +1,6 @@
-"""Everything that can happen to the engine: commands come from a person, events from the outside. Data only.
+"""The messages of the engine: commands of the user, events, and messages from and to the worker. Data only.
 
-Those that travel between engine and worker are each a WorkerMessage; `wire` makes lines of them.
+Messages between engine and worker are subclasses of WorkerMessage; `wire` encodes them as lines.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from skep.core.text import NOTHING, Problem, Text
 
 
 class WorkerMessage(msgspec.Struct, frozen=True, tag=True):
-    """What engine and worker tell each other. As JSON it is an object with its class's name as "type"."""
+    """A message between engine and worker. As JSON it is an object with the name of its class as "type"."""
 
 
-# --- commands: what a person asks for
+# --- commands of the user
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Join `project`; `seeds` are extra multiaddresses to try beside the manifest's own."""
+    """Join `project`; `seeds` are multiaddresses to try in addition to those of the manifest."""
 
     project: VerifiedProject
     seeds: tuple[str, ...] = ()
 
 
 class Leave(msgspec.Struct, frozen=True):
-    """Leave the swarm, keep the front end: after the round at the end of this epoch, or `now`."""
+    """Leave the swarm after the round at the end of this epoch, or immediately with `now`; the engine keeps running."""
 
     now: bool = False
 
@@ -48,7 +48,7 @@ class Resume(msgspec.Struct, frozen=True):
 
 
 class ChangeSettings(msgspec.Struct, frozen=True):
-    """Set settings by key; the values were parsed and checked already."""
+    """Set settings by key; the values are already parsed and checked."""
 
     values: dict[str, bool | int | float | str]
 
@@ -57,35 +57,35 @@ class Quit(msgspec.Struct, frozen=True):
     """Leave the swarm and end the engine."""
 
 
-# --- events: what the outside reports
+# --- events
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """Time went on; nothing else."""
+    """Sent regularly, so that time-dependent state is updated."""
 
 
 class ConditionsSeen(msgspec.Struct, frozen=True):
-    """A sensor looked, at the moment `at` (wall clock seconds); readings that are not among `seen` stand."""
+    """New readings of a sensor, taken at `at` (wall clock seconds); readings that are not in `seen` are unchanged."""
 
     seen: Seen
     at: float | None = None
 
 
 class AboutToSleep(msgspec.Struct, frozen=True):
-    """The system said that the computer will sleep in a moment. It may not happen after all: Slept follows either way."""
+    """The system announced a suspend. The suspend may still be cancelled: Slept follows in both cases."""
 
 
 class Slept(msgspec.Struct, frozen=True):
-    """The computer was asleep, or skep stood still as if it were, for about `seconds`; 0 when only the system said so.
+    """The computer was suspended, or skep did not run, for about `seconds`; 0 if only the system reported it.
 
-    Whatever had a time limit of less has passed it, connections to other computers most of all.
+    Shorter timeouts have expired, in particular those of connections to other computers.
     """
 
     seconds: float
 
 
 class PowerCapSeen(msgspec.Struct, frozen=True):
-    """What came of the power cap: the limit that holds, or why there is none; `cap` None when it was taken off."""
+    """The result of setting the power cap: the limit in force, or why there is none; `cap` None when it was removed."""
 
     cap: PowerCap | None
 
@@ -93,7 +93,7 @@ class PowerCapSeen(msgspec.Struct, frozen=True):
 class IndexArrived(msgspec.Struct, frozen=True):
     """The project's shard index was fetched and verified.
 
-    The engine fills in `project`, so that the late answer to a join given up is told from the present one.
+    The engine sets `project`, so that a late answer to an abandoned join can be recognized.
     """
 
     index: ShardIndex
@@ -101,7 +101,7 @@ class IndexArrived(msgspec.Struct, frozen=True):
 
 
 class IndexFailed(msgspec.Struct, frozen=True):
-    """As IndexArrived; `project` is filled in by the engine."""
+    """The project's shard index cannot be fetched; the engine sets `project`, as in IndexArrived."""
 
     problem: Problem
     project: Project | None = None
@@ -114,9 +114,9 @@ class WorkerStage(WorkerMessage, frozen=True):
 
 
 class WorkerJoined(WorkerMessage, frozen=True):
-    """The worker is in the swarm. `device` is what torch confirmed, `precision` what it computes in.
+    """The worker is in the swarm. `device` is the one that torch confirmed, `precision` the one used in computing.
 
-    In `client_mode` it makes connections and accepts none, as behind a router.
+    In `client_mode` it makes connections and accepts none, as is usual behind a router.
     """
 
     peer_id: str
@@ -131,11 +131,11 @@ class WorkerJoined(WorkerMessage, frozen=True):
 
 
 class WorkerProgress(WorkerMessage, frozen=True):
-    """About once a second while joined.
+    """The worker's progress, about once a second while joined.
 
-    `contribution` names the one growing now ("" when there is none) and `samples` what it holds so far;
-    `position` counts samples this peer has drawn from the data, so that a restart goes on there. A project is `heavy`
-    while a single sample takes longer than a micro-batch may while somebody uses this computer.
+    `contribution` is the id of the current contribution ("" if there is none) and `samples` its samples so far;
+    `position` is the number of samples that this peer has drawn, where a restart continues. A project is `heavy`
+    while a single sample takes longer than the limit for a micro-batch while this computer is in use.
     """
 
     progress: SwarmProgress
@@ -150,10 +150,10 @@ class WorkerEvaluated(WorkerMessage, frozen=True):
 
 
 class WorkerPaused(WorkerMessage, frozen=True):
-    """The worker stopped computing (`share` 0), or took up again; `reaction_seconds` after it was told.
+    """The worker stopped computing (`share` 0) or resumed, `reaction_seconds` after it received the new share.
 
-    `behind` names what had to end first: "round" (with the optimizer's step), "state" for the swarm's state on its way,
-    "joining", or "" for a micro-batch at most. What has a name ends at low priority, and is not what is called a reaction.
+    `behind` is what had to end first: "round" (with the optimizer's step), "state" for a transfer of the swarm's state,
+    "joining", or "" for at most a micro-batch. Unless it is "", the work ran at low priority and is not a reaction.
     """
 
     share: float
@@ -162,9 +162,9 @@ class WorkerPaused(WorkerMessage, frozen=True):
 
 
 class WorkerMemory(WorkerMessage, frozen=True):
-    """The worker holds no more of the GPU's memory than `memory` says, `reaction_seconds` after it was told.
+    """The worker reduced its GPU memory to what `memory` allows, `reaction_seconds` after it received the request.
 
-    `behind` as in WorkerPaused.
+    `behind` is as in WorkerPaused.
     """
 
     memory: GpuMemory
@@ -173,7 +173,7 @@ class WorkerMemory(WorkerMessage, frozen=True):
 
 
 class ContributionPending(WorkerMessage, frozen=True):
-    """The gradients of `samples` go into the round that ends `epoch`."""
+    """The gradients of `samples` are part of the round that ends `epoch`."""
 
     id: str
     epoch: int
@@ -181,7 +181,7 @@ class ContributionPending(WorkerMessage, frozen=True):
 
 
 class ContributionConfirmed(WorkerMessage, frozen=True):
-    """Another peer's data was averaged with ours, nothing failed, the optimizer used the result."""
+    """Another peer's data was averaged with that of this computer, and the optimizer used the result without errors."""
 
     id: str
     epoch: int
@@ -204,14 +204,14 @@ class ShardWanted(WorkerMessage, frozen=True):
 
 
 class ShardArrived(WorkerMessage, frozen=True):
-    """A verified shard lies at `path`; also the engine's answer to the worker."""
+    """A verified shard is available at `path`; also the engine's answer to the worker."""
 
     sha256: str
     path: str
 
 
 class ShardProgress(msgspec.Struct, frozen=True):
-    """A download went on: bytes so far of the total."""
+    """The progress of a download: bytes so far of the total."""
 
     sha256: str
     bytes: int
@@ -219,27 +219,27 @@ class ShardProgress(msgspec.Struct, frozen=True):
 
 
 class ShardFailed(WorkerMessage, frozen=True):
-    """The shard cannot be had; also the engine's answer to the worker."""
+    """The shard cannot be fetched; also the engine's answer to the worker."""
 
     sha256: str
     problem: Problem
 
 
 class WorkerFailed(WorkerMessage, frozen=True):
-    """The worker gives up with words for the user. `retry` says whether starting again may help."""
+    """The worker ends with an error for the user. `retry` says whether a restart may help."""
 
     problem: Problem
     retry: bool
 
 
 class WorkerExited(msgspec.Struct, frozen=True):
-    """The worker process is gone, with everything it had started."""
+    """The worker process and all processes that it started have ended."""
 
     code: int
 
 
 class ProblemArose(msgspec.Struct, frozen=True):
-    """Something outside the worker failed, such as writing the ledger; whatever was going on goes on."""
+    """An operation outside the worker failed, such as writing the ledger; the session continues."""
 
     problem: Problem
 
@@ -253,20 +253,20 @@ FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
 Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | WorkerExited | ProblemArose
 Message = Command | Event
 
-# --- what the engine tells the worker
+# --- messages from the engine to the worker
 
 
 class WorkerOptions(WorkerMessage, frozen=True):
-    """First line to the worker: everything it is given at its start, all of it checked already.
+    """The first line to the worker: its options, already checked.
 
-    The session sets the first part. The engine adds what it alone knows: which `identity_path`, `invitation` (its text, ""
-    for an open project), `listen_host` (an IPv4 address) and `position` (samples drawn before). Whoever starts the process
-    adds its `run_folder`, which is private and short, because unix sockets lie there.
+    The session sets the first part. The engine adds `identity_path`, `invitation` (its text, "" for an open project),
+    `listen_host` (an IPv4 address) and `position` (samples drawn before). The adapter that starts the process adds its
+    `run_folder`, which is private and has a short path, because it contains unix sockets.
 
-    `manifest` is its text; `seeds` are extra multiaddresses to try. `share` 0..1; `device` "" means the best usable one,
-    `threads` 0 chosen by the worker; `port` is TCP, 0 means any free one; `client_mode` is automatic, on or off, as in the
-    setting. `present` and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes that other programs always
-    find free.
+    `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
+    usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; `client_mode` is automatic, on
+    or off, as in the setting. `present` and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to
+    leave free for other programs.
     """
 
     manifest: str
@@ -292,9 +292,9 @@ class WorkerOptions(WorkerMessage, frozen=True):
 
 
 class SetShare(WorkerMessage, frozen=True):
-    """Compute share 0..1 from now on; 0 pauses.
+    """Set the compute share 0..1; 0 pauses.
 
-    While somebody is `present` micro-batches are short; `memory` is what may be held of the GPU's.
+    While a user is `present`, micro-batches are short; `memory` is how much GPU memory the worker may hold.
     """
 
     share: float
@@ -303,13 +303,13 @@ class SetShare(WorkerMessage, frozen=True):
 
 
 class StopTraining(WorkerMessage, frozen=True):
-    """Leave the swarm at once and exit within 2 s."""
+    """Leave the swarm immediately and exit within 2 s."""
 
 
 class FinishTraining(WorkerMessage, frozen=True):
-    """Compute no more, let the next round take what was accumulated, then leave the swarm and exit.
+    """Stop computing, contribute the accumulated samples in the next round, then leave the swarm and exit.
 
-    A worker for which no round will come, or that is not in the swarm yet, leaves at once.
+    A worker without a next round, or one that is not in the swarm yet, leaves immediately.
     """
 
 

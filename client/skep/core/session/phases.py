@@ -1,4 +1,4 @@
-"""Where the engine stands and what the worker last reported of the swarm. Data only."""
+"""Phases of the engine, stages of joining, and the worker's latest progress report. Data only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skep.core.text import NOTHING, Text
 
 
 class Phase(StrEnum):
-    """Where the engine stands; the transitions are drawn in `session`."""
+    """The phase of the engine; `session.step` has a diagram of the transitions."""
 
     IDLE = "idle"
     JOINING = "joining"
@@ -20,7 +20,7 @@ class Phase(StrEnum):
 
 
 class Stage(StrEnum):
-    """The steps of joining, in their order."""
+    """The stages of joining, in order."""
 
     HARDWARE = "hardware"
     DATA = "data"
@@ -31,7 +31,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True)
 class StageProgress:
-    """`fraction` 0..1 of one stage; `detail` is a short phrase, such as "3 of 8 shards"."""
+    """Progress of one stage, `fraction` 0..1; `detail` is a short phrase, such as "3 of 8 shards"."""
 
     stage: Stage
     fraction: float
@@ -40,9 +40,9 @@ class StageProgress:
 
 @dataclass(frozen=True)
 class SwarmProgress:
-    """What the worker last reported.
+    """The worker's latest report.
 
-    `peers` counts the *other* peers whose data was really averaged in the last verified round.
+    `peers` counts the *other* peers whose data was averaged in the last verified round.
     `samples_accumulated` of `target_batch_size` is the whole swarm's progress in this epoch.
     Seconds are totals since joining; `cpu_seconds` is the training thread's own processor time.
     """

@@ -1,6 +1,6 @@
-"""What the worker and its shards report, step by step; one small function for each message. Pure.
+"""State transitions for reports of the worker and of downloads, one function per message. Pure.
 
-A report that comes while no worker runs, or that does not fit the phase, changes nothing.
+A report that arrives while no worker runs, or that does not fit the phase, changes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from skep.core.text import Problem, Remedy, Text
 
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 60.0
-"""Seconds before a failed worker is started again: the first wait doubles with each failure in a row up to this."""
+"""Maximum seconds before a failed worker is restarted; the wait doubles with each consecutive failure."""
 STEADY_SECONDS: Final = 300.0
-"""Training for this long, or for an epoch, ends a row of failures."""
+"""Training for this long, or for an epoch, resets the count of consecutive failures."""
 EVALUATIONS_SHOWN: Final = 512
 KILLED: Final = -9
 
@@ -30,7 +30,7 @@ Report = m.WorkerReport | m.ContributionReport | m.ShardReport | m.WorkerExited
 
 
 def report(snapshot: Snapshot, message: Report, now: float) -> Step:
-    """What one report changes. `now` is wall clock seconds."""
+    """The state and effects after one report. `now` is wall clock seconds."""
     if snapshot.worker is None:
         return _late(snapshot, message)
     return _report(snapshot, snapshot.worker, message, now)
@@ -59,7 +59,7 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
 
 
 def _late(snapshot: Snapshot, message: Report) -> Step:
-    """Without a worker only one thing is news: that what was pending at its exit is lost."""
+    """Without a worker, only the loss of contributions that were pending at its exit is handled."""
     if isinstance(message, m.ContributionLost):
         return _noted(snapshot, _contribution(message))
     return snapshot, ()
@@ -99,7 +99,7 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, 
     if _is_steady(worker, message.progress.epoch, now):
         moved = replace(moved, failures=0)
     turned = snapshot.progress is None or snapshot.progress.epoch != message.progress.epoch
-    # not at every word: what of an epoch skep's own death takes away was never averaged, and may be drawn again
+    # not on every report: samples of an unfinished epoch are lost in a crash and may be drawn again
     saving = _saved(moved) if turned else ()
     if not message.contribution or message.samples <= 0:
         return moved, saving
@@ -120,7 +120,7 @@ def _is_steady(worker: WorkerRun, epoch: int, now: float) -> bool:
 
 def _evaluated(snapshot: Snapshot, evaluation: Evaluation) -> Step:
     assert snapshot.project is not None
-    # the first is kept for ever: it is what the last is compared with
+    # the first is always kept: the last is compared with it
     shown = (*snapshot.evaluations[:1], *snapshot.evaluations[1:][2 - EVALUATIONS_SHOWN :], evaluation)
     return replace(snapshot, evaluations=shown), (e.SaveEvaluation(snapshot.project.id, evaluation),)
 
@@ -139,7 +139,7 @@ def _contribution(message: m.ContributionReport) -> Contribution:
 
 
 def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:
-    """With what the whole swarm puts into an epoch, which is what an epoch is."""
+    """`contribution` with the number of samples of the whole swarm in an epoch."""
     if contribution.state is not ContributionState.CONFIRMED or snapshot.progress is None:
         return contribution
     return replace(contribution, swarm=max(contribution.samples, snapshot.progress.target_batch_size))
@@ -181,7 +181,7 @@ def _find(index: ShardIndex, sha256: str) -> ShardRef | FileRef | None:
 
 def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArrived | m.ShardFailed) -> Step:
     if message.sha256 not in worker.wanted:
-        return snapshot, ()  # asked for by an earlier worker
+        return snapshot, ()  # requested by an earlier worker
     served = replace(worker, wanted=worker.wanted - {message.sha256})
     return replace(snapshot, worker=served), (e.TellWorker(message),)
 
@@ -197,7 +197,7 @@ def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> S
     failed = replace(snapshot, worker=replace(worker, failed=True))
     told, notifying = trouble(failed, message.problem)
     if message.retry:
-        # it exits by itself; stopping it makes sure that it does
+        # the worker exits by itself; stopping it is a safeguard
         return told, (*notifying, e.StopWorker())
     leaving, stopping = leave(told)
     return leaving, (*notifying, *stopping)

@@ -1,4 +1,4 @@
-"""The state machine: (snapshot, message, now) -> (snapshot, effects). Pure, total, and the heart of skep.
+"""The state machine of the engine: (snapshot, message, now) -> (snapshot, effects). Pure and total.
 
 ::
 
@@ -14,12 +14,12 @@
 
     paused ───no network: the worker exits───> paused without a worker ───network again───> joining    (see `transitions`)
 
-Leave from training or paused lets the worker finish the round first: leaving with `leaving_until`, which Quit, a second
-Leave with `now`, and that moment itself cut short. Every other way into leaving stops the worker at once.
-The share the worker runs at is always `allowance.share`, which the policy's rules grant and `decision` moves over time;
-the person's own pause is kept as `pause`.
+Leave from training or paused lets the worker finish the round first, until `leaving_until`, Quit, or a second Leave
+with `now`. Every other transition to leaving stops the worker immediately.
+The worker's share is always `allowance.share`, which the policy's rules grant and `decision` changes over time; a
+manual pause is stored as `pause`.
 A worker runs exactly while `snapshot.worker` is set: from StartWorker to WorkerExited. Contributions still pending
-when it exits are lost. What a worker reports is handled in `reports`, what several messages share in `transitions`.
+when it exits are lost. `reports` handles the worker's reports; `transitions` has what several messages share.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from skep.core.text import Problem, Text
 _GRANTED_FROM: Final = operator.attrgetter(
     "conditions", "settings", "pause", "phase", "project", "worker", "device", "heavy", "power_cap"
 )
-"""What an allowance depends on, beside the time."""
+"""The fields that an allowance depends on, apart from the time."""
 
 
 def initial(
@@ -66,7 +66,7 @@ def initial(
     conditions: Conditions | None = None,
     reactions: Sequence[Reaction] = (),
 ) -> Snapshot:
-    """An engine's first snapshot: the settings, and what was kept from last time. `now` is wall clock seconds."""
+    """The initial snapshot: the settings, and the state saved by the last run. `now` is wall clock seconds."""
     snapshot = Snapshot(
         settings=settings, pause=pause, conditions=conditions or Conditions(), reactions=tuple(reactions)
     )
@@ -74,7 +74,7 @@ def initial(
 
 
 def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC) -> Step:
-    """What `message` changes, and what is to be done about it. Never raises.
+    """The next snapshot after `message`, and the effects to carry out. Never raises.
 
     `now` is wall clock seconds, `zone` this computer's time zone.
     """
@@ -96,12 +96,12 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
 
 
 def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
-    """Whether nothing that an allowance depends on has changed since it was granted, as at most ticks."""
+    """Whether nothing that the allowance depends on has changed since it was granted, as at most ticks."""
     return not at_once and all(map(operator.is_, _GRANTED_FROM(granted), _GRANTED_FROM(moved)))
 
 
 def _acts_at_once(message: m.Message) -> bool:
-    """What a person asks for is not ramped."""
+    """Whether the message is a request of the user, which is not ramped."""
     if isinstance(message, m.ChangeSettings):
         return any(key.partition(".")[0] in ("compute", "when", "heat") for key in message.values)
     return isinstance(message, m.Resume)
@@ -137,7 +137,7 @@ def _after_pause(snapshot: Snapshot, now: float) -> Step:
 
 
 def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = False) -> Step:
-    """The allowance of this moment, the phase that goes with it, and the worker told when it concerns it."""
+    """The current allowance, the corresponding phase, and the message to the worker if its share changes."""
     facts = facts_of(snapshot, now, zone)
     given = grant(snapshot.grades, facts, at_once=at_once or snapshot.project is None)
     allowance, before, phase = given.allowance, snapshot.allowance, snapshot.phase
@@ -150,7 +150,7 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
 
 
 def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
-    """What the rules look at. Trained on is the device that the worker confirmed, or else the one that was chosen."""
+    """The input of the rules. The device is the one that the worker confirmed, or else the chosen one."""
     on_processor = (snapshot.device or snapshot.settings.get("compute.device")) in (PROCESSOR, "cpu")
     return Facts(
         snapshot.conditions,
@@ -171,7 +171,7 @@ def _noticed(snapshot: Snapshot, message: m.FromComputer) -> Step:
         case m.PowerCapSeen(cap=cap):
             return replace(snapshot, power_cap=cap), ()
         case m.AboutToSleep():
-            return snapshot, ()  # it may not happen after all; what a sleep means is known at its end
+            return snapshot, ()  # it may be cancelled; Slept is handled instead
         case m.Slept(seconds=seconds):
             return transitions.woken(snapshot, seconds)
 
@@ -188,7 +188,7 @@ def _tick(snapshot: Snapshot, now: float) -> Step:
         return go_on_leaving(snapshot, now)
     if snapshot.phase is not Phase.RECOVERING or snapshot.restart_at is None:
         return transitions.ticked(snapshot, now)
-    # a clock put back must not turn a wait of seconds into one of hours
+    # setting the clock back must not extend a wait of seconds to hours
     due = now >= snapshot.restart_at or now < snapshot.restart_at - LONGEST_WAIT
     return start_worker(snapshot) if due and snapshot.allowance.network else (snapshot, ())
 
@@ -257,7 +257,7 @@ def _pause(snapshot: Snapshot, pause: PauseState, now: float) -> Step:
 
 
 def _awaits_index(snapshot: Snapshot, message: m.IndexArrived | m.IndexFailed) -> bool:
-    """False for an answer that belongs to a join given up since."""
+    """Whether the answer belongs to the current join and not to an abandoned one."""
     waiting = snapshot.phase is Phase.JOINING and snapshot.index is None
     return waiting and message.project == snapshot.project
 
@@ -266,7 +266,7 @@ def _index_arrived(snapshot: Snapshot, message: m.IndexArrived) -> Step:
     if not _awaits_index(snapshot, message):
         return snapshot, ()
     ready = replace(snapshot, index=message.index)
-    # without a network the stay begins paused, and `transitions` starts the worker later
+    # while the network may not be used the stay begins paused, and `transitions` starts the worker later
     return start_worker(ready) if ready.allowance.network else (replace(ready, phase=Phase.PAUSED), ())
 
 

@@ -1,7 +1,6 @@
-"""What is kept of the allowance over time: each change with its reason, how quickly the computer was given
-back, and what a stay costs.
+"""Entries for the ledger: changes of the allowance with their reasons, reaction times, and the usage of a stay. Pure.
 
-Pure: entries are data, whoever holds the ledger writes them.
+The engine writes the entries.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from skep.core.session.transitions import SLEEP_SECONDS
 from skep.core.text import NOTHING, Text
 
 KEPT: Final = 20
-"""Reactions in the snapshot."""
+"""Number of reactions in the snapshot."""
 LONGEST_REACTION: Final = 600.0
-"""Seconds; what seems to have taken longer is a clock that was put right meanwhile."""
+"""Seconds; a longer time is the result of a clock adjustment."""
 SLIGHT: Final = 0.049
-"""A change of share within one rule that is less than this, as the heat loop makes them, is not worth an entry."""
+"""Smaller changes of the share under the same rule, such as those of the heat loop, are not recorded."""
 NOT_JOINED: Final = Text("timeline.not_project")
 NOT_RUNNING: Final = Text("timeline.skep_was_not_running")
 AGAIN: Final = "again"
-"""What stands in place of a rule while a worker that failed, or was away, joins again."""
+"""Recorded instead of a rule while a worker joins again after a failure or an absence."""
 SLEEP: Final = "sleep"
-"""What stands in place of a rule while the computer sleeps."""
+"""Recorded instead of a rule while the computer is suspended."""
 
 Recorded = tuple[Snapshot, tuple[e.Effect, ...]]
 
 
 def recorded(snapshot: Snapshot, now: float) -> Recorded:
-    """The snapshot with the entry of the timeline that is in force, which is written when it is new."""
+    """The snapshot with the current entry of the timeline, and the entry to write if it is new."""
     entry = _entry(snapshot, now)
     if entry is None or not _is_news(snapshot.change, entry):
         return snapshot, ()
@@ -46,7 +45,7 @@ def recorded(snapshot: Snapshot, now: float) -> Recorded:
 
 
 def slept(snapshot: Snapshot, message: m.Message, now: float) -> Recorded:
-    """An entry for the time in which the computer slept; what holds now is then news again."""
+    """An entry for the time in which the computer was suspended; the current allowance is then recorded again."""
     last = snapshot.change
     if not isinstance(message, m.Slept) or last is None or not last.project or message.seconds <= SLEEP_SECONDS:
         return snapshot, ()
@@ -55,7 +54,7 @@ def slept(snapshot: Snapshot, message: m.Message, now: float) -> Recorded:
 
 
 def closing(last: Change | None, alive: float | None, now: float) -> Change | None:
-    """The end of an entry that a life of skep which broke off left open; `alive` is when it last wrote."""
+    """The end of an entry left open by a crash of skep; `alive` is when it last wrote."""
     if last is None or not last.project:
         return None
     at = last.at if alive is None else max(last.at, min(alive, now))
@@ -64,13 +63,13 @@ def closing(last: Change | None, alive: float | None, now: float) -> Change | No
 
 def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if snapshot.project is None:
-        # the end of a stay is told; before the first one there is nothing to tell
+        # the end of a stay is recorded; before the first stay there is nothing to record
         return None if snapshot.change is None else Change(now, "", 0.0, "", NOT_JOINED)
     if not snapshot.joined:
-        return None  # what a join that comes to nothing was allowed is of no interest
+        return None  # the allowance during a join that fails is not recorded
     allowance = snapshot.allowance
     if snapshot.phase in (Phase.RECOVERING, Phase.JOINING) and allowance.share > 0:
-        # allowed is not done: without a worker in the swarm nothing is trained, whatever the rules grant
+        # without a worker in the swarm nothing is trained, whatever the rules grant
         return Change(now, snapshot.project.id, 0.0, AGAIN, Text("timeline.reaching_swarm_again"))
     share, rule, reason = allowance.share, allowance.rule, allowance.reason
     return Change(now, snapshot.project.id, share, rule, reason, allowance.memory, allowance.network)
@@ -86,11 +85,11 @@ def _is_news(last: Change | None, entry: Change) -> bool:
 
 
 def watched(before: Snapshot, after: Snapshot, message: m.Message, now: float) -> Snapshot:
-    """`after`, with what is awaited when the share went down while a worker of the swarm ran."""
+    """`after`, with `falling` set when the share was reduced while a worker was in the swarm."""
     down = after.allowance.share < before.allowance.share
     up = after.allowance.share > before.allowance.share
     worker = after.worker
-    # the heat loop protects the device, it gives nothing back to anybody
+    # a reduction by the heat loop protects the device and is not a reaction to the user
     if down and after.allowance.rule != "heat" and worker is not None and worker.joined_at is not None:
         since = _called_for(message, after, now)
         return replace(after, falling=Falling(after.allowance.rule, after.allowance.share, since))
@@ -98,7 +97,7 @@ def watched(before: Snapshot, after: Snapshot, message: m.Message, now: float) -
 
 
 def _called_for(message: m.Message, after: Snapshot, now: float) -> float:
-    """The moment of what called for giving back: of the input itself, not of its reading."""
+    """The time of the cause of a reduction: for input, that of the input and not of its reading."""
     if not isinstance(message, m.ConditionsSeen):
         return now
     at = now if message.at is None else min(message.at, now)
@@ -109,7 +108,7 @@ def _called_for(message: m.Message, after: Snapshot, now: float) -> float:
 
 
 def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
-    """The worker's word that it obeys a share; a reaction, unless it had to end more than a micro-batch first."""
+    """Handle the worker's confirmation of a share; a reaction, unless more than a micro-batch had to end first."""
     falling = snapshot.falling
     if falling is None or message.share > falling.share:
         return snapshot, ()
@@ -122,42 +121,42 @@ def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
 
 
 def median(reactions: Sequence[Reaction]) -> float | None:
-    """Seconds that giving back usually takes; None before it happened."""
+    """The median reaction time in seconds; None without reactions."""
     import statistics  # noqa: PLC0415 - it brings decimal and fractions, and the tray waits for this module
 
     return statistics.median(each.seconds for each in reactions) if reactions else None
 
 
 def sentence(reactions: Sequence[Reaction]) -> Text:
-    """As "Gave your computer back in 0.08 s (last 20)."; "" before it happened."""
+    """As "Gave your computer back in 0.08 s (last 20)."; "" without reactions."""
     usual = median(reactions)
     return (
         NOTHING if usual is None else Text("timeline.gave_your_computer_back_s", usual=usual, reactions=len(reactions))
     )
 
 
-# --- what a stay costs this computer: time, and energy where the device tells its power. Seconds are those of the policy's
-# steady time, which neither sleep nor a clock put right can swell. What was spent is handed to the ledger once a minute.
+# --- the usage of a stay: time, and energy where the device reports its power. Seconds are the policy's steady time,
+# which excludes suspends and clock adjustments. The usage is written to the ledger once a minute.
 
 EACH: Final = 60.0
-"""Seconds of a stay after which they are written; a crash forgets at most so much."""
+"""Seconds between two writes of the usage; a crash loses at most this much."""
 
 
 def metered(before: Snapshot, after: Snapshot, now: float) -> tuple[Meter, Quarter | None]:
-    """The meter after one step of the session, and what is to be written of it. `now` is wall clock seconds."""
+    """The meter after one step of the session, and the usage to write. `now` is wall clock seconds."""
     if before.project is None:
         return Meter(quarter_of(now)), None
     spent = before.meter.spent.plus(_during(before, after))
     over = after.project is None
     if not over and spent.staying < EACH and before.meter.quarter == quarter_of(now):
         return replace(before.meter, spent=spent), None
-    # a step is 2 s at most, so what falls into the next quarter is next to nothing
+    # a step is 2 s at most, so the part in the next quarter is negligible
     due = Quarter(before.project.id, before.meter.quarter or quarter_of(now), spent)
     return Meter(quarter_of(now)), due if spent.staying > 0 else None
 
 
 def _during(before: Snapshot, after: Snapshot) -> Spent:
-    """What went by between two steps, by how things stood in between."""
+    """The usage between two steps, by the state before the second."""
     seconds = max(0.0, after.grades.steady - before.grades.steady)
     computing = _computed(before, after)
     if not before.joined:
@@ -171,7 +170,7 @@ def _during(before: Snapshot, after: Snapshot) -> Spent:
 
 
 def _computed(before: Snapshot, after: Snapshot) -> float:
-    """The worker counts from zero each time it joins."""
+    """Seconds of computing between two steps; the worker counts from zero each time it joins."""
     if after.progress is None or after.progress is before.progress:
         return 0.0
     told, earlier = after.progress.compute_seconds, before.progress.compute_seconds if before.progress else 0.0

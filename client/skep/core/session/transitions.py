@@ -1,4 +1,4 @@
-"""The transitions that several messages share: leaving, stopping, and the worker out of the swarm for a while and back. Pure."""
+"""The transitions that several messages share: leaving, stopping, and leaving the swarm temporarily. Pure."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
 LONGEST_GOODBYE: Final = 60.0
-"""Seconds that leaving waits for the round, at most."""
+"""Maximum seconds that leaving waits for the round."""
 
 
 def trouble(snapshot: Snapshot, problem: Problem) -> Step:
-    """Show `problem`, and tell the user once."""
+    """Show `problem`, and notify the user once."""
     if snapshot.problem == problem:
         return snapshot, ()
     return replace(snapshot, problem=problem), (e.Notify(problem),)
 
 
 def start_worker(snapshot: Snapshot) -> Step:
-    """A worker for the project whose index is here, at the share granted now."""
+    """Start a worker for the project whose index was fetched, at the share granted now."""
     assert isinstance(snapshot.project, VerifiedProject)
     assert snapshot.index is not None
     settings = snapshot.settings
@@ -52,7 +52,7 @@ def start_worker(snapshot: Snapshot) -> Step:
 
 
 def leave(snapshot: Snapshot) -> Step:
-    """Towards idle at once: through leaving while a worker runs. Ends a wait for the round."""
+    """Leave immediately: through the phase leaving while a worker runs, else to idle. Ends a wait for the round."""
     if snapshot.phase is Phase.IDLE or (snapshot.phase is Phase.LEAVING and snapshot.leaving_until is None):
         return snapshot, ()
     if snapshot.worker is None:
@@ -61,7 +61,7 @@ def leave(snapshot: Snapshot) -> Step:
 
 
 def leave_after_round(snapshot: Snapshot, now: float) -> Step:
-    """Towards idle after the round that takes what was accumulated; at once where there can be nothing to take."""
+    """Leave after the round that uses the accumulated samples; immediately where there can be none."""
     if snapshot.phase is Phase.LEAVING:
         return snapshot, ()
     trains = snapshot.phase in (Phase.TRAINING, Phase.PAUSED)
@@ -75,7 +75,7 @@ def leave_after_round(snapshot: Snapshot, now: float) -> Step:
 
 
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
-    """Wait no longer than was said; a clock put back must not turn a minute into hours."""
+    """Keep leaving, for at most LONGEST_GOODBYE; setting the clock back must not extend the wait to hours."""
     until = snapshot.leaving_until
     if until is None or until - LONGEST_GOODBYE <= now < until:
         return snapshot, ()
@@ -83,7 +83,7 @@ def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
 
 
 def become_idle(snapshot: Snapshot) -> Step:
-    """The end of a stay; also of the engine, when it was asked to quit. What was achieved stays on show."""
+    """End the stay, and the engine after a Quit. The totals stay in the snapshot."""
     idle = replace(
         snapshot,
         phase=Phase.IDLE,
@@ -100,13 +100,13 @@ def become_idle(snapshot: Snapshot) -> Step:
 
 
 SLEEP_SECONDS: Final = 30.0
-"""After a shorter sleep the swarm still knows this peer."""
+"""After a shorter suspend the swarm still knows this peer."""
 
 _IN_THE_SWARM: Final = (Phase.TRAINING, Phase.PAUSED)
 
 
 def follow(snapshot: Snapshot, now: float) -> Step:
-    """Let the worker leave when there may be no network, and start one when there may be again."""
+    """Stop the worker when the network may not be used, and start one when it may be used again."""
     worker = snapshot.worker
     if not snapshot.allowance.network:
         if worker is None or worker.departing or worker.failed:
@@ -120,7 +120,7 @@ def follow(snapshot: Snapshot, now: float) -> Step:
 def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
     match snapshot.phase:
         case Phase.TRAINING | Phase.PAUSED:
-            # on a metered connection only a round that takes our work is worth its traffic
+            # on a metered connection only a round that uses this computer's samples justifies its traffic
             if snapshot.allowance.rule == "metered" and not snapshot.account.pending:
                 return depart(snapshot, worker)
             told = replace(worker, departing=True, departing_until=now + LONGEST_GOODBYE)
@@ -132,13 +132,13 @@ def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
 
 
 def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
-    """The worker stops at once; the stay goes on without it."""
+    """Stop the worker immediately; the stay continues without it."""
     told = replace(worker, departing=True, departing_until=None)
     return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(),)
 
 
 def woken(snapshot: Snapshot, seconds: float) -> Step:
-    """The computer slept, or stood still, for so long."""
+    """Handle a suspend of `seconds`."""
     worker = snapshot.worker
     if worker is None or worker.failed or seconds <= SLEEP_SECONDS:
         return snapshot, ()
@@ -148,15 +148,15 @@ def woken(snapshot: Snapshot, seconds: float) -> Step:
 
 
 def ticked(snapshot: Snapshot, now: float) -> Step:
-    """Time went on: a last round that takes too long is given up."""
+    """Handle a Tick: a last round that takes too long is abandoned."""
     worker = snapshot.worker
     if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
         return snapshot, ()
-    # a clock put back must not turn a minute into hours
+    # setting the clock back must not extend a minute to hours
     late = not worker.departing_until - LONGEST_GOODBYE <= now < worker.departing_until
     return depart(snapshot, worker) if late else (snapshot, ())
 
 
 def gone(snapshot: Snapshot) -> Snapshot:
-    """The worker that departed has exited."""
+    """Remove the worker that departed and has exited."""
     return replace(snapshot, phase=Phase.PAUSED, worker=None, stage=None, falling=None)

@@ -1,4 +1,4 @@
-"""Messages as JSON lines: how the engine and the worker talk.
+"""Encoding of the messages between engine and worker as JSON lines.
 
 One message is one line, an object with "type" and the message's fields. Decoding is strict: an unknown type, a missing
 or extra field or a wrong type raises WireError, since both ends ship together and a mismatch is a bug or an attack.
@@ -15,15 +15,15 @@ from skep.core.session.messages import FromWorker, ToWorker
 from skep.core.strict_json import read_object, shown
 
 LINE_LIMIT: Final = 4 * 1024 * 1024
-"""Longest line in bytes either side accepts; the start message carries the manifest and the shard index."""
+"""Maximum length of a line in bytes; the start message contains the manifest and the shard index."""
 
 
 DEEPEST: Final = 32
-"""Levels of objects and lists in a message: a sentence may hold others, each of which adds three or four."""
+"""Maximum nesting of objects and lists in a message: a Text may contain others, each of which adds 3 or 4 levels."""
 
 
 class WireError(ValueError):
-    """A line that is not one of our messages."""
+    """A line that is not a valid message."""
 
 
 def encode(message: ToWorker | FromWorker) -> bytes:

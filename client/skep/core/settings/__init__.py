@@ -1,1 +1,1 @@
-"""The settings: their declarations, their checks, the weekly grid of hours."""
+"""The settings: declarations, checks, and the weekly grid of hours."""

@@ -1,9 +1,9 @@
-"""The weekly grid of hours: its text form, its words, and what it says of a moment. Pure.
+"""The weekly grid of hours: its text form, its description, and its grade at a given time. Pure.
 
-A grid says for each hour of the week whether training is full, gentle or off. Its text names what is not full:
+A grid has a grade for each hour of the week: full, gentle or off. Its text lists the hours that are not full:
 "off mon-fri 9-17, gentle sat-sun" is off from 9:00 to 17:00 on workdays and gentle all weekend; of two that overlap the
-later one counts, and "22-6" runs into the next day. Hours are those of the clock on the wall: the time zone comes in as
-an argument, so that a change of zone or of summer time needs no care elsewhere.
+later one counts, and "22-6" extends into the next day. Hours are in local time: the time zone is an argument, so that
+changes of the zone or of summer time are handled here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Grid = tuple[Grade, ...]
 
 @lru_cache(maxsize=8)
 def grid(text: str) -> Grid:
-    """The grid that `text` means; all hours are full where it means none, since settings are checked before."""
+    """The grid for `text`; all hours are full if it is invalid, since settings are checked before."""
     hours = [Grade.FULL] * WEEK
     if text == FULL_WEEK or not re.fullmatch(PATTERN, text, re.ASCII):
         return tuple(hours)
@@ -79,13 +79,13 @@ def _days(text: str) -> list[int]:
 
 
 def _hours(text: str) -> range:
-    """Hours counted from the day's beginning; beyond 24 they belong to the next day."""
+    """Hours from the start of the day; those from 24 on belong to the next day."""
     begin, end = map(int, text.split("-"))
     return range(begin, end if end > begin else end + HOURS)
 
 
 def written(hours: Grid) -> str:
-    """The shortest text of this form for a grid: days that are alike stand together."""
+    """The shortest text for a grid: equal days are combined."""
     days = [hours[day * HOURS : (day + 1) * HOURS] for day in range(len(DAYS))]
     items = []
     for alike, group in groupby(range(len(DAYS)), key=lambda day: days[day]):
@@ -131,29 +131,29 @@ def _item_in_words(item: str) -> Text:
 
 
 def at(hours: Grid, moment: datetime) -> Grade:
-    """What a grid says of a moment on the wall clock."""
+    """The grade of a grid at a local time."""
     return hours[moment.weekday() * HOURS + moment.hour]
 
 
 def next_change(hours: Grid, now: float, zone: tzinfo, until: frozenset[Grade]) -> float | None:
-    """When the grid first says one of `until` after `now`, in wall clock seconds; None when it never does."""
+    """When the grid next has one of the grades `until` after `now`, in wall clock seconds; None if never."""
     moment = local(now, zone)
     hour = moment.replace(minute=0, second=0, microsecond=0, tzinfo=None)
     for ahead in range(1, WEEK + 1):
         then = hour + timedelta(hours=ahead)
         if at(hours, then) in until:
-            # in an hour that summer time skips, this is the moment of the skip
+            # for an hour skipped by summer time, this is the time of the skip
             return then.replace(tzinfo=zone).timestamp()
     return None
 
 
 def local(wall: float, zone: tzinfo) -> datetime:
-    """A moment (wall clock seconds) in a time zone."""
+    """The local time of `wall` (wall clock seconds) in a time zone."""
     return datetime.fromtimestamp(wall, UTC).astimezone(zone)
 
 
 def clock_time(wall: float, now: float, zone: tzinfo) -> Text:
-    """A moment as "15:30", with the day within a week, and else with the date; of no moment at all: "later"."""
+    """A time as "15:30", with the day within a week, otherwise with the date; "later" if it is not a valid time."""
     try:
         moment = local(wall, zone)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""What a setting declares: words, unit, bounds, default. Checking, parsing and showing are in `settings`."""
+"""The declaration of a setting: texts, unit, bounds, default. Checks, parsing and formatting are in `settings`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting with everything that a form, a file and a terminal need.
+    """One setting with the data that a form, a file and a terminal need.
 
     `default`, `minimum` and `maximum` are in `unit`, but fractions 0..1 for percentages. `zero` is the word for a
-    value of 0 ("automatic"), which is allowed then even below the minimum; `empty` the word for an empty text.
+    value of 0 ("automatic"), which is then allowed even below the minimum; `empty` is the word for an empty text.
     `form` describes a text that must match `pattern`.
     """
 
@@ -49,7 +49,7 @@ class Setting:
         return self.key.partition(".")[0]
 
 
-# what stands in a declaration after the words: the rest of Setting's fields for one kind
+# the remaining fields of Setting for each kind, given in a declaration after the texts
 
 
 def yes_no(*, default: bool) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def yes_no(*, default: bool) -> dict[str, Any]:
 
 
 def choice(names: tuple[str, ...]) -> dict[str, Any]:
-    """The first name is the default."""
+    """Fields of a setting that is one of `names`, the first of which is the default."""
     return {"kind": Kind.CHOICE, "default": names[0], "choices": names}
 
 
@@ -72,5 +72,5 @@ def whole(default: int, unit: str, minimum: int, maximum: int, *, zero: str = ""
 
 
 def percent(default: float, minimum: float, maximum: float, *, zero: str = "") -> dict[str, Any]:
-    """All of them fractions 0..1."""
+    """Fields of a percentage; all values are fractions 0..1."""
     return number(default, "%", minimum, maximum, zero=zero, kind=Kind.PERCENT)

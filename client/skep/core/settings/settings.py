@@ -1,11 +1,8 @@
-"""Every setting there is, in the order in which they are shown, with its checks, parsing and words.
+"""All settings in display order, with their checks, parsing and formatting.
 
-The settings are declared in `groups`; all else here follows from a declaration.
+The settings are declared in `groups`; everything here is derived from the declarations.
 
-It must not know where settings are kept or who asks.
-
-A percentage is a fraction 0..1 here and in every message; a person reads and writes it as percent, in the terminal
-and in the settings file alike.
+A percentage is a fraction 0..1 here and in every message, and a percent value in the terminal and in the settings file.
 """
 
 from __future__ import annotations
@@ -32,13 +29,13 @@ GROUPS: Final[Mapping[str, Text]] = MappingProxyType(
         "app": Text("setting.group_app"),
     }
 )
-"""Titles of the groups, in the order in which they are shown."""
+"""Titles of the groups, in display order."""
 
 _FILES: Final = (
     "computing",
     "program",
 )
-"""The modules of `groups` whose `SETTINGS` declare settings; a setting is shown in the group that its key names."""
+"""The modules of `groups` whose `SETTINGS` declare settings; the key of a setting begins with its group."""
 
 
 def _declared() -> Sequence[Setting]:
@@ -52,7 +49,7 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType({setting.key: setting 
 DEFAULTS: Final[Mapping[str, Value]] = MappingProxyType({key: setting.default for key, setting in SETTINGS.items()})
 
 TEXT_LIMIT: Final = 500
-"""Longest text a setting takes, in characters."""
+"""Maximum length of a text value in characters."""
 
 _YES: Final = ("yes", "true", "on")
 _NO: Final = ("no", "false", "off")
@@ -71,7 +68,7 @@ def declared(key: str) -> Setting:
 
 
 def nearest(key: str) -> str | None:
-    """The known key that `key` most likely means; None when nothing is close."""
+    """The known key most similar to `key`; None when none is close."""
     import difflib  # noqa: PLC0415 - only what is mistyped needs it
 
     names = {known.rpartition(".")[2]: known for known in SETTINGS} | {known: known for known in SETTINGS}
@@ -80,7 +77,7 @@ def nearest(key: str) -> str | None:
 
 
 def parse(key: str, text: str) -> Value:
-    """The value that a person wrote for `key`, checked as by `check`; "30" and "30 %" both mean 0.3.
+    """The value of the user's text for `key`, checked as by `check`; "30" and "30 %" both mean 0.3.
 
     Raises SettingsError.
     """
@@ -114,7 +111,7 @@ def check(key: str, value: object) -> Value:
 
 
 def show(key: str, value: Value) -> str:
-    """`value` in words with its unit: "30 %", "automatic", "yes". `parse` reads it again."""
+    """`value` as text with its unit: "30 %", "automatic", "yes". `parse` accepts this text."""
     setting = declared(key)
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -126,7 +123,7 @@ def show(key: str, value: Value) -> str:
 
 
 def range_of(key: str) -> Text:
-    """What values `key` takes, in words: "a percentage from 5 % to 100 %"."""
+    """The valid values of `key` as text: "a percentage from 5 % to 100 %"."""
     setting = declared(key)
     match setting.kind:
         case Kind.YES_NO:
@@ -142,7 +139,7 @@ def range_of(key: str) -> Text:
 
 
 def keyword(word: str) -> Text:
-    """A value that people write as a word, such as "automatic", for a screen: the terminal takes the word itself."""
+    """A value written as a word, such as "automatic", for display; the terminal accepts the word itself."""
     return Text("keyword." + word.replace(" ", "_"))
 
 
@@ -172,7 +169,7 @@ def _quantity(setting: Setting, value: float) -> Text:
 
 
 def to_file(key: str, value: Value) -> Value:
-    """`value` as it stands in the settings file: fractions as percent, whole where it can be."""
+    """`value` as written in the settings file: fractions as percent, as an integer where possible."""
     if declared(key).kind is not Kind.PERCENT or isinstance(value, str | bool):
         return value
     percent = _rounded(value * 100)
@@ -180,7 +177,7 @@ def to_file(key: str, value: Value) -> Value:
 
 
 def from_file(key: str, value: object) -> Value:
-    """What `to_file` wrote, or a person did; checked as by `check`. Raises SettingsError."""
+    """The value in a settings file, checked as by `check`. Raises SettingsError."""
     if declared(key).kind is Kind.PERCENT and isinstance(value, int | float) and not isinstance(value, bool):
         return check(key, _fraction(value))
     return check(key, value)
@@ -197,7 +194,7 @@ def _matches(setting: Setting, value: str) -> bool:
 
 
 def _read(setting: Setting, text: str) -> object:
-    """`text` as a value of the setting's kind; the text itself where it is none, for `check` to refuse."""
+    """`text` as a value of the setting's kind; the text itself if invalid, which `check` refuses."""
     match setting.kind:
         case Kind.YES_NO:
             return True if text.lower() in _YES else False if text.lower() in _NO else text
@@ -225,12 +222,12 @@ def _number(text: str) -> int | float | str:
 
 
 def _fraction(percent: float) -> float:
-    # a Python int can be too big for a float; it is out of bounds either way
+    # a Python int can be too large for a float; it is out of bounds in any case
     return _rounded(percent / 100) if abs(percent) < 1e9 else math.inf  # noqa: PLR2004
 
 
 def _rounded(value: float) -> float:
-    """Without the noise that changing between fractions and percent adds."""
+    """`value` without the rounding errors of conversion between fractions and percent."""
     return float(f"{value:.12g}")
 
 

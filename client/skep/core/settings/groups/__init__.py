@@ -1,1 +1,1 @@
-"""The settings themselves, in a file for each group; `declarations` names the files."""
+"""The declarations of the settings, one file per group."""

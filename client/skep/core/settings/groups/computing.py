@@ -1,4 +1,4 @@
-"""What computes, how much and when, and what is left to other programs."""
+"""Settings for the device, the shares and schedule, and the resources left to other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The network, the disk, and the app itself."""
+"""Settings for the network, the disk, and the app."""
 
 from __future__ import annotations
 
