@@ -1,4 +1,4 @@
-# Each target does all its own set-up; `make help` lists them.
+# Each target does its own set-up; `make help` lists them.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -10,15 +10,15 @@ READY := $(VENV)/.ready
 PACKAGER := $(VENV)/.packager
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
-# two files at a time, on CI's two cores, but for those that watch the whole computer or a clock
+# two files in parallel, for CI's two cores; tests that measure the whole computer or time run alone
 BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
-# in the order of their names: xdist would begin with the files of the most tests, and end with one long one
+# in the order of their names: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
-# the pages' own strings; what the core says is in client/skep/language/locale
+# the pages' own strings; those of the core are in client/skep/language/locale
 GERMAN := gui/skep_gui/translations/skep_de
-# the core must be covered whole, branches too
+# the core needs full coverage, branches included
 CORE := $(TWO) tests/core --cov=skep.core --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: help
@@ -28,8 +28,8 @@ help: ## list the targets
 .PHONY: setup
 setup: $(READY) ## virtual environment with the pinned packages
 
-# On Linux pip takes PyTorch's CUDA build from its usual index; where a CPU build of the same version is offered to pip (an
-# extra index or a folder of wheels in its configuration), it is taken instead. Large files' sizes are said before they come.
+# On Linux pip installs PyTorch's CUDA build from its default index, or a CPU build of the same version if pip's
+# configuration offers one (an extra index or a folder of wheels). Sizes of large files are printed before their download.
 $(READY): pyproject.toml constraints.txt packaging/find-python.sh $(wildcard client/skep/language/locale/*/*.po)
 	python=$$(packaging/find-python.sh "$(PYTHON)"); test -x $(BIN)/python || "$$python" -m venv $(VENV)
 	$(BIN)/python packaging/install.py -c constraints.txt -e '.[train,gui,dev]'
@@ -44,8 +44,8 @@ app: $(READY) ## skep in the tray and a window
 demo: $(READY) ## a practice swarm on this computer, joined, trained with, reported
 	$(BIN)/skep demo
 
-# The suites run in processes of their own, and so does each file of peers: hivemind renames a log level of the whole process, and
-# keeps locks for a whole process that a peer killed at a bad moment never gives back.
+# Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
+# process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
 test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
 	$(PYTEST) $(CORE)
@@ -84,7 +84,7 @@ check: $(READY) ## lint, format, types, architecture
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# The tools that build packages come on top of everything else, so that `make setup` stays what it was.
+# The tools that build packages are installed in addition, so that `make setup` does not need them.
 $(PACKAGER): $(READY) packaging/build-packages.sh
 	packaging/build-packages.sh $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,gui,dev,package]'
@@ -100,7 +100,7 @@ package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into 
 package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
 	$(PYTEST) -m built tests/packaged
 
-# ARCHIVE, KEYS and TO as packaging/release_repo.py says; without ARCHIVE what is published is signed anew.
+# ARCHIVE, KEYS and TO as in packaging/release_repo.py; without ARCHIVE the published files are signed again.
 .PHONY: release-repo
 release-repo: $(PACKAGER) ## publish an archive in a repository of updates (KEYS=… TO=… ARCHIVE=… NOTES=…)
 	$(BIN)/python packaging/release_repo.py --keys "$(KEYS)" --to "$(TO)" \
@@ -148,12 +148,12 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 	status=0; for each in run against_stock; do \
 	  $(BIN)/python benchmarks/$$each.py || status=1; done; exit $$status
 
-# OLD=… names a checkout of the commit to compare with, in which `make setup` ran
+# OLD=…: a checkout of the commit to compare with, in which `make setup` was run
 .PHONY: bench-pairs
 bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (3 minutes a pair)
 	$(BIN)/python benchmarks/pairs.py "$(OLD)"
 
-# ROWS="debian-12 python-3.14" for those alone, ROWS=--again for all anew
+# ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again
 .PHONY: newcomer-test
 newcomer-test: $(READY) ## the first command in bare Debians, three suites on every Python, into benchmarks/newcomer.md (an hour)
 	packaging/install-packages.sh "Bare Debians need a program that is not installed." debootstrap

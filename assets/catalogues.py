@@ -28,7 +28,7 @@ def compiled(language: str) -> Path:
 
 
 def read(language: str) -> Catalog:
-    """All areas of a language as one catalogue. Raises ValueError for an id that stands in two of them."""
+    """All areas of a language as one catalogue. Raises ValueError for an id that occurs in two of them."""
     whole = Catalog(locale=language, domain="skep", charset="utf-8")
     places: dict[tuple[str, str | None], Path] = {}
     for path in sources(language):
@@ -57,11 +57,11 @@ def compile_stale() -> None:
             new = made.with_suffix(f".{os.getpid()}")
             with new.open("wb") as file:
                 write_mo(file, words)
-            new.replace(made)  # a program that reads it meanwhile has the whole old one
+            new.replace(made)  # atomic, so that a program that reads it meanwhile gets the whole old file
 
 
 def missing() -> list[str]:
-    """What has an English entry and no German one."""
+    """The ids that have an English entry and no German one."""
     german = {(m.id if isinstance(m.id, str) else m.id[0]) for m in read("de") if m.id and m.string}
     english = [m.id if isinstance(m.id, str) else m.id[0] for m in read("en") if m.id]
     return [each for each in english if each not in german]

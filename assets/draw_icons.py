@@ -2,7 +2,8 @@
 
     python assets/draw_icons.py
 
-The app draws the same ones from `skep_gui.words.mark` while it runs; these are for desktop files, packages and the README.
+The app draws the same ones from `skep_gui.words.mark` while it runs; these are for desktop files, packages and the
+README.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).resolve().parent / "icons"
 
 
 def drawings() -> dict[str, str]:
-    """Every icon's file name and content. `currentColor` lets a panel choose."""
+    """Every icon's file name and content. `currentColor` lets the panel set the colour."""
     looks = [Look(State.IDLE), Look(State.PAUSED), Look(State.PROBLEM)]
     for state in (State.JOINING, State.TRAINING, State.SLOWED):
         looks += [Look(state, bands) for bands in range(1, BANDS + 1)]

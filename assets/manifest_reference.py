@@ -116,13 +116,13 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 Found = tuple[str, f.Field | str, tuple[str, ...]]
-"""A field's path, what it is, and the kinds that it belongs to: recipe and model type."""
+"""A field's path, its declaration, and the kinds that have it: recipe and model type."""
 
 _english = translator(ENGLISH)
 
 
 def declared(fields: Mapping[str, f.Field], inside: str = "", kinds: tuple[str, ...] = ()) -> Iterator[Found]:
-    """Every field; one that several kinds have comes once for each."""
+    """Every field; one that several kinds have is yielded once for each."""
     for name, field in fields.items():
         path = f"{inside}{name}"
         inner = field.field if isinstance(field, f.Nullable) else field
@@ -181,7 +181,7 @@ def bounds(field: f.Whole | f.Number | f.PlainText) -> str:
 
 
 class Reference:
-    """The declared fields, by path: what each is, and in which kinds of recipe and model."""
+    """The declared fields by path: the declaration of each, and the kinds of recipe and model that have it."""
 
     def __init__(self) -> None:
         self.fields: dict[str, list[str]] = {}
@@ -196,7 +196,7 @@ class Reference:
             self._kinds.setdefault(path, []).append(kinds)
 
     def only(self, path: str) -> str:
-        """The recipes that have the field, or the model types; "" where all have it."""
+        """The recipes or model types that have the field; "" if all have it."""
         mine = self._kinds[path]
         alike = dict.fromkeys(kinds for its in self._kinds.values() for kinds in its if len(kinds) == len(mine[0]))
         if set(mine) == alike.keys():
@@ -225,7 +225,7 @@ def tables() -> str:
 
 
 def page(old: str) -> str:
-    """The page with its tables as they are declared now."""
+    """The page with the tables of the current declaration."""
     before, _, rest = old.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{tables()}\n{END}{after}"

@@ -1,7 +1,7 @@
-"""A practice run as it was recorded: what the engine told its observers, each at its wall clock, and the ledger it left.
+"""Reads and writes the recording of a practice run: the engine's messages to observers with wall clock, and the ledger.
 
-`run.jsonl` begins with the computer of the run. Each further line is one message, with the fields of the snapshot that it
-changed, by their paths: whole snapshots would take fifty times the room. `ledger.sql` is a dump of the ledger.
+`run.jsonl` begins with the computer of the run. Each further line is one message, with the fields of the snapshot that
+it changed, by their paths: whole snapshots would need fifty times the space. `ledger.sql` is a dump of the ledger.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from skep.recipes.registry import parse_manifest
 FOLDER: Final = Path(__file__).resolve().parent / "recording"
 RUN, LEDGER = "run.jsonl", "ledger.sql"
 REPORT: Final = "WorkerProgress"
-"""The message of which each one is a point of the page's plots."""
+"""The message that adds one point to the page's plots."""
 DEPTH: Final = 3
-"""How many names deep changed fields are told apart; deeper objects are written whole."""
+"""Depth to which changed fields are written separately; deeper objects are written whole."""
 
 
 @dataclass(frozen=True)
 class Computer:
-    """What the run was made on and with. `made` is its date, `memory` and `disk_free` are bytes."""
+    """The computer and the versions of the run. `made` is its date, `memory` and `disk_free` are bytes."""
 
     made: str
     command: str
@@ -43,12 +43,12 @@ class Computer:
     memory: int
     disk_free: int
     projects: tuple[VerifiedProject, ...]
-    """Those of its home; the first is the one that was joined."""
+    """The projects of its home; the first is the one that was joined."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """What observers were told at `at`, wall clock seconds, after the message of that name."""
+    """The observers' snapshot at `at`, wall clock seconds, after the message of that name."""
 
     at: float
     message: str
@@ -62,10 +62,10 @@ class Run:
 
 
 class Recorder:
-    """Writes the lines of one run; call it from the engine's thread."""
+    """Writes the lines of one run; called in the engine's thread."""
 
     def __init__(self, file: Path, shown: Mapping[str, str]) -> None:
-        """`shown` maps folders of this computer to what the recording names in their place, the inner ones first."""
+        """`shown` maps folders of this computer to the names that replace them in the recording, inner ones first."""
         self._out = file.open("w", encoding="utf-8")
         self._shown = shown
         self._before: dict[str, Any] = {}
@@ -76,8 +76,8 @@ class Recorder:
         self._write(body | {"projects": [{name: getattr(each, name) for name in names} for each in computer.projects]})
 
     def see(self, at: float, message: str, snapshot: Snapshot) -> None:
-        """What changed nothing that is shown is left out, but for the training's reports."""
-        # with the settings, which the answer to `skep status` has no use for
+        """Messages that change nothing visible are left out, except training reports."""
+        # includes the settings, which the answer to `skep status` does not need
         body = json.loads(json.dumps(status(snapshot) | {"settings": finite(snapshot.settings)}))
         changed = dict(_changed(self._before, body))
         if changed or message == REPORT:
@@ -95,7 +95,7 @@ class Recorder:
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The path and the new value of all that differs; an object of other fields is one value."""
+    """The path and the new value of each difference; an object with other fields is one value."""
     for name, value in after.items():
         old = before.get(name)
         if isinstance(value, dict) and isinstance(old, dict) and value.keys() == old.keys() and path.count("/") < DEPTH:
@@ -105,7 +105,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any], path: str = ""
 
 
 def load(folder: Path = FOLDER) -> Run:
-    """The recorded run. Raises ValueError, NotRunning for a file that is none of this version."""
+    """The recorded run. Raises ValueError, NotRunning for a file of another format version."""
     head, *lines = (folder / RUN).read_text(encoding="utf-8").splitlines()
     return Run(_computer(json.loads(head)), list(_moments(lines)))
 
@@ -120,7 +120,7 @@ def _computer(body: dict[str, Any]) -> Computer:
 
 def _moments(lines: Sequence[str]) -> Iterator[Moment]:
     before = Snapshot()
-    body = status(before)  # for fields that came after the recording
+    body = status(before)  # for fields that were added after the recording
     for line in lines:
         told = json.loads(line)
         for path, value in told["changed"].items():
@@ -134,7 +134,7 @@ def _told(body: dict[str, Any], message: str, before: Snapshot) -> Snapshot:
     settings = body.pop("settings")
     snapshot = replace(snapshot_of(body), settings=settings)
     if message != REPORT and snapshot.progress == before.progress:
-        # the plots take a report once, by its identity
+        # the plots add a report once, by its identity
         return replace(snapshot, progress=before.progress)
     return snapshot
 
@@ -147,7 +147,7 @@ def _set(body: dict[str, Any], path: str, value: Any) -> None:
 
 
 def dump_ledger(ledger: Path, to: Path) -> None:
-    """As SQL, its version included."""
+    """The ledger as SQL, its version included."""
     connection = sqlite3.connect(ledger)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -157,7 +157,7 @@ def dump_ledger(ledger: Path, to: Path) -> None:
 
 
 def restore_ledger(to: Path, folder: Path = FOLDER) -> None:
-    """The recorded ledger as a file of SQLite's."""
+    """Write the recorded ledger as an SQLite file."""
     connection = sqlite3.connect(to)
     try:
         connection.executescript((folder / LEDGER).read_text(encoding="utf-8"))

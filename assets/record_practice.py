@@ -1,9 +1,9 @@
-"""Records a practice run for the pictures: one computer, one clock, the real engine in a home of its own (a quarter of an hour).
+"""Records a practice run for the pictures: a real engine with a temporary home (15 minutes).
 
     python assets/record_practice.py [FOLDER]
 
-At a screen of its own (Xvfb, and xdotool for the pointer) it joins a practice swarm after nobody has been there for three
-minutes, trains at full share, loses its training process once, pauses, resumes, steps back when the pointer moves, leaves.
+On a private screen (Xvfb, and xdotool for the pointer) it joins a practice swarm after three minutes without input,
+trains at full share, loses its training process once, pauses, resumes, slows down when the pointer moves, leaves.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from skep.engine.engine import Engine
 from skep.host.practice.process import PracticeProcess
 
 SHARE = "compute.share_using"
-"""At first as while away: on a busy computer other programs would hold the share down the whole time."""
+"""As while away: on a busy computer other programs would keep the share low."""
 NOBODY = 185.0
-"""Seconds without input after which nobody counts as being there, and a little."""
+"""Seconds without input after which the user counts as away, and a margin."""
 WHILE, LONG = 120.0, 300.0
-"""Seconds of each part of the run, and after which one has failed."""
+"""Seconds of each part of the run, and the timeout of each part."""
 PAUSE = 900.0
 PERSON = "/home/you"
 
 
 class Observer:
-    """Writes what it is told and lets the script wait for it."""
+    """Writes what the engine reports, and lets the script wait for it."""
 
     def __init__(self, recorder: Recorder, engine: Engine) -> None:
         self._recorder, self._engine = recorder, engine
@@ -61,7 +61,7 @@ class Observer:
         self._told.put(snapshot)
 
     def until(self, what: str, reached: Callable[[Snapshot], bool], within: float = LONG) -> Snapshot:
-        """The first snapshot of those not looked at yet of which it is true. Raises TimeoutError."""
+        """The first snapshot not yet examined that meets the condition. Raises TimeoutError."""
         deadline = time.monotonic() + within
         while (left := deadline - time.monotonic()) > 0:
             try:
@@ -75,13 +75,13 @@ class Observer:
         raise TimeoutError(f"{what}: not within {within:.0f} s; {self._engine.snapshot}")
 
     def confirmed(self, more: int) -> None:
-        """Wait for so many more confirmed contributions."""
+        """Wait for this many more confirmed contributions."""
         goal = self._engine.snapshot.totals.confirmed.contributions + more
         self.until(f"{goal} confirmed", lambda snapshot: snapshot.totals.confirmed.contributions >= goal)
 
 
 def _worker() -> psutil.Process:
-    """The training process, not those that it forked."""
+    """The training process, without those that it forked."""
     found = [each for each in psutil.Process().children(recursive=True) if "skep.worker.main" in each.cmdline()]
     forked = {each.pid for each in found}
     ours = {each.pid for each in psutil.Process().children()}
@@ -89,7 +89,7 @@ def _worker() -> psutil.Process:
 
 
 def _act(engine: Engine, told: Observer, screen: Screen, project: VerifiedProject) -> None:
-    """The run, step by step."""
+    """The steps of the run."""
     engine.post(m.Join(project))
     told.until("training", lambda snapshot: snapshot.phase is Phase.TRAINING)
     told.confirmed(3)
@@ -129,7 +129,7 @@ def _swarm(root: Path) -> Iterator[Path]:
 
 
 def _example(folder: Path, practice: VerifiedProject) -> Path:
-    """The signed manifest of a second project, as an author would hand it out; nobody runs it."""
+    """The signed manifest of a second project, as an author would publish it; it has no swarm."""
     key, manifest = folder / "author.key", folder / "small-code-model.json"
     body = json.loads(practice.text) | {
         "id": "small-code-model",
@@ -158,7 +158,7 @@ def _computer(home: Home, projects: Sequence[VerifiedProject]) -> Computer:
 
 
 def _record(root: Path, screen: Screen, recorder: Recorder) -> Path:
-    """The ledger's file."""
+    """The path of the ledger."""
     empty = time.monotonic()
     home = Home(root / "home")
     home.create()
@@ -188,7 +188,7 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="skep-recording-"))
     screen = Screen()
     os.environ |= screen.environ
-    # the run is made in a temporary folder, and shown as in the usual one
+    # the run uses a temporary folder, and is shown with the default one
     recorder = Recorder(folder / RUN, {str(root / "home"): f"{PERSON}/.local/share/skep", str(root): PERSON})
     try:
         dump_ledger(_record(root, screen, recorder), folder / LEDGER)

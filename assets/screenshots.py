@@ -2,7 +2,7 @@
 
     python assets/screenshots.py [FOLDER]
 
-The pages show what the engine told at chosen moments of the run, and Stats the ledger that the run left. Light and dark in
+The pages show snapshots from chosen moments of the run, and Stats its ledger. Light and dark in
 English, and one page in German; at twice the size with QT_SCALE_FACTOR=2.
 """
 
@@ -17,7 +17,7 @@ from datetime import UTC
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-os.environ["TZ"] = "UTC"  # the run's own
+os.environ["TZ"] = "UTC"  # the time zone of the recording
 time.tzset()
 
 from practice_run import Moment, Run, load, restore_ledger
@@ -44,7 +44,7 @@ SIZE = (960, 640)
 
 
 def known(run: Run) -> list[Known]:
-    """The projects as the recorded computer knew them."""
+    """The projects as known on the recorded computer."""
     here = run.computer
     return [
         Known(
@@ -57,7 +57,7 @@ def known(run: Run) -> list[Known]:
 
 
 def history(run: Run, until: Moment) -> History:
-    """The plots as they were at that moment."""
+    """The plots at that moment."""
     seen = History()
     for each in run.moments[: run.moments.index(until) + 1]:
         seen.see(each.snapshot, each.at)
@@ -65,7 +65,7 @@ def history(run: Run, until: Moment) -> History:
 
 
 def record(run: Run, asked: Asked | None = None) -> Record:
-    """What Stats reads when the run is over."""
+    """The data of the page Stats after the run."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "ledger.sqlite"
         restore_ledger(file)
@@ -77,7 +77,7 @@ def record(run: Run, asked: Asked | None = None) -> Record:
 
 
 def chosen(run: Run) -> Mapping[str, Moment]:
-    """The moments that pictures show, by the picture's name, in their order."""
+    """The moments that the pictures show, by the picture's name, in order."""
 
     def during(phase: Phase) -> list[Moment]:
         return [each for each in run.moments if each.snapshot.phase is phase]
@@ -89,7 +89,7 @@ def chosen(run: Run) -> Mapping[str, Moment]:
         "problem": next(each for each in during(Phase.RECOVERING) if each.snapshot.problem),
         "now-paused": during(Phase.PAUSED)[-1],
         "now": [each for each in training if each.snapshot.allowance.rule == "away"][-1],
-        # in the midst of an epoch, not between two
+        # in the middle of an epoch
         "now-slowed": [each for each in training if each.snapshot.allowance.share < 1 and _computes(each)][-1],
         "now-idle": run.moments[-1],
     }
@@ -111,7 +111,7 @@ class Studio:
         self.moments, self.record, self.known = chosen(run), record(run), known(run)
 
     def window(self, name: str) -> MainWindow:
-        """All pages, at the moment of that name."""
+        """The window with all pages, at the moment of that name."""
         moment = self.moments[name]
         window, snapshot = MainWindow(self.translation), titled(moment.snapshot, self.tongue)
         window.resize(*SIZE)
@@ -176,7 +176,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     prepare()
     app, run = QApplication(sys.argv[:1]), load()
-    QCursor.setPos(SIZE[0] - 1, SIZE[1] - 1)  # where nothing is highlighted for it
+    QCursor.setPos(SIZE[0] - 1, SIZE[1] - 1)  # where no widget is highlighted by it
     double = os.environ.get("QT_SCALE_FACTOR") == "2"
     end = "-200" if double else ""
     for colours, suffix in ((theme.LIGHT, ""), (theme.DARK, "-dark")):

@@ -1,4 +1,4 @@
-"""Turns what a terminal showed, with its colours, into an SVG: python terminal_picture.py TITLE < screen > picture.svg
+"""Converts a terminal's output, with its colours, into an SVG: python terminal_picture.py TITLE < screen > picture.svg
 
 The picture in the guide to the terminal is made from a real run:
 

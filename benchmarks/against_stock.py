@@ -3,9 +3,9 @@
     python against_stock.py                 about 50 minutes on 2 cores; writes benchmarks/against-stock.json and .md
     python against_stock.py --only memory   measures this anew, and keeps the other rows of this machine
 
-Every peer is a process of its own with one thread; stock peers meet stock peers and skep's meet skep's, on loopback,
-with the same model, data, flags and step batch. Values are medians of `--repeats` with their smallest and largest.
-Exits non-zero when a row misses its bound. What is measured and why in each row is said beside the function.
+Every peer is a separate process with one thread; stock peers train with stock peers and skep's with skep's, on
+loopback, with the same model, data, flags and step batch. Values are medians of `--repeats` with their smallest and
+largest. Exits non-zero when a row misses its bound. Each function documents what its rows measure and why.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from peers import LoopPeer, Peer, SkepPeer, Swarm, is_progress, swarm
 HERE = Path(__file__).parent
 STEP_BATCH = 8
 STATE_BYTES = 12
-"""Per parameter: fp32 weights and Adam's two moments, which is what a newcomer must download."""
+"""Bytes per parameter: fp32 weights and Adam's two moments, which a newcomer must download."""
 NEWCOMER_SECONDS = 60
 EVERY_DELAY = {"delay_optimizer_step": True, "delay_grad_averaging": True, "delay_state_averaging": True}
 PARAMETERS = {"0.45 M": 446_464, "3.3 M": 3_257_856, "22 M": 22_264_320}
@@ -41,7 +41,7 @@ PARAMETERS = {"0.45 M": 446_464, "3.3 M": 3_257_856, "22 M": 22_264_320}
 
 @dataclass
 class Row:
-    """skep's values beside another's; the bound is on `skep / other`, or on skep's own median where there is no other."""
+    """skep's values beside another's; the bound is on `skep / other`, or on skep's own median if there is no other."""
 
     name: str
     unit: str
@@ -94,7 +94,7 @@ def fresh_swarm(model: str, **sync: Any) -> Iterator[Swarm]:
 
 @contextmanager
 def running(shared: Swarm, *makes: Callable[[Swarm], Peer]) -> Iterator[list[Peer]]:
-    """Peers started one after the other, each once the one before has counted samples."""
+    """Peers started one after the other, each after the previous one has counted samples."""
     peers: list[Peer] = []
     try:
         for make in makes:
@@ -118,9 +118,10 @@ def at_epoch(epoch: int) -> Callable[[dict[str, Any]], bool]:
 
 
 def measure_speed(repeats: int) -> list[Row]:
-    """Samples per second of one unthrottled peer, alone in a swarm: from the end of an epoch of 512 samples to the next.
+    """Samples per second of one unthrottled peer, alone in a swarm: from the end of an epoch of 512 samples to the
+    next.
 
-    So the step of the optimizer, and what skep measures of its loss, are in it once. The bare loop is looked at for 20 s.
+    This includes the optimizer's step and skep's measurement of its loss once. The bare loop is measured for 20 s.
     """
     rates: dict[str, list[float]] = {"skep": [], "stock": [], "bare": []}
     for _ in range(repeats):
@@ -160,7 +161,9 @@ def measure_epochs(repeats: int) -> list[Row]:
 
 
 def measure_join(repeats: int) -> list[Row]:
-    """Process start to first counted sample beside one training peer; and what a newcomer of ours downloads."""
+    """Process start to first counted sample beside one training peer; and the bytes that a newcomer of ours
+    downloads.
+    """
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     downloaded = []
     for _ in range(repeats):
@@ -226,7 +229,7 @@ def seconds_to_average(shared: Swarm) -> float:
 def measure_memory(repeats: int) -> list[Row]:
     """Bytes per parameter of the whole process tree, the fixed cost (the 0.45 M model) subtracted.
 
-    The peak is the largest of a peer that trains and hands its state over, and of the newcomer that loads it.
+    The peak is the largest of a peer that trains and sends its state, and of the newcomer that loads it.
     """
     after: dict[str, list[float]] = {"skep": [], "stock": []}
     peak: dict[str, list[float]] = {"skep": [], "stock": []}
@@ -252,7 +255,7 @@ def memory_of(make: Callable[[Swarm], Peer], model: str) -> tuple[int, int]:
 
 
 class Peak:
-    """The largest memory of a peer's tree, looked at ten times a second."""
+    """The largest memory of a peer's process tree, sampled ten times a second."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer, self._over = peer, threading.Event()
@@ -276,7 +279,7 @@ class Peak:
 
 
 def measure_stop(repeats: int) -> list[Row]:
-    """From the order to stop until no process is left, every delay flag on, a second after an epoch ended."""
+    """Time from the order to stop until no process is left, every delay flag on, a second after an epoch ended."""
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     for _ in range(repeats):
         for kind, make in KINDS.items():
@@ -298,8 +301,8 @@ def measure_stop(repeats: int) -> list[Row]:
 def measure_wire(_repeats: int) -> list[Row]:
     """Bytes each way and epoch of one of two peers, and the loss, for each compression; each once.
 
-    The loss is the mean of what one peer told in the last four of nine epochs of 512 samples. The relative error is that of
-    a real gradient, as `rounding.py` finds it.
+    The loss is the mean of what one peer reported in the last four of nine epochs of 512 samples. The relative error is
+    that of a real gradient, as `rounding.py` finds it.
     """
     rows, errors = [], rounding_errors()
     for name in ("none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"):
@@ -317,7 +320,7 @@ def measure_wire(_repeats: int) -> list[Row]:
 
 
 def losses_until(peer: Peer, epoch: int) -> tuple[list[float], dict[str, Any]]:
-    """What a peer tells of its loss from now on, and its first word of that epoch."""
+    """The losses that a peer reports from now on, and its first report of that epoch."""
     losses: list[float] = []
     while True:
         event = peer.wait_for(is_progress)
@@ -335,11 +338,11 @@ def rounding_errors() -> dict[str, float]:
     return found
 
 
-# --- what else there is
+# --- other programs
 
 
 def measure_lightning(_repeats: int) -> list[Row]:
-    """Whether what lightning-hivemind 0.1.0 needs installs here, in an environment of its own.
+    """Whether what lightning-hivemind 0.1.0 needs installs here, in a separate environment.
 
     It wants hivemind 1.1.10.post2 or older, which has no wheel and downloads p2pd while it is built.
     """
@@ -389,7 +392,7 @@ def beside(values: dict[str, list[float]]) -> dict[str, list[float]]:
 
 
 def words(values: list[float]) -> str:
-    """Median and spread."""
+    """Median and range as text."""
     if not values:
         return ""
     median = f"{statistics.median(values):.3g}"
@@ -437,7 +440,7 @@ def main() -> int:
 
 
 def kept(path: Path, leaving_out: list[str]) -> list[Row]:
-    """The rows of an earlier run on this machine that are not measured anew."""
+    """The rows of an earlier run on this machine that are not measured again."""
     if not path.exists():
         return []
     body = json.loads(path.read_text())

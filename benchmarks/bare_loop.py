@@ -19,7 +19,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 REPORT_SECONDS = 0.5
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-"""What autocast computes in; fp32 without it."""
+"""The dtype of autocast; fp32 without it."""
 
 
 def samples_of(shard: str) -> torch.Tensor:

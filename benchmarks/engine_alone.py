@@ -1,8 +1,8 @@
-"""skep's engine by itself, joined to nothing: every sensor of this computer and of the person, read as always.
+"""skep's engine without a project: all sensors of this computer and of the user, read as usual.
 
     python engine_alone.py HOME
 
-Prints {thread's name: its number} as one line of JSON once everything has been read, and again for each line of its
+Prints {thread's name: its id} as one line of JSON once everything has been read, and again for each line of its
 standard input; ends at the end of that. For `sensors.py`, which measures from outside what the threads cost.
 """
 

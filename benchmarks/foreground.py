@@ -1,15 +1,17 @@
-"""What a person's own programs lose while skep trains on the processor: a job on all cores, and a 60 Hz animation.
+"""Measures the slowdown of the user's programs while skep trains on the processor: a job on all cores, and a 60 Hz
+animation.
 
     python benchmarks/foreground.py               about 4 minutes; writes benchmarks/foreground.json and .md
     python benchmarks/foreground.py --rounds 1 --seconds 4
 
-In each round three cases take turns: nothing trains, a worker trains at the using share with somebody present, a worker
-trains unthrottled (share 1, normal priority, a thread for each core). The job is a fixed amount of computing in a process for each
-core, and its slowdown the median over rounds of the time it takes beside the same round's time with nothing. The animation
-draws for a few milliseconds 60 times a second: a frame that comes more than half a frame late is a late one, and its slowdown
-is that of the slowest frame in a hundred. Target: ≤ 5 % slower at the using share, both, and no more than one frame in a hundred
-late. While the job takes all cores a worker at the using share gets next to nothing; that it trains when there is room is
-measured beside the animation. Exits with 1 when a target is missed, with 2 when a peer does not train.
+In each round three cases take turns: nothing trains, a worker trains at the using share with a user present, a worker
+trains unthrottled (share 1, normal priority, a thread for each core). The job is a fixed amount of computing in a
+process for each core, and its slowdown the median over rounds of its time relative to the same round's time with
+nothing. The animation draws for a few milliseconds 60 times a second: a frame that comes more than half a frame late is
+a late one, and its slowdown is that of the slowest frame in a hundred. Target: ≤ 5 % slower at the using share, both,
+and at most one frame in a hundred late. While the job takes all cores a worker at the using share gets almost no
+processor time; that it trains when cores are free is measured beside the animation. Exits with 1 when a target is
+missed, with 2 when a peer does not train.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ for line in sys.stdin:
 
 
 class Foreground:
-    """The person's programs, at normal priority."""
+    """The user's programs, at normal priority."""
 
     def __init__(self) -> None:
         cores = sorted(os.sched_getaffinity(0))
@@ -93,13 +95,13 @@ class Foreground:
         process.stdin.write(line + "\n")
 
     def job(self) -> float:
-        """Seconds until a fixed piece of work on each core is done on all of them."""
+        """Seconds until a fixed amount of computing per core is done on all cores."""
         for process in self._jobs:
             self._ask(process, str(self._work))
         return max(float(self._answer(process)) for process in self._jobs)
 
     def frames(self, seconds: float) -> tuple[float, float]:
-        """Seconds of the slowest frame in a hundred, and the part of frames that came late."""
+        """Seconds of the slowest frame in a hundred, and the part of frames that were late."""
         self._ask(self._animation, str(seconds))
         slowest, late = map(float, self._answer(self._animation).split())
         return slowest, late
@@ -111,8 +113,8 @@ class Foreground:
 
 
 def measure(rounds: int, seconds: float, model: str) -> dict[str, dict[str, list[float]]]:
-    """By case, of each round: seconds of the job and of slow frames, the part of late frames, and the part of one core that
-    the case's worker used beside the animation.
+    """By case, of each round: seconds of the job and of slow frames, the part of late frames, and the part of one core
+    that the case's worker used beside the animation.
 
     Raises RuntimeError when a worker that should train beside it does not.
     """
@@ -140,7 +142,7 @@ def measure(rounds: int, seconds: float, model: str) -> dict[str, dict[str, list
                     before = used_seconds(peer)
                     frame, late = foreground.frames(seconds)
                     case["used"].append((used_seconds(peer) - before) / seconds)
-                    if case["used"][-1] < share / 10:  # rounds that wait for the other, which left, are part of it
+                    if case["used"][-1] < share / 10:  # includes rounds that wait for the other peer, which left
                         raise RuntimeError(f"a worker that may use {share:.0%} used {case['used'][-1]:.0%} of a core.")
                     case["frame"].append(frame)
                     case["late"].append(late)
@@ -157,7 +159,9 @@ def measure(rounds: int, seconds: float, model: str) -> dict[str, dict[str, list
 
 
 def begin(peer: SkepPeer, share: float) -> None:
-    """Return when the peer, which was paused, trains at `share` again, or at once for none. Raises TimeoutError."""
+    """Returns when the peer, which was paused, trains at `share` again; immediately without one. Raises
+    TimeoutError.
+    """
     if not share:
         return
     before = peer.latest(is_progress)["samples"]
@@ -166,7 +170,7 @@ def begin(peer: SkepPeer, share: float) -> None:
 
 
 def used_seconds(peer: SkepPeer) -> float:
-    """Processor time of the worker's own process so far; the network's are others."""
+    """Processor time of the worker's own process so far; network processes are separate."""
     told = psutil.Process(peer.process.pid).cpu_times()
     return float(told.user + told.system)
 

@@ -1,14 +1,15 @@
-"""How soon computing stops after real input and after a pause, and whether the shares asked for hold: from outside.
+"""Measures from outside how soon computing stops after real input and after a pause, and whether shares are kept.
 
     python benchmarks/giveback.py                 about 11 minutes; writes benchmarks/giveback.json and .md
     python benchmarks/giveback.py --trials 4 --seconds 5
 
-A practice swarm of two peers and a volunteer on a screen of its own, once in GNOME's session (real mutter), once at a plain X
-server; it pauses while somebody is there, and does not wait minutes to believe that nobody is. Input is the X server's own test
-input, as xdotool's. When computing stopped is read from the kernel's account of the training thread. A trial whose input
-came while the thread computed anyway counts as "training"; the others met a round, a step or a wait for the swarm, and
-have no target. Targets, p95 while training: X server ≤ 250 ms, Mutter ≤ 150 ms, a pause ≤ 100 ms and one micro-batch; the share seen from
-outside within 3 points. Exits with 1 when one is missed, with 2 when something did not come about in time.
+A practice swarm of two peers and a volunteer on a private screen, once in GNOME's session (real mutter), once at a
+plain X server; it pauses while the computer is in use, and counts as away after seconds instead of minutes. Input is
+the X server's test input, as xdotool's. When computing stopped is read from the kernel's accounting of the training
+thread. A trial whose input came while the thread computed anyway counts as "training"; the others met a round, a step
+or a wait for the swarm, and have no target. Targets, p95 while training: X server ≤ 250 ms, Mutter ≤ 150 ms, a pause ≤
+100 ms and one micro-batch; the share seen from outside within 3 points. Exits with 1 when one is missed, with 2 when a
+wait timed out.
 """
 
 from __future__ import annotations
@@ -48,17 +49,17 @@ WANTED: Final = DEVOTED | {
 LOOK_SECONDS: Final = 0.002
 STILL_SECONDS: Final = 0.2
 BUSY, STILL = 0.5, 0.1
-"""Shares of a core: above the one a thread computes, below the other it rests."""
+"""Shares of a core: above the first a thread computes, below the second it rests."""
 GIVE_UP_SECONDS: Final = 30.0
 BACK_SECONDS: Final = 90.0
-"""How long the volunteer may take to compute again after a trial; a round that fails takes twenty."""
+"""Seconds until the volunteer must compute again after a trial; a round that fails takes twenty."""
 SECONDS_AGO: Final = 0.1
 PIECES_SECONDS: Final = 5.0
 X11_BOUND, MUTTER_BOUND, PAUSE_BOUND = 0.25, 0.15, 0.1
 
 
 class Ran:
-    """Processor seconds of a process's main thread, as the scheduler counts them, looked at again and again."""
+    """Processor seconds of a process's main thread, as the scheduler counts them, sampled repeatedly."""
 
     def __init__(self, pid: int) -> None:
         self._path = Path(f"/proc/{pid}/task/{pid}/schedstat")
@@ -74,19 +75,19 @@ class Ran:
             time.sleep(LOOK_SECONDS)
 
     def share(self, begin: float, end: float) -> float:
-        """Of a core, between two moments on the performance counter."""
+        """The share of a core between two moments on the performance counter."""
         inside = [entry for entry in self.seen if begin <= entry[0] <= end]
         return (inside[-1][1] - inside[0][1]) / (inside[-1][0] - inside[0][0]) if len(inside) > 1 else 0.0
 
     def stopped_after(self, moment: float) -> float | None:
-        """The first look since when it rested for a while; None where it has not yet."""
+        """The first sample after which it rested for a while; None if it has not yet."""
         for at, _ in self.seen:
             if at >= moment and at + STILL_SECONDS <= self.seen[-1][0] and self.share(at, at + STILL_SECONDS) < STILL:
                 return at
         return None
 
     def pieces(self) -> list[float]:
-        """Seconds by the clock of each stretch of computing between two rests."""
+        """Wall-clock seconds of each period of computing between two rests."""
         found, begun = [], None
         for (before, spent), (at, more) in zip(self.seen, self.seen[1:], strict=False):
             if more - spent > BUSY * (at - before):
@@ -98,14 +99,14 @@ class Ran:
 
 
 class Volunteer:
-    """Away, training at its full share, until something is done about it."""
+    """A peer that is away and trains at its full share until the trial's input."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
         self._chance = random.Random(0)
 
     def micro_batch(self) -> float:
-        """Seconds that the longest of many takes, seen from outside at half the share."""
+        """Seconds of one of the longest micro-batches, measured from outside at half the share."""
         half = 0.5
         self.terminal.tell("share", str(round(half * 100)))
         self.terminal.wait_for("progress", lambda event: bool(event["share_asked"] == half))
@@ -115,10 +116,10 @@ class Volunteer:
         pieces = [piece for piece in ran.pieces() if piece > 2 * LOOK_SECONDS]
         if not pieces:
             raise Unmeasured("no micro-batch was seen.")
-        return p95(pieces)  # a step or a round that came in between is longer than all of them
+        return p95(pieces)  # a step or a round in between is longer than any of them
 
     def trials(self, what: str, act: Callable[[], None], undo: Callable[[], None], times: int) -> list[Row]:
-        """Rows without a target, the first of them the one while training."""
+        """Rows without a target, the first of them for trials while training."""
         training: list[float] = []
         other: list[float] = []
         for number in range(1, times + 1):
@@ -138,7 +139,7 @@ class Volunteer:
         return rows
 
     def _trial(self, act: Callable[[], None]) -> tuple[float, bool]:
-        """Seconds from the act to rest, and whether the thread was computing then."""
+        """Seconds from the action to rest, and whether the thread was computing at that time."""
         self._wait_until_it_computes()
         ran = Ran(self.terminal.worker().pid)
         ran.follow(0.5 + self._chance.random())
@@ -164,7 +165,9 @@ class Volunteer:
 
 
 def joined(ending: ExitStack, manifest: str, home: Path, environ: Mapping[str, str], using: float) -> Volunteer:
-    """In the home of the practice swarm, which is no other program to it then; `using` is the share while somebody is there."""
+    """Joins in the practice swarm's home, to which the swarm is not another program; `using` is the share while in
+    use.
+    """
     bootstrap.settings(Home(home)).save({**WANTED, "compute.share_using": using})
     terminal = Terminal(home, "join", manifest, command=IMPATIENT, environ=environ)
     ending.callback(terminal.close)
@@ -218,7 +221,7 @@ def measure(trials: int, seconds: float) -> list[Row]:
 
 
 def nothing() -> None:
-    """Nobody has to undo input: it is forgotten."""
+    """Input needs no undoing."""
 
 
 def command(home: Path, verb: str) -> Callable[[], None]:

@@ -1,11 +1,11 @@
-"""What training on a GPU takes and gives: memory for each parameter, steps beside bare PyTorch, whether a share holds.
+"""Measures training on a GPU: memory for each parameter, steps beside bare PyTorch, whether a share is kept.
 
     python benchmarks/gpu.py                            about 15 minutes; writes benchmarks/gpu.json and .md
-    python benchmarks/gpu.py --device cpu --seconds 5 --to /tmp     tries everything but what only a GPU tells
+    python benchmarks/gpu.py --device cpu --seconds 5 --to /tmp     tries all that needs no GPU
 
-Every peer is a real worker, alone in a swarm of its own. A share is seen from outside by the samples computed in a second,
-beside those at full share; measured and asked may differ by 3 points. Where there is no CUDA device, that is what is
-written, and the exit code is 0.
+Every peer is a real worker, alone in its swarm. A share is measured from outside by the samples computed in a second,
+relative to those at full share; measured and asked may differ by 3 points. Without a CUDA device the results say so,
+and the exit code is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRECISIONS: Final = ("fp32", "bf16", "fp16")
 SHARES: Final = (10, 25, 50, 75)
 POINTS: Final = 3.0
 LARGE_EPOCH: Final = 1_000_000
-"""Samples in an epoch that does not end while somebody looks."""
+"""Samples in an epoch that does not end during a measurement."""
 
 
 def on(device: str) -> Callable[[Swarm], Peer]:
@@ -56,7 +56,9 @@ def memory_rows() -> list[Row]:
 
 
 def device_bytes(peer: Peer) -> int:
-    """What NVML counts for the processes of a peer. Raises RuntimeError where it does not know them, as in a container."""
+    """Memory that NVML counts for a peer's processes. Raises RuntimeError if it does not know them, as in a
+    container.
+    """
     ours = {process.pid for process in peer.family()}
     card = pynvml.nvmlDeviceGetHandleByIndex(0)
     used = sum(
@@ -90,7 +92,7 @@ def step_rows(device: str, seconds: float, repeats: int) -> list[Row]:
 
 
 def bare_rate(shared: Swarm, device: str, precision: str, batch: int, seconds: float) -> float:
-    """With the micro-batch that ours chose, so that what is compared is the loop around it."""
+    """Uses the micro-batch that ours chose, so that only the loops differ."""
     peer = LoopPeer("bare_loop.py", shared, batch, device=device, precision=precision)
     try:
         return peer.rate(seconds)
@@ -99,7 +101,7 @@ def bare_rate(shared: Swarm, device: str, precision: str, batch: int, seconds: f
 
 
 def share_rows(device: str, seconds: float) -> list[Row]:
-    """How far samples a second at a share are from that part of those at full share, in points."""
+    """Differences in points between samples a second at a share and that share of those at full share."""
     rows = []
     with fresh_swarm("22 M", target_batch_size=LARGE_EPOCH) as shared, running(shared, on(device)) as (peer,):
         full = peer.rate(seconds)

@@ -1,7 +1,8 @@
-"""Measures the app on a desktop of its own: an X server, a window manager and a tray. Writes benchmarks/gui.json and gui.md.
+"""Measures the app on a private desktop: an X server, a window manager and a tray. Writes benchmarks/gui.json and
+gui.md.
 
     python benchmarks/gui.py                  everything, about 10 minutes
-    python benchmarks/gui.py start pixels     these parts alone; the others keep what was measured before
+    python benchmarks/gui.py start pixels     these parts alone; the others keep their earlier results
 
 start      seconds from the process's start until its icon stands in the tray, hidden, nothing joined; median of 9. Before
            each start the app's files are dropped from the system's cache, as after a boot
@@ -9,7 +10,8 @@ rest       hidden and nothing joined: memory, and the processor's time over a mi
 training   the same while a practice swarm trains, hidden and with the window on its live plots
 pixels     from a snapshot in the engine's thread until the screen shows it
 
-Processor time is the app's own process alone (the engine is in it, the worker is not). Exits non-zero where a bound is missed.
+Processor time is the app's own process alone (the engine is in it, the worker is not). Exits non-zero where a bound is
+missed.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ STARTS = 9
 WATCHED = 60.0
 """Seconds over which the processor's use is measured."""
 SETTLED = 12.0
-"""Seconds after which a start has nothing left to do."""
+"""Seconds after which a start is complete."""
 JOINED = 240.0
 ICON = 8
 """Pixels: a tray without an icon is narrower."""
@@ -58,12 +60,12 @@ ICON = 8
 START = 0.6
 """Seconds to the icon in the tray."""
 MEMORY = 150
-"""MB that the app may hold."""
+"""Maximum memory of the app in MB."""
 
 
 @dataclass
 class Row:
-    """One figure and the bound it must not go beyond, None where it is only told."""
+    """One figure and its upper bound; None if it is only reported."""
 
     what: str
     measured: float
@@ -104,7 +106,7 @@ def until(condition: Callable[[], bool], seconds: float, step: float) -> None:
 
 def start(screen: Desktop, folder: Path) -> list[Row]:
     with _tray(screen) as bar:
-        with app(screen, folder / "home", hidden=True):  # compiles what has to be compiled
+        with app(screen, folder / "home", hidden=True):  # compiles the bytecode
             time.sleep(SETTLED / 2)
         cold, warm = (
             [_seconds_to_tray(screen, folder, bar, drop=drop) for _ in range(STARTS)] for drop in (True, False)
@@ -118,7 +120,7 @@ def start(screen: Desktop, folder: Path) -> list[Row]:
 
 
 def start_and_memory(screen: Desktop, folder: Path, program: Path, starts: int) -> dict[str, float]:
-    """Of another checkout's program: median seconds of `starts` to the icon, files in the cache, and MB while hidden."""
+    """Of another checkout's app: median seconds of `starts` until the icon, files in the cache, and MB while hidden."""
     with _tray(screen) as bar:
         with app(screen, folder / "home", hidden=True, program=program) as process:
             time.sleep(SETTLED)
@@ -143,12 +145,12 @@ def _seconds_to_tray(screen: Desktop, folder: Path, bar: Window, *, drop: bool, 
     with app(screen, folder / "home", hidden=True, program=program):
         until(lambda: _shows_an_icon(bar), 20, 0.002)
         took = time.perf_counter() - began
-        time.sleep(3.0)  # it has to be up to be asked to end
+        time.sleep(3.0)  # it must have started before it can be asked to end
     return took
 
 
 def _shows_an_icon(bar: Window) -> bool:
-    """Whether a window that the tray did not make itself can be seen in it."""
+    """Whether the tray shows a window that it did not make itself."""
     with contextlib.suppress(XError):
         return any(_is_icon(each) for each in _below(bar))
     return False
@@ -167,7 +169,7 @@ def _is_icon(window: Window) -> bool:
 
 
 def drop_from_cache() -> None:
-    """What the app loads from disk, as far as no other program uses it now: Python, Qt and skep itself."""
+    """Drop from the cache what the app loads from disk and no other program uses now: Python, Qt and skep."""
     folders = [Path(sys.prefix), HERE.parent / "gui", HERE.parent / "client", Path(os.__file__).parent]
     for path in (each for folder in folders for each in _loadable(folder)):
         with contextlib.suppress(OSError), path.open("rb") as file:
@@ -250,7 +252,7 @@ def pixels(screen: Desktop, _folder: Path) -> list[Row]:
     ]
 
 
-# --- what is written
+# --- results
 
 
 PARTS: dict[str, Callable[[Desktop, Path], list[Row]]] = {

@@ -1,7 +1,7 @@
-"""Seconds from a snapshot in a thread of the engine's kind until the X server's screen shows it, as a JSON list.
+"""Seconds from a snapshot in another thread until the X server's screen shows it, as a JSON list.
 
-Started by gui.py on a desktop of its own. The app is the real one with its window open on the page Now and ten minutes of
-plots; only the engine is made up, so that it says nothing in between.
+Started by gui.py on a private desktop. The app is the real one with its window open on the page Now and ten minutes of
+plots; only the engine is a stand-in, so that it sends nothing in between.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from skep_gui.words.now import Now
 
 TIMES = 40
 STILL = 0.6
-"""Seconds after which a window that was told something has long drawn it."""
+"""Seconds after which a window has certainly drawn an update."""
 
 
 class Watch:
-    """Looks at the row of buttons, which is another while paused and the same as long as nothing changes."""
+    """Watches the row of buttons, which differs while paused and otherwise does not change."""
 
     def __init__(self, app: App, corner: QPoint, size: tuple[int, int]) -> None:
         self._app, self._corner, self._size = app, corner, size
@@ -65,7 +65,7 @@ class Watch:
                 raise SystemExit("A snapshot was not shown within 10 s.")
             time.sleep(0.001)
         took = time.perf_counter() - began
-        time.sleep(0.13)  # not in step with anything
+        time.sleep(0.13)  # out of phase with timers
         return took
 
 

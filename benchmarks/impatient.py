@@ -1,8 +1,8 @@
-"""skep's terminal, except that somebody counts as away after a few seconds: so that a trial takes seconds, not minutes.
+"""skep's terminal program, but the user counts as away after a few seconds: a trial takes seconds, not minutes.
 
     python impatient.py SKEP'S ARGUMENTS
 
-Nothing else is changed; the setting compute.idle_minutes may be smaller here than a person may set it.
+Nothing else is changed; the setting compute.idle_minutes may be below its minimum here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words that name the machine a benchmark ran on."""
+"""The description of the machine on which a benchmark ran."""
 
 from __future__ import annotations
 

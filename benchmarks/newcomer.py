@@ -1,9 +1,9 @@
-"""What a newcomer meets: the README's first command in bare Debians, and three suites on every supported Python.
+"""Tests a first installation: the README's first command in bare Debians, and three suites on every supported Python.
 
     python newcomer.py [--again] [ROW ...]
 
 Each row clones the last commit, sets everything up as the README says, and is written to newcomer.json and newcomer.md
-when it ends; a row that is there for this commit is left out, but with --again. Needs root, for debootstrap and for the
+when it ends; a row with a result for this commit is skipped without --again. Needs root, for debootstrap and for the
 namespaces in which each row runs, so that no process and no mount is left; a row that cannot run says why. Debian comes
 from the mirror of this computer's own apt sources, or from SKEP_DEBIAN_MIRROR.
 """
@@ -31,13 +31,13 @@ RESULTS: Final = HERE / "newcomer.json"
 TABLE: Final = HERE / "newcomer.md"
 ROW_SECONDS: Final = 3600
 PIP_SETTINGS: Final = ("PIP_CERT", "PIP_INDEX_URL", "http_proxy", "https_proxy", "no_proxy")
-"""How this computer reaches the network; a bare Debian gets them, but no wheels that lie here."""
+"""This computer's network settings; a bare Debian gets them, but not the wheels stored here."""
 SUITES: Final = "core adapters worker"
 MARKS: Final = "not long and not built and not alone"
 
 
 class CannotRun(Exception):
-    """Says in one sentence why a row cannot run here."""
+    """A row cannot run here; the message says why in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ ROWS: Final = (
 
 @dataclass(frozen=True)
 class Result:
-    """One line of the table. `megabytes` are those that apt and pip fetched; `commit` is what ran."""
+    """One line of the table. `megabytes` are those that apt and pip downloaded; `commit` is the tested one."""
 
     name: str
     commit: str
@@ -92,7 +92,7 @@ class Result:
 
 
 def found_python(version: str) -> str:
-    """The path of that Python on this computer, of the system or of pyenv. Raises CannotRun."""
+    """The path of that Python on this computer, from the system or pyenv. Raises CannotRun."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for candidate in (shutil.which(f"python{version}") or "", *map(str, pyenv.glob(f"{version}*/bin/python"))):
         if candidate and subprocess.run([candidate, "-c", ""], capture_output=True, check=False).returncode == 0:
@@ -101,7 +101,7 @@ def found_python(version: str) -> str:
 
 
 def mirror() -> str:
-    """Where Debian comes from. Raises CannotRun."""
+    """The address of a Debian mirror. Raises CannotRun."""
     if named := os.environ.get("SKEP_DEBIAN_MIRROR"):
         return named
     sources = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
@@ -113,14 +113,14 @@ def mirror() -> str:
 
 
 def called(*command: str | Path, log: Path) -> None:
-    """Run it. Raises CannotRun with its last line when it fails."""
+    """Run a command. Raises CannotRun with its last line if it fails."""
     with log.open("a") as out:
         if subprocess.run([str(each) for each in command], stdout=out, stderr=out, check=False).returncode:
             raise CannotRun(f"{Path(command[0]).name}: {last_line(log.read_text())}")
 
 
 def bare(release: str, log: Path) -> Path:
-    """A fresh copy of a bare Debian with make, which is all that the README asks for. Raises CannotRun."""
+    """A fresh copy of a bare Debian with make, which is all that the README requires. Raises CannotRun."""
     if shutil.which("debootstrap") is None:
         raise CannotRun("debootstrap is not installed.")
     base, fresh = WORK / f"base-{release}", WORK / "debian"
@@ -139,7 +139,7 @@ def bare(release: str, log: Path) -> Path:
 
 
 def prepared(row: Row, log: Path) -> tuple[list[str], Path, dict[str, str]]:
-    """The command of a row in namespaces of its own, the folder that is removed after it, and its environment.
+    """The command of a row in separate namespaces, the folder to remove after it, and its environment.
 
     Raises CannotRun.
     """
@@ -164,7 +164,7 @@ def prepared(row: Row, log: Path) -> tuple[list[str], Path, dict[str, str]]:
 
 
 def measured(row: Row, commit: str) -> Result:
-    """Run one row; its log stays in WORK, nothing else of it does."""
+    """Run one row; only its log stays in WORK."""
     WORK.mkdir(parents=True, exist_ok=True)
     log = WORK / f"{row.name}.log"
     log.write_text("")
@@ -199,7 +199,7 @@ def measured(row: Row, commit: str) -> Result:
 
 
 def outcome(row: Row, said: str, code: int) -> str:
-    """A row's result from what it printed and its exit code."""
+    """A row's result, from its output and exit code."""
     if row.suites:
         counts = re.findall(r"^(?:\d+ \w+, )*\d+ \w+(?= in [\d.]+s)", said, re.MULTILINE)
         told = "; ".join(f"{name} {count}" for name, count in zip(SUITES.split(), counts, strict=False))
@@ -228,7 +228,7 @@ def stored() -> dict[str, Result]:
 
 
 def written(result: Result) -> None:
-    """Put one row beside those that are there."""
+    """Add or replace one row of the results."""
     results = stored() | {result.name: result}
     rows = [results[row.name] for row in ROWS if row.name in results]
     RESULTS.write_text(json.dumps({"machine": machine(), "rows": [asdict(each) for each in rows]}, indent=1) + "\n")

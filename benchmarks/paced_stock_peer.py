@@ -1,9 +1,10 @@
-"""A stock hivemind peer that computes nothing, at a rate it is told: for the swarm's books alone.
+"""A stock hivemind peer that computes nothing and reports samples at a given rate, to test progress tracking.
 
     python paced_stock_peer.py OPTIONS.json
 
-The options: peers, run_id, target, batch, rate. Each line of its standard input is another rate in samples a second; 0 is
-a pause, which to hivemind is a peer that no longer steps. Prints {"event": "contribution", "epoch", "samples"} for each round.
+The options: peers, run_id, target, batch, rate. Each line of its standard input is another rate in samples a second; 0
+is a pause, which to hivemind is a peer that no longer steps. Prints {"event": "contribution", "epoch", "samples"} for
+each round.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from hivemind.p2p import P2P
 
 
 class Rate:
-    """Samples a second, as told last."""
+    """Samples a second, as last set."""
 
     def __init__(self, first: float) -> None:
         self.now = first

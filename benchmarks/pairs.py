@@ -3,13 +3,13 @@
     make bench-pairs OLD=../before      about 3 minutes a pair; writes benchmarks/pairs.json and pairs.md
     python benchmarks/pairs.py ../before --pairs 7 --old-name 1a2b3c4
 
-Each checkout has been set up (`make setup`) and runs with its own virtual environment. A turn is a practice swarm of two
-peers with a volunteer at an X server, then starts of the app on a desktop with a tray. Which checkout begins alternates
-from pair to pair, so that a machine that gets slower or faster favours neither.
+Each checkout has been set up (`make setup`) and runs with its own virtual environment. A turn is a practice swarm of
+two peers with a volunteer at an X server, then starts of the app on a desktop with a tray. Which checkout begins
+alternates from pair to pair, so that a drift in the machine's speed favours neither.
 
-A row's ratio is new / old, turned round where more is better, so that above 1 is worse. What is judged is the upper end
+A row's ratio is new / old, inverted where more is better, so that above 1 is worse. What is judged is the upper end
 of the one-sided 95 % confidence interval of the ratios' geometric mean (Student's t on their logarithms); its target is
-1.03. Exits with 1 when a row misses it, with 2 when something did not come about in time.
+1.03. Exits with 1 when a row misses it, with 2 when a wait timed out.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Checkout:
 
     @property
     def terminal(self) -> list[str]:
-        """Skep's terminal that takes a few seconds without input for absence."""
+        """The terminal program, with absence after a few seconds without input."""
         return [str(self.folder / ".venv/bin/python"), str(self.folder / "benchmarks/impatient.py")]
 
     @property
@@ -76,7 +76,7 @@ class Checkout:
 
 @dataclass
 class Row:
-    """Values of both checkouts, one of each a pair, in `unit`."""
+    """Values of both checkouts, one of each per pair, in `unit`."""
 
     name: str
     unit: str
@@ -86,7 +86,7 @@ class Row:
 
     @property
     def ratios(self) -> list[float]:
-        """Of each pair: above 1 is worse."""
+        """The ratio of each pair; above 1 is worse."""
         pairs = zip(self.old, self.new, strict=True)
         return [old / new if self.more_is_better else new / old for old, new in pairs]
 
@@ -132,7 +132,7 @@ def measure_volunteer(of: Checkout) -> dict[str, float]:
 
 
 def measure_epochs(terminal: Terminal) -> dict[str, float]:
-    """Seconds an epoch takes, and samples trained in a second of computing, from one change of epoch to another."""
+    """Seconds per epoch, and samples trained per second of computing, between two changes of epoch."""
     epoch = terminal.wait_for("progress")["epoch"]
     first = terminal.wait_for("progress", lambda event: bool(event["epoch"] > epoch))
     begun, samples, last = time.monotonic(), 0.0, first

@@ -1,6 +1,6 @@
 """Peers to measure: skep's worker, a stock hivemind loop, a bare PyTorch loop; all real processes, one thread each.
 
-It must not judge anything; `against_stock` does.
+Results are judged in `against_stock`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from skep.recipes.registry import parse_manifest
 HERE = Path(__file__).parent
 PATIENCE = 180.0
 NO_KEY = "ed25519:" + "A" * 43 + "="
-"""A publisher's key as a manifest names one; the worker is handed manifests whose signature was checked already."""
+"""A placeholder for a publisher's key; the engine checks signatures before it passes a manifest to the worker."""
 MODELS: dict[str, dict[str, int]] = {
     "0.45 M": {"layers": 2, "heads": 4, "width": 128, "sequence_length": 128},
     "3.3 M": {"layers": 4, "heads": 4, "width": 256, "sequence_length": 128},
@@ -56,7 +56,7 @@ MODELS: dict[str, dict[str, int]] = {
 
 @dataclass(frozen=True)
 class Swarm:
-    """What its peers share: the manifest (as a dict), the shards, their folder, a seed's addresses."""
+    """What its peers share: the manifest (as a dict), the shards, their folder, a seed peer's addresses."""
 
     folder: Path
     manifest: dict[str, Any]
@@ -65,7 +65,7 @@ class Swarm:
 
     @property
     def options(self) -> dict[str, Any]:
-        """For the loops that read no manifest."""
+        """The options for the loops that read no manifest."""
         recipe = self.manifest["recipe"]
         return {
             "model": recipe["model"] | {"sequence_length": recipe["sequence_length"]},
@@ -107,7 +107,7 @@ def swarm(folder: Path, model: str, **sync: Any) -> Iterator[Swarm]:
 
 
 class Peer:
-    """A process that says JSON events; ended with its whole tree."""
+    """A process that prints JSON events; ended with its whole process tree."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -139,7 +139,7 @@ class Peer:
                 return event
 
     def latest(self, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Of all that was said meanwhile, the last event that meets the condition, or the next one."""
+        """The last event so far that meets the condition, otherwise the next one."""
         found = self.wait_for(condition)
         while not self._events.empty():
             event = self._events.get()
@@ -149,7 +149,7 @@ class Peer:
         return found
 
     def rate(self, seconds: float) -> float:
-        """Samples trained per second over at least so many seconds, from now on."""
+        """Samples trained per second over at least this many seconds, from now on."""
         first = self.wait_for(is_progress)
         return self.rate_since(first, seconds)
 
@@ -162,7 +162,9 @@ class Peer:
         return [root, *root.children(recursive=True)]
 
     def memory(self) -> int:
-        """Bytes of the whole tree, shared pages split among those who share them (proportional set size)."""
+        """Bytes of the whole process tree, shared pages divided among the processes that share them (proportional set
+        size).
+        """
         total = 0
         for process in self.family():
             try:
@@ -175,7 +177,7 @@ class Peer:
         self.process.terminate()
 
     def stop(self) -> float:
-        """Ask it to stop; seconds until nothing of it is left."""
+        """Ask it to stop; returns the seconds until no process of it is left."""
         family = self.family()
         begun = time.monotonic()
         self.ask_to_stop()
@@ -220,7 +222,7 @@ class LoopPeer(Peer):
 
 
 class SkepPeer(Peer):
-    """skep's worker, with its shards handed over at once as the engine does."""
+    """skep's worker; its shards are passed immediately, as the engine does."""
 
     def __init__(
         self, shared: Swarm, share: float = 1.0, *, nice: int = 19, threads: int = 1, device: str = "cpu"

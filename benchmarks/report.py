@@ -1,7 +1,4 @@
-"""What the benchmarks of giving back share: rows with their targets, a word on the way, results as .json and .md.
-
-It must not measure anything.
-"""
+"""Helpers of the benchmarks: rows with their targets, progress messages, results as .json and .md."""
 
 from __future__ import annotations
 
@@ -20,14 +17,14 @@ HERE: Final = Path(__file__).resolve().parent
 MISSED: Final = 1
 """Exit code when a row misses its target."""
 UNMEASURED: Final = 2
-"""Exit code when nothing could be judged: the machine was too busy, or something did not answer in time."""
+"""Exit code when there is no result: the machine was too busy, or something did not answer in time."""
 _BEGUN: Final = time.monotonic()
-# one that is ended, as by a time limit, ends what it has started
+# on SIGTERM, as by a time limit, end the child processes too
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(UNMEASURED))
 
 
 class Unmeasured(Exception):
-    """Ends a benchmark without a verdict, with one sentence."""
+    """Ends a benchmark without a result; the message is one sentence."""
 
 
 @dataclass
@@ -59,14 +56,14 @@ def p95(values: list[float]) -> float:
 
 
 def say(text: str) -> None:
-    """A word on the way, with the minutes and seconds since the start."""
+    """Print a progress message, with the minutes and seconds since the start."""
     minutes, seconds = divmod(int(time.monotonic() - _BEGUN), 60)
     sys.stdout.write(f"{minutes:3d}:{seconds:02d}  {text}\n")
     sys.stdout.flush()
 
 
 def finish(name: str, rows: list[Row], folder: Path, **more: Any) -> int:
-    """Write `folder`/`name`.json and .md, say the rows, and return the exit code."""
+    """Write `folder`/`name`.json and .md, print the rows, and return the exit code."""
     command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
     taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
     body = {"machine": where, "date": taken, "command": command, "rows": [vars(row) for row in rows], **more}

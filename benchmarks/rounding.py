@@ -1,4 +1,4 @@
-"""What each compression leaves of a real gradient: of the bare loop's model, after one batch of real samples.
+"""The error of each compression on a real gradient: of the bare loop's model, after one batch of real samples.
 
     python rounding.py OPTIONS.json
 

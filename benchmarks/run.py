@@ -3,8 +3,8 @@
     make bench            about 8 minutes; writes benchmarks/volunteer.json and benchmarks/volunteer.md
 
 Rows: seconds from start to joined and to each stage; the share asked against processor time / (processor time + naps)
-over a minute each; the time a pause takes to be obeyed; the time Ctrl-C takes until nothing is left; memory of the whole
-process tree (proportional set size). Exits non-zero when a row misses its bound.
+over a minute each; the time until a pause takes effect; the time from Ctrl-C until no process is left; memory of the
+whole process tree (proportional set size). Exits non-zero when a row misses its bound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Terminal:
     def __init__(
         self, home: Path, *arguments: str, command: Sequence[str] = SKEP, environ: Mapping[str, str] | None = None
     ) -> None:
-        """`environ` is what it sees beside our own environment."""
+        """`environ` is added to our own environment."""
         self.home, self._command = home, command
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
@@ -93,7 +93,7 @@ class Terminal:
         subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
 
     def stop(self) -> float:
-        """Ctrl-C; seconds until no process of it is left."""
+        """Send SIGINT; returns the seconds until no process of it is left."""
         family = self.family()
         begun = time.monotonic()
         self.process.send_signal(signal.SIGINT)
@@ -103,7 +103,7 @@ class Terminal:
         return time.monotonic() - begun
 
     def close(self) -> None:
-        """End it, gently if it can be, and whatever is left of it."""
+        """End it and all that is left of it, in order if possible."""
         if self.process.poll() is not None:
             return
         family = self.family()
@@ -116,8 +116,8 @@ class Terminal:
 
 
 def join(manifest: str, home: Path) -> tuple[Terminal, list[Row]]:
-    """Join and measure each stage; returns once training."""
-    bootstrap.settings(Home(home)).save({**DEVOTED})  # the practice swarm's peers are other programs to this home
+    """Join and measure each stage; returns when it trains."""
+    bootstrap.settings(Home(home)).save({**DEVOTED})  # to this home, the practice swarm's peers are other programs
     terminal, rows = Terminal(home, "join", manifest), []
     while True:
         event = terminal.event()
@@ -129,7 +129,7 @@ def join(manifest: str, home: Path) -> tuple[Terminal, list[Row]]:
 
 
 def measure_share(terminal: Terminal, asked: int, seconds: float) -> Row:
-    """How far the share seen from outside is from the one asked, in points."""
+    """The difference in points between the share measured from outside and the one asked for."""
     terminal.tell("share", str(asked))
     while terminal.wait_for("progress")["share_asked"] != asked / 100:
         pass
@@ -151,7 +151,7 @@ def main_thread_seconds(process: psutil.Process) -> float:
 
 
 def measure_pause(terminal: Terminal, times: int) -> Row:
-    """From the start of `skep pause` to the event that the worker rests, its reaction alone as the value."""
+    """Time from the start of `skep pause` to the event that the worker rests; the value is its reaction alone."""
     reactions = []
     for _ in range(times):
         begun = time.monotonic()

@@ -1,13 +1,13 @@
-"""How soon the sensors of the person see input, and what all of the engine's sensors cost.
+"""Measures how soon the activity sensors detect input, and the processor use of all of the engine's sensors.
 
     python benchmarks/sensors.py                  about 5 minutes; writes benchmarks/sensors.json and .md
     python benchmarks/sensors.py --trials 5 --seconds 10
 
-Real X server, real mutter, real sway, UPower, NetworkManager and logind by python-dbusmock, all private; the input is the
-X server's own test input (as xdotool's) and sway's. Detection is from just before the input until a reading shows it. The cost is
-that of a whole engine, joined to nothing, as the kernel counts its threads: on GNOME's desktop and on a plain X server, while nobody
-is there and while somebody moves the pointer all the time. Targets: detection with Mutter ≤ 150 ms and at an X server
-≤ 250 ms, p95; the sensors ≤ 0.3 % of one core. Exits with 1 when one is missed.
+Real X server, real mutter, real sway, UPower, NetworkManager and logind by python-dbusmock, all private; the input is
+the X server's own test input (as xdotool's) and sway's. Detection is from just before the input until a reading shows
+it. The cost is that of a whole engine without a project, as the kernel counts its threads: on GNOME's desktop and on a
+plain X server, without input and while the pointer moves all the time. Targets: detection with Mutter ≤ 150 ms and at
+an X server ≤ 250 ms, p95; the sensors ≤ 0.3 % of one core. Exits with 1 when one is missed.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ SETTLE_SECONDS: Final = 2.0
 
 
 def _move(display: Any) -> None:
-    """Raises nothing; returns when the X server has taken the input in."""
+    """Raises nothing; returns when the X server has processed the input."""
     for x in (1, -1):
         xtest.fake_input(display, X.MotionNotify, detail=1, x=x, y=0)
     display.sync()
 
 
-# --- how soon
+# --- detection
 
 
 def detections(trials: int) -> list[Row]:
@@ -119,7 +119,7 @@ def _check(where: str, deadline: float) -> None:
 
 
 class _Actor(threading.Thread):
-    """Acts after `delay` seconds; `began` is when, on the performance counter."""
+    """Acts after `delay` seconds; `began` is the time of the act on the performance counter."""
 
     def __init__(self, act: Callable[[], None], delay: float) -> None:
         super().__init__(daemon=True)
@@ -137,11 +137,11 @@ def _idle(sensor: Sensor) -> float | None:
     return value
 
 
-# --- what it costs
+# --- cost
 
 
 def costs(seconds: float) -> tuple[list[Row], dict[str, dict[str, float]]]:
-    """Rows, and of each case what each thread takes, in percent of a core."""
+    """Rows, and for each case the use of each thread, in percent of a core."""
     made: list[Row] = []
     single: dict[str, dict[str, float]] = {}
     for desktop in ("GNOME", "a plain X server"):
@@ -158,7 +158,7 @@ def costs(seconds: float) -> tuple[list[Row], dict[str, dict[str, float]]]:
 
 
 class Engine:
-    """`engine_alone.py`, seen from outside."""
+    """`engine_alone.py`, measured from outside."""
 
     def __init__(self, environ: dict[str, str], home: Path) -> None:
         self._process = subprocess.Popen(
@@ -183,7 +183,7 @@ class Engine:
         return threads
 
     def cost(self, seconds: float) -> dict[str, float]:
-        """By thread, and of what it has started: percent of a core over so many seconds."""
+        """By thread, and of child processes: percent of a core over so many seconds."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         threads = self._threads()
@@ -193,7 +193,7 @@ class Engine:
         return {name: round((after[name] - before[name]) / passed * 100, 4) for name in before}
 
     def _spent(self, threads: dict[str, int]) -> dict[str, float]:
-        """Seconds so far."""
+        """Processor seconds so far."""
         tasks = Path(f"/proc/{self._process.pid}/task")
         spent = {name: _seconds(tasks / str(number) / "schedstat") for name, number in threads.items()}
         children = Path(f"{tasks}/{self._process.pid}/children").read_text().split()

@@ -1,12 +1,12 @@
-"""What people run today: a minimal loop around hivemind.Optimizer, as hivemind's own ALBERT example drives it.
+"""A stock peer: a minimal loop around hivemind.Optimizer, as in hivemind's own ALBERT example.
 
-Batch, flags, compressions and times are not the example's but the manifest's, so that it does the same work as skep.
+Batch, flags, compressions and times are the manifest's, not the example's, so that it does the same work as skep.
 
     python stock_peer.py OPTIONS.json
 
-The options: model (our recipe's fields), shard, peers, run_id, sync (the manifest's), optimizer, batch. Prints JSON lines:
-{"event": "counted"} after the first counted samples, then {"event": "progress", "samples", "epoch", "seconds"} about
-twice a second. On SIGTERM it shuts hivemind down as its documentation says, then ends.
+The options: model (our recipe's fields), shard, peers, run_id, sync (the manifest's), optimizer, batch. Prints JSON
+lines: {"event": "counted"} after the first counted samples, then {"event": "progress", "samples", "epoch", "seconds"}
+about twice a second. On SIGTERM it shuts hivemind down as its documentation says, then ends.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def main() -> None:
             say(event="progress", samples=trained, epoch=optimizer.local_epoch, seconds=told)
     optimizer.shutdown()
     optimizer.dht.shutdown()
-    os._exit(0)  # its threads would hold the interpreter for seconds more
+    os._exit(0)  # its threads would delay the interpreter's end by seconds
 
 
 def sync_reuses(options: dict[str, Any]) -> bool:

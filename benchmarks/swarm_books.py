@@ -1,14 +1,14 @@
-"""Other peers' epochs while one of three is paused, or slowed to a fifth: real samples in each, real peers, loopback.
+"""Measures the real samples in the other peers' epochs while one of three is paused, or slowed to a fifth; loopback.
 
     python benchmarks/swarm_books.py              about 11 minutes; writes benchmarks/swarm-books.json and .md
     python benchmarks/swarm_books.py --kinds skep stock
     python benchmarks/swarm_books.py --cases pause --target 600 --epoch-seconds 8 --undisturbed 2 --after 3
 
-skep's peers are its worker, throttled so that an epoch takes 20 s or more; the stock peers hold the same rate with hivemind.Optimizer
-and no computing. Step batches of 16 are at most 1 % of the target. The event comes 8 s into an epoch; that epoch is the
-first after. What was lost before it reached a round is not counted. Targets: skep's mean of five within 5 % of the
-undisturbed mean of the same run, the first within 10 %. Exits with 1 when one is missed, with 2 when this machine is too
-busy to tell: a peer cannot hold its rate, or an epoch takes four times as long as it should.
+skep's peers are its worker, throttled so that an epoch takes 20 s or more; the stock peers keep the same rate with
+hivemind.Optimizer without computing. Step batches of 16 are at most 1 % of the target. The event comes 8 s into an
+epoch; that epoch is the first after. What was lost before it reached a round is not counted. Targets: skep's mean of
+five within 5 % of the undisturbed mean of the same run, the first within 10 %. Exits with 1 when one is missed, with 2
+when this machine is too busy to tell: a peer cannot hold its rate, or an epoch takes four times as long as it should.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from report import HERE, UNMEASURED, Row, Unmeasured, finish, say
 
 FIRST_SHARE: Final = 0.3
 HIGHEST_SHARE: Final = 0.9
-"""A peer that needs more than this to hold its rate has no room left for this machine's other work."""
+"""A peer that needs more than this to hold its rate leaves no room for this machine's other work."""
 RATE_SECONDS: Final = 12.0
-"""The rate that a peer tells is that of the last ten."""
+"""A peer reports the mean rate of the last ten."""
 INTO_EPOCH: Final = 8.0
 FIFTH: Final = 0.2
 FIRST_BOUND, MEAN_BOUND = 10.0, 5.0
@@ -43,12 +43,12 @@ FIRST_BOUND, MEAN_BOUND = 10.0, 5.0
 LEAST_EPOCH: Final = 20.0
 LAST_WORDS_SECONDS: Final = 3.0
 STILL_REAL: Final = "part of the round failed"
-"""The one loss after which the gradients were stepped on all the same."""
+"""The only loss after which the gradients were applied nevertheless."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How long an epoch is, in samples and seconds, and how many of them are looked at before and after the event."""
+    """The length of an epoch, in samples and seconds, and how many are measured before and after the event."""
 
     target: int
     epoch_seconds: float
@@ -62,7 +62,7 @@ class Setting:
 
     @property
     def patience(self) -> float:
-        """Seconds that an epoch may take."""
+        """Timeout of an epoch in seconds."""
         return 4 * self.epoch_seconds
 
 
@@ -89,7 +89,7 @@ class PacedStockPeer(Peer):
 
 
 class Books:
-    """What all peers said they put into the round of each epoch."""
+    """What all peers reported as their part of each epoch's round."""
 
     def __init__(self, peers: list[Any], patience: float) -> None:
         self.samples: dict[int, int] = defaultdict(int)
@@ -127,7 +127,7 @@ class Books:
             self._changed.notify_all()
 
     def wait_for_epoch(self, epoch: int) -> None:
-        """Raises Unmeasured when an epoch on the way takes too long."""
+        """Raises Unmeasured if an epoch before it takes too long."""
         while (newest := self.newest) < epoch:
             with self._changed:
                 came = self._changed.wait_for(lambda now=newest: self._newest > now or self._ended, self._patience)
@@ -156,7 +156,7 @@ class Books:
 def run_case(peers: list[Any], event: Callable[[], None], setting: Setting) -> dict[str, Any]:
     books = Books(peers, setting.patience)
     books.wait_for_epoch(1)
-    first = books.newest + 2  # the next one begins with everybody in step
+    first = books.newest + 2  # the next one starts with all peers in step
     at = first + setting.undisturbed
     books.wait_for_epoch(at)
     time.sleep(min(INTO_EPOCH, setting.epoch_seconds / 3))
@@ -188,7 +188,7 @@ def of_skep(folder: Path, case: str, setting: Setting) -> dict[str, Any]:
     with swarm(folder, "0.45 M", target_batch_size=setting.target) as shared, contextlib.ExitStack() as ending:
         peers: list[SkepPeer] = []
         for _ in range(3):
-            # at normal priority: what else this machine does must not change their rates
+            # at normal priority: other work of this machine must not change their rates
             peers.append(SkepPeer(shared, share=FIRST_SHARE, nice=0))
             ending.callback(peers[-1].kill)
         for number, peer in enumerate(peers, 1):
@@ -227,7 +227,7 @@ def of_stock(folder: Path, case: str, setting: Setting) -> dict[str, Any]:
 
 
 def rows(name: str, found: dict[str, Any], setting: Setting) -> list[Row]:
-    """Stock has no targets. Those of ours are for epochs as long as they say."""
+    """Stock rows have no targets. Ours assume epochs of the default length."""
     ours = name.startswith("skep")
     first, mean = 100 * abs(found["first_off"]), 100 * abs(found["mean_off"])
     return [

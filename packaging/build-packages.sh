@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What building and checking packages needs of the system. As root on Debian or Ubuntu it is installed, elsewhere the line
-# to run is printed. Argument: the Python that is frozen, which needs its shared library.
+# System packages for building and checking skep's packages. As root on Debian or Ubuntu they are installed, elsewhere the
+# command is printed. Argument: the Python that is frozen, which needs its shared library.
 set -eu
 
 PACKAGES=(
@@ -9,7 +9,7 @@ PACKAGES=(
   zstd               # the archive's compression
   lintian            # checks a .deb,
   desktop-file-utils # a menu entry,
-  appstream          # and what a software centre is told
+  appstream          # and its AppStream metadata
   debootstrap        # a bare Debian to install into
 )
 python=${1:-python3}

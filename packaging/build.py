@@ -1,8 +1,9 @@
-"""Builds the frozen skep into dist/skep: the programs by PyInstaller, then the training stack, licences and a table of sizes.
+"""Builds the frozen skep into dist/skep: the programs by PyInstaller, then the training stack, licences and a table of
+sizes.
 
     python packaging/build.py
 
-It does not sign, package or install anything; deb.py and portable.py make packages of the folder.
+Nothing is signed, packaged or installed; deb.py and portable.py make packages of the folder.
 """
 
 from __future__ import annotations
@@ -71,12 +72,12 @@ def step(name: str, work: Any) -> None:
 
 
 def is_gpu_build() -> bool:
-    """Whether torch brings a GPU's libraries, which alone are larger than the limit."""
+    """Whether torch includes GPU libraries, which alone are larger than the limit."""
     return "+cpu" not in version("torch") and platform.system() != "Darwin"
 
 
 def freeze() -> None:
-    """PyInstaller over skep.spec, in place of an earlier dist/skep."""
+    """Run PyInstaller on skep.spec, replacing an earlier dist/skep."""
     WORK.mkdir(parents=True, exist_ok=True)
     FACTS.write_text(json.dumps(facts(), indent=2) + "\n", encoding="utf-8")
     options = ["--noconfirm", "--log-level", "WARN", "--distpath", str(FOLDER.parent), "--workpath", str(WORK)]
@@ -89,7 +90,7 @@ def freeze() -> None:
 
 
 def facts() -> dict[str, Any]:
-    """What the build is of, for `skep self-test` and error reports. SOURCE_DATE_EPOCH sets its time."""
+    """Data about the build, for `skep self-test` and error reports. SOURCE_DATE_EPOCH sets its time."""
     now = float(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     return {
         "version": version(inventory.NAME),
@@ -103,7 +104,9 @@ def facts() -> dict[str, Any]:
 
 
 def updates_root() -> Path | None:
-    """The root of the repository whose updates this build looks for, None where it looks for none. Ends a half-named one."""
+    """The root of the repository for this build's updates, None for no updates. Ends the build if only one of two
+    variables is set.
+    """
     address, root = os.environ.get("SKEP_UPDATES", ""), os.environ.get("SKEP_UPDATES_ROOT", "")
     if bool(address) != bool(root) or (root and not Path(root).is_file()):
         sys.exit(
@@ -113,13 +116,13 @@ def updates_root() -> Path | None:
 
 
 def _git(*arguments: str) -> str:
-    """What git says, "unknown" outside of a checkout."""
+    """The output of git, "unknown" outside of a checkout."""
     done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
 def lay_trees(internal: Path) -> None:
-    """The training stack's files, and their compiled form: where skep is installed, it cannot be written later."""
+    """Copy the training stack's files and compile them: an installed skep cannot write bytecode there later."""
     for tree in inventory.trees().values():
         for place, source in inventory.files(tree):
             target = internal / place
@@ -140,7 +143,7 @@ def lay_trees(internal: Path) -> None:
 
 
 def lay_sources(internal: Path) -> None:
-    """The standard library's texts, which `skep practice` learns from; programs do not run them."""
+    """Copy the standard library's sources, which `skep practice` learns from; the programs do not run them."""
     root = Path(sysconfig.get_path("stdlib"))
     target = internal / sys.platlibdir / f"python{sys.version_info.major}.{sys.version_info.minor}"
     for source in root.rglob("*.py"):
@@ -151,7 +154,9 @@ def lay_sources(internal: Path) -> None:
 
 
 def tidy_modes(folder: Path) -> None:
-    """Files readable by everyone; programs, not libraries, run by everyone. Nothing writable by others, whatever the umask."""
+    """Make files readable by all users, programs (not libraries) executable, and nothing writable by others, whatever
+    the umask.
+    """
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink():
             continue

@@ -1,7 +1,7 @@
 """Makes the .deb of dist/skep: dist/skep_VERSION_ARCH.deb, compressed with zstd.
 
-It has no maintainer scripts: menus, icons and types are looked after by the triggers of the packages that own them, so
-removing, and purging, touches nothing but what was installed.
+It has no maintainer scripts: menus, icons and types are updated by the triggers of the packages that own them, so
+removing and purging affect only installed files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from stage import HOMEPAGE, LINUX, VERSION, lay_out, moment, write
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER: Final = os.environ.get("SKEP_MAINTAINER", "The skep authors <skep@example.org>")
 LIMIT: Final = 350_000_000
-"""Bytes, with the processor's build of torch."""
+"""Maximum size in bytes, with torch's CPU build."""
 LIBRARIES: Final = {
     "ld-linux-x86-64.so.2": "libc6 (>= 2.36)",
     "ld-linux-aarch64.so.1": "libc6 (>= 2.36)",
@@ -38,7 +38,7 @@ LIBRARIES: Final = {
     "libwayland-egl.so.1": "libwayland-egl1",
     "libxcb.so.1": "libxcb1",
 }
-"""The libraries that the frozen skep takes from the system, and the packages that bring them."""
+"""The system libraries that the frozen skep needs, and the packages that contain them."""
 DEPENDS: Final = (
     *dict.fromkeys(LIBRARIES.values()),
     "fontconfig-config", "shared-mime-info", "desktop-file-utils", "hicolor-icon-theme",

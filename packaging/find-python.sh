@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints a CPython 3.11 to 3.14 that can make virtual environments: the one named as argument, else the first found.
-# Installs what is missing with apt when root, else says which line to run.
+# Installs what is missing with apt as root, otherwise prints the command to run.
 set -eu
 
 WANTED="CPython 3.11, 3.12, 3.13 or 3.14, not its free-threaded build"

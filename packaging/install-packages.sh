@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs those of the Debian packages that are missing, as root on Debian or Ubuntu; elsewhere prints the line to run.
+# Installs the missing ones of these Debian packages, as root on Debian or Ubuntu; elsewhere prints the command to run.
 # Usage: install-packages.sh "what does not work without them" PACKAGE...
 set -eu
 

@@ -2,8 +2,9 @@
 
     python install.py ARGUMENTS-OF-PIP-INSTALL
 
-The sizes come from pip's output. pip's --dry-run would list them before anything is installed, but it downloads every file
-of an index that does not offer metadata separately. Needs only the standard library and pip: it runs before skep is installed.
+The sizes come from pip's output. pip's --dry-run would list them before anything is installed, but it downloads every
+file of an index that does not offer metadata separately. Needs only the standard library and pip: it runs before skep
+is installed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import sys
 from typing import Final
 
 LARGE: Final = 50e6
-"""Bytes of one file that is named."""
+"""Size in bytes from which on a file is printed."""
 _UNITS: Final = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _FETCHING: Final = re.compile(r"\s*Downloading (?:\S*/)?(\S+) \(([0-9.]+) (bytes|kB|MB|GB)\)")
 
 
 def announced(line: str) -> tuple[str, float] | None:
-    """The file that pip says it is about to fetch, and its bytes; None for any other line."""
+    """The file that pip is about to download, and its bytes; None for any other line."""
     match = _FETCHING.match(line)
     return (match[1], float(match[2]) * _UNITS[match[3]]) if match else None
 

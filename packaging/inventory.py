@@ -1,9 +1,9 @@
-"""What goes into the frozen skep, and what is left out of it. This module decides; it copies and runs nothing.
+"""The lists of what the frozen skep includes and excludes. Nothing is copied or run here.
 
-Two kinds of packages go in. Light ones, which the app and the terminal need, are frozen by PyInstaller, module by module.
-The training stack (`trees`) is laid beside them as it was installed, files and all: torch compiles functions from
-their source, transformers lists its own folder, and wheels find their libraries by relative paths. `PRUNED` names the
-parts that are left out.
+Two kinds of packages are included. Light ones, for the app and the terminal, are frozen by PyInstaller, module by
+module. The training stack (`trees`) is copied beside them as it was installed: torch compiles functions from their
+source, transformers lists its own folder, and wheels find their libraries by relative paths. `PRUNED` names the parts
+that are left out.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from packaging.utils import canonicalize_name
 
 NAME: Final = "skep"
 SIZE_LIMIT: Final = 1_000_000_000
-"""Bytes on disk, with the processor's build of torch."""
+"""Maximum size on disk in bytes, with torch's CPU build."""
 
 PROGRAMS: Final = {"skep": "run_skep.py", "skep-gui": "run_skep_gui.py"}
-"""Each program and its entry. None may have the name of a package of skep: the program would hide it."""
+"""Each program and its entry. No program may have the name of a package of skep, which it would hide."""
 
 SHARED: Final = (
     "_cffi_backend", "backports", "certifi", "cffi", "charset_normalizer", "cryptography", "filelock", "idna", "msgspec", "platformdirs", "psutil",
     "pynvml", "requests", "six", "urllib3",
 )  # fmt: skip
-"""Light packages that the training stack imports too: it is not looked into, so all of each goes in."""
+"""Light packages that the training stack imports too: PyInstaller does not analyse it, so they are included whole."""
 
 UNUSED_TREES: Final = frozenset({
     "configargparse",  # hivemind's own command line
     "grpcio", "grpcio-tools",  # hivemind's protocol files are compiled when it is built
-    "hf-xet",  # a way to download; skep downloads by itself, by hash
-    "networkx",  # torch's compiler, to cut graphs into pieces
+    "hf-xet",  # a download method; skep downloads by itself, by hash
+    "networkx",  # used by torch's compiler to partition graphs
     "setuptools",  # for compiling extensions
     "annotated-doc", "shellingham", "typer",  # huggingface-hub's command line
 })  # fmt: skip
-"""What the training stack's packages ask for and what skep makes of them never loads."""
+"""Requirements of the training stack's packages that skep never loads."""
 
 MODELS: Final = ("albert", "auto", "bert", "gpt2", "llama", "vit")
-"""The folders of transformers/models that skep's recipes stand on; those that they load besides are in MODELS_BESIDE."""
+"""The folders of transformers/models that skep's recipes use; those that they import are in MODELS_BESIDE."""
 MODELS_BESIDE: Final = ("bloom", "encoder_decoder")
 
 PRUNED: Final = (
@@ -65,7 +65,7 @@ KEPT: Final = (
     *(f"torchgen/{name}.py" for name in ("__init__", "code_template", "model", "utils")),
     *(f"transformers/models/{name}/*.py" for name in (*MODELS, *MODELS_BESIDE)),
 )
-"""What stays although a pattern of PRUNED names it."""
+"""Files that are kept although a pattern of PRUNED matches them."""
 
 STDLIB_UNUSED: Final = frozenset({
     "antigravity", "distutils", "ensurepip", "idlelib", "lib2to3", "nis", "test", "this", "tkinter", "_tkinter", "turtle", "turtledemo",
@@ -74,7 +74,7 @@ SOURCES_UNUSED: Final = STDLIB_UNUSED | {"site-packages", "dist-packages", "test
 """Folders of the standard library whose sources no practice swarm learns from."""
 
 OF_THE_SYSTEM: Final = ("libstdc++.so*", "libgcc_s.so*")
-"""The compiler's own libraries: the system's graphics drivers need theirs, which are newer than any build's."""
+"""The compiler's runtime libraries: the system's graphics drivers need the system's, which are newer than a build's."""
 
 QT_PLUGINS: Final = (
     "platforms/libqxcb*", "platforms/libqoffscreen*", "platforms/libqwayland*", "platforms/libqminimal.*",
@@ -83,7 +83,7 @@ QT_PLUGINS: Final = (
     "xcbglintegrations/*", "wayland-*", "iconengines/*", "imageformats/*svg*", "imageformats/*jpeg*",
     "styles/*", "accessible*",
 )  # fmt: skip
-"""Qt's plugins that the app may load; all others are left out, and with them what they bring (GTK, QML, PDF)."""
+"""Qt plugins that the app may load; all others are left out, with their dependencies (GTK, QML, PDF)."""
 QT_LIBRARIES_UNUSED: Final = (
     "*Qt6Qml*",
     "*Qt6Quick*",
@@ -93,11 +93,11 @@ QT_LIBRARIES_UNUSED: Final = (
     "*Qt6WebEngine*",
 )
 QT_TRANSLATIONS: Final = ("qtbase_*",)
-"""Of Qt's own translations: the words of its buttons and dialogs."""
+"""Qt's own translations, for its buttons and dialogs."""
 
 
 def requirements(name: str, extra: str = "") -> Iterator[Requirement]:
-    """What a distribution asks for here, for itself or for one of its extras."""
+    """The requirements of a distribution on this system, without extras or for one of them."""
     for line in distribution(name).requires or ():
         asked = Requirement(line)
         wants = asked.marker is None or asked.marker.evaluate({"extra": extra})
@@ -106,7 +106,7 @@ def requirements(name: str, extra: str = "") -> Iterator[Requirement]:
 
 
 def closure(asked: Iterable[Requirement]) -> dict[str, Distribution]:
-    """Every distribution that these ask for, and those that they ask for, by canonical name."""
+    """These distributions and all that they require, by canonical name."""
     found: dict[str, Distribution] = {}
     todo = [(each.name, frozenset(each.extras)) for each in asked]
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -118,19 +118,19 @@ def closure(asked: Iterable[Requirement]) -> dict[str, Distribution]:
         try:
             found[canonicalize_name(name)] = distribution(name)
         except PackageNotFoundError:
-            continue  # asked for elsewhere: on another system, or by an extra of an extra
+            continue  # not required here: for another system, or by an extra of an extra
         for extra in ("", *extras):
             todo += [(each.name, frozenset(each.extras)) for each in requirements(name, extra)]
     return found
 
 
 def light() -> dict[str, Distribution]:
-    """What PyInstaller freezes, skep itself left out."""
+    """The packages that PyInstaller freezes, without skep itself."""
     return closure([*requirements(NAME), *requirements(NAME, "gui")])
 
 
 def trees() -> dict[str, Distribution]:
-    """What is laid beside the programs as it is: the training stack."""
+    """The packages copied beside the programs unchanged: the training stack."""
     beside = light()
     return {
         name: found
@@ -140,14 +140,14 @@ def trees() -> dict[str, Distribution]:
 
 
 def is_kept(path: str) -> bool:
-    """Whether a file of a tree goes in; `path` is relative to site-packages, with slashes."""
+    """Whether a file of a tree is included; `path` is relative to site-packages, with slashes."""
     return any(fnmatch(path, each) for each in KEPT) or not any(fnmatch(path, each) for each in PRUNED)
 
 
 def files(tree: Distribution) -> Iterator[tuple[PurePosixPath, Path]]:
-    """The files of a tree that go in: their place below the programs' folder, and where they are now."""
+    """The included files of a tree: destination below the programs' folder, and source."""
     for file in tree.files or ():
-        # what lies outside of site-packages is a script, and runs a Python that is not there
+        # files outside of site-packages are scripts for a Python that the build does not have
         if ".." not in file.parts and is_kept(file.as_posix()):
             yield PurePosixPath(file.as_posix()), Path(str(tree.locate_file(file)))
 
@@ -166,12 +166,12 @@ def top_modules(found: Iterable[Distribution]) -> list[str]:
 
 
 def stdlib_modules() -> list[str]:
-    """The standard library's modules and packages: the trees are not looked into, so all of it goes in."""
+    """The standard library's modules and packages: PyInstaller does not analyse the trees, so all are included."""
     return sorted(name for name in sys.stdlib_module_names if name not in STDLIB_UNUSED)
 
 
 def is_library_wanted(place: str) -> bool:
-    """Whether a file that PyInstaller found goes in; `place` is where it would lie."""
+    """Whether a file found by PyInstaller is included; `place` is its destination."""
     path = place.replace("\\", "/")
     if any(fnmatch(path, each) for each in OF_THE_SYSTEM):
         return False
@@ -187,6 +187,6 @@ def is_library_wanted(place: str) -> bool:
 
 
 def unused_patterns(patterns: Sequence[str] = PRUNED) -> list[str]:
-    """Patterns that match no file of any tree: what they left out has moved, or is gone."""
+    """Patterns that match no file of any tree: the files have moved or been removed."""
     every = [file.as_posix() for tree in closure(requirements(NAME, "train")).values() for file in tree.files or ()]
     return [each for each in patterns if not any(fnmatch(path, each) for path in every)]

@@ -1,6 +1,6 @@
-"""Collects the licences of everything that a build holds into its folder `licenses`, with a list of what is whose.
+"""Collects the licences of everything in a build into its folder `licenses`, with a list by package.
 
-It stops the build where something bundled brings no licence and none is named for it here.
+Ends the build if something bundled includes no licence and none is named for it here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import inventory
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEXTS: Final = Path(__file__).resolve().parent / "licences"
 NAMES: Final = re.compile(r"(licen[cs]e|copying|notice|authors|copyright)", re.IGNORECASE)
-"""How the files begin that packages bring."""
+"""Prefixes of the names of licence files."""
 STAND_INS: Final = {
     "morphys": ("MIT",),
     "nvidia-ml-py": ("BSD-3-Clause",),
@@ -31,7 +31,7 @@ STAND_INS: Final = {
     "tokenizers": ("Apache-2.0",),
     "varint": ("MIT",),
 }
-"""Packages that name their licence and bring no text of it."""
+"""Packages that name their licence and include no text of it."""
 HEADING: Final = """What skep is built of: name, version, licence, home. The texts lie beside this file, in a folder for each.
 
 skep itself is under the Apache License 2.0 (skep.txt). Qt and PySide6 are used under the LGPL version 3: they are
@@ -45,11 +45,11 @@ P2PD: Final = (
     "see its home",
     "https://github.com/learning-at-home/go-libp2p-daemon",
 )
-"""hivemind brings this program as it was linked, without a list of what it holds."""
+"""hivemind includes this linked program without a list of its contents."""
 
 
 def collect(folder: Path, work: Path) -> None:
-    """Write `folder`/licenses. `work` is where PyInstaller left its notes of what it took from the system."""
+    """Write `folder`/licenses. `work` holds PyInstaller's notes of the files taken from the system."""
     target = folder / "licenses"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
@@ -69,7 +69,7 @@ def collect(folder: Path, work: Path) -> None:
 
 
 def _copy_texts(name: str, found: Distribution, folder: Path) -> bool:
-    """Whether there was a text, its own or one that stands in."""
+    """Whether there was a text, the package's own or a substitute."""
     for text in texts(found):
         _copy(text, folder)
     if not folder.exists():
@@ -80,7 +80,7 @@ def _copy_texts(name: str, found: Distribution, folder: Path) -> bool:
 
 
 def texts(found: Distribution) -> Iterator[Path]:
-    """The licence files that a package brings."""
+    """The licence files of a package."""
     for file in found.files or ():
         if NAMES.match(file.name) and file.suffix not in {".py", ".pyc", ".pyi", ".so", ".h"}:
             yield Path(str(found.locate_file(file)))
@@ -140,7 +140,7 @@ def _of_the_system(work: Path, target: Path) -> list[Row]:
 
 
 def _taken(work: Path, internal: Path) -> set[Path]:
-    """Libraries of the system in the build: PyInstaller notes for each file where it came from, also for what went again."""
+    """System libraries in the build: PyInstaller notes the source of each file, including files removed later."""
     notes = next(work.glob("**/COLLECT-00.toc"))
     entries = ast.literal_eval(notes.read_text(encoding="utf-8"))[0]
     return {
@@ -151,7 +151,7 @@ def _taken(work: Path, internal: Path) -> set[Path]:
 
 
 def _owner(library: Path) -> str:
-    """The package a library is of, "" for none. dpkg knows a file by the place it was unpacked to."""
+    """The Debian package of a library, "" for none. dpkg knows a file by the path it was unpacked to."""
     real = library.resolve()
     unmerged = Path(str(real).removeprefix("/usr"))
     for path in (library, real, unmerged):

@@ -1,7 +1,7 @@
 """Makes the portable archive of dist/skep: dist/skep-VERSION-linux-MACHINE.tar.xz, with an AppDir inside.
 
-It runs from wherever it is unpacked, without rights, and leaves nothing in the system but a person's own data. The version
-lies in a folder of its own, so that an update can be laid beside it (see skep.adapters.process.portable_folder).
+It runs from any folder without administrator rights, and stores only the user's data outside of it. Each version has
+its own folder, so that an update can be unpacked beside it (see skep.adapters.process.portable_folder).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skep.adapters.process.programs import CURRENT, START, VERSIONS
 from skep.core.releases import archive_name
 
 XZ: Final = "xz -6 -T0"
-"""File managers and Python's standard library can unpack it."""
+"""A format that file managers and Python's standard library can unpack."""
 
 
 def main() -> None:

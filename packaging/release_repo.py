@@ -4,8 +4,9 @@
     python packaging/release_repo.py --keys KEYS --to FOLDER --renew                    sign anew before it runs out
 
 The first call makes the keys, each encrypted with the passphrase in SKEP_RELEASE_PASSPHRASE, and the root that builds
-take in (SKEP_UPDATES, SKEP_UPDATES_ROOT; see docs/packaging.md). KEYS must stay off the web server; `root.pem` in it may
-lie elsewhere until the root must be signed anew, which is said a year before. Protocol: The Update Framework, specification 1.0, by python-tuf.
+take in (SKEP_UPDATES, SKEP_UPDATES_ROOT; see docs/packaging.md). KEYS must stay off the web server; `root.pem` in it
+may be kept elsewhere until the root must be signed again, which is announced a year before. Protocol: The Update
+Framework, specification 1.0, by python-tuf.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ VALID: Final = {
     Snapshot.type: timedelta(days=60),
     Timestamp.type: timedelta(days=60),
 }
-"""How long each signature counts; `--renew` well before the shortest ends, as a scheduled task."""
+"""Validity of each signature; run `--renew` as a scheduled task well before the shortest ends."""
 RENEW_ROOT: Final = timedelta(days=365)
 ARCHIVE: Final = re.compile(r"skep-(\d+\.\d+\.\d+)-([a-z0-9]+)-(.+)\.tar\.xz")
 
@@ -75,7 +76,7 @@ class Keys:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def signer(self, role: str) -> CryptoSigner:
-        """Raises ValueError when the passphrase is another."""
+        """Raises ValueError if the passphrase is wrong."""
         file = self._folder / f"{role}.pem"
         if not file.exists():
             self._make(file)
@@ -99,7 +100,7 @@ class Keys:
 
 
 class Repository:
-    """`metadata` and `targets` below a folder; every list gets its next version whenever it is signed."""
+    """`metadata` and `targets` below a folder; every list gets its next version when it is signed."""
 
     def __init__(self, folder: Path, keys: Keys) -> None:
         self._metadata, self._files, self._keys = folder / "metadata", folder / "targets", keys
@@ -110,25 +111,25 @@ class Repository:
 
     @property
     def root_file(self) -> Path:
-        """The newest root."""
+        """The newest root's file."""
         return self._metadata / f"{self._version(Root.type)}.root.json"
 
     def add(self, archive: Path, notes: str) -> None:
-        """Put an archive in and name it as the newest for its kind of computer. Raises ValueError, UpdateError."""
+        """Add an archive as the newest for its kind of computer. Raises ValueError, UpdateError."""
         found = ARCHIVE.fullmatch(archive.name)
         if found is None:
             raise ValueError(f"{archive.name} is not named as `make package` names its archives")
         version, system, machine = found.groups()
         shutil.copyfile(archive, self._files / archive.name)
         said = json.dumps(notice(Release(version, archive.name, unpacked_bytes(archive), notes)), indent=1)
-        read_notice(said.encode())  # what skep would refuse is not published
+        read_notice(said.encode())  # a notice that skep would refuse is not published
         named = self._files / notice_name(system, machine)
         named.write_text(said + "\n", encoding="utf-8")
         for file in (self._files / archive.name, named):
             self._targets.signed.targets[file.name] = TargetFile.from_file(file.name, str(file))
 
     def sign(self) -> None:
-        """Write every list anew, the timestamp last: a client that asks meanwhile gets the old state or the new one."""
+        """Write every list again, the timestamp last: a client that asks meanwhile gets the old or the new state."""
         self._sign_root()
         targets = self._signed(Targets.type, self._targets)
         snapshot = self._latest(Snapshot.type, Snapshot())
@@ -148,7 +149,7 @@ class Repository:
         self._signed(Root.type, known)
 
     def _latest(self, role: str, fresh: Any) -> Metadata[Any]:
-        """The role's list as it was published last, or a fresh one."""
+        """The role's last published list, or a new one."""
         version = self._version(role)
         if role == Timestamp.type:
             file = self._metadata / "timestamp.json"
@@ -156,11 +157,11 @@ class Repository:
         return Metadata.from_file(str(self._metadata / f"{version}.{role}.json")) if version else Metadata(fresh)
 
     def _version(self, role: str) -> int:
-        """The newest published, 0 when there is none."""
+        """The newest published version, 0 if there is none."""
         return max((int(file.name.split(".")[0]) for file in self._metadata.glob(f"*.{role}.json")), default=0)
 
     def _signed(self, role: str, made: Metadata[Any]) -> int:
-        """Sign and write a list; its version."""
+        """Sign and write a list; returns its version."""
         is_new = not self._version(role) and not (self._metadata / f"{role}.json").exists()
         made.signed.version = 1 if is_new else made.signed.version + 1
         made.signed.expires = self._now + VALID[role]

@@ -1,4 +1,4 @@
-"""Lists the sizes of a folder's parts, largest first, as a Markdown table. It changes nothing."""
+"""Lists the sizes of a folder's parts, largest first, as a Markdown table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEGABYTE: Final = 1e6
 
 
 def write(folder: Path, file: Path) -> int:
-    """Write the table of `folder` into `file`; the bytes of it all."""
+    """Write the table of `folder` into `file`; returns the total bytes."""
     found = measured(folder)
     total = sum(found.values())
     largest = found.most_common(SHOWN)
@@ -25,7 +25,7 @@ def write(folder: Path, file: Path) -> int:
 
 
 def measured(folder: Path) -> Counter[str]:
-    """Bytes by part; what is linked counts once."""
+    """Bytes by part; hard links count once."""
     found: Counter[str] = Counter()
     for root, _, names in os.walk(folder):
         for name in names:
@@ -36,7 +36,7 @@ def measured(folder: Path) -> Counter[str]:
 
 
 def part_of(parts: tuple[str, ...]) -> str:
-    """The part a file belongs to: the package it is of, or the program itself."""
+    """The part of a file: its package, or the program itself."""
     if parts[0] != "_internal":
         return parts[0] if len(parts) > 1 else f"{parts[0]} (program)"
     below = parts[1:]

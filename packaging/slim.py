@@ -1,6 +1,6 @@
-"""Removes from a build what it does not use: debugging symbols, and libraries that nothing loads.
+"""Removes unused parts of a build: debugging symbols, and libraries that nothing loads.
 
-PyInstaller collects what Qt's plugins need before it is told which plugins stay out, and so brings GTK. Linux only.
+PyInstaller collects the dependencies of Qt's plugins before plugins are excluded, and so includes GTK. Linux only.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 STRIPPED: Final = ("libpython*.so*", "lib-dynload/*.so", "torch/lib/*.so", "torch/bin/*")
-"""What is worth it. Other wheels' libraries were rewritten after linking, which stripping may break."""
+"""Files worth stripping. Other wheels' libraries were rewritten after linking, and stripping may break them."""
 ASKED_BY_NAME: Final = ("libpython*", "libdbus-1.*", "libX11*", "libxcb.*", "libXss*", "libssl*", "libcrypto*")
-"""Libraries that are opened by name at run time, so that no other names them as needed."""
+"""Libraries that are opened by name at run time, so that no other file lists them as needed."""
 
 
 def strip(internal: Path) -> int:
-    """Take the symbols for debuggers out of STRIPPED; the bytes saved. Needs binutils."""
+    """Remove debugging symbols from STRIPPED; returns the bytes saved. Needs binutils."""
     saved = 0
     for path in internal.rglob("*"):
         place = path.relative_to(internal).as_posix()
@@ -32,7 +32,9 @@ def strip(internal: Path) -> int:
 
 
 def drop_unneeded(internal: Path) -> list[str]:
-    """Remove the system's libraries at the top of the folder that nothing in the build needs any more; their names."""
+    """Remove system libraries at the top of the folder that nothing in the build needs any more; returns their
+    names.
+    """
     dropped: list[str] = []
     while unneeded := _unneeded(internal):
         for path in unneeded:
@@ -49,6 +51,6 @@ def _unneeded(internal: Path) -> list[Path]:
 
 
 def needed(binaries: Iterable[Path]) -> set[str]:
-    """The names of all libraries that these are linked to."""
+    """The names of all libraries that these files are linked to."""
     done = subprocess.run(["objdump", "-p", *map(str, binaries)], capture_output=True, text=True, check=False)
     return set(re.findall(r"^\s+NEEDED\s+(\S+)$", done.stdout, re.MULTILINE))

@@ -1,6 +1,7 @@
-"""Lays the frozen skep out as Linux installs programs: below usr/, with menu entry, icons, man pages and completions.
+"""Copies the frozen skep into the folder layout of Linux packages: below usr/, with menu entry, icons, man pages and
+completions.
 
-The .deb and the portable archive hold the same files. This module neither builds the files nor packs them.
+The .deb and the portable archive contain the same files. Building and packing are done elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ PROGRAMS: Final = tuple(SUMMARIES)
 
 
 def moment() -> datetime:
-    """When the build is said to be: SOURCE_DATE_EPOCH, or now."""
+    """The build time: SOURCE_DATE_EPOCH, or now."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     return datetime.fromtimestamp(float(given), UTC) if given else datetime.now(UTC)
 
@@ -44,7 +45,7 @@ def lay_out(root: Path) -> None:
     if not FOLDER.is_dir():
         sys.exit("There is no dist/skep yet: python packaging/build.py makes it.")
     usr = root / "usr"
-    # links cost no room while packing, and nothing here is changed
+    # hard links need no space while packing, and nothing here is changed
     shutil.copytree(FOLDER, usr / "lib" / "skep", copy_function=os.link, symlinks=True)
     _programs(usr)
     _menu(usr)
@@ -108,7 +109,7 @@ def _completions(share: Path) -> None:
 
 
 def run(command: Iterable[str]) -> str:
-    """What a tool of this virtual environment prints. Ends the build when it fails."""
+    """The output of a tool of this virtual environment. Ends the build if it fails."""
     name, *arguments = command
     tool = Path(sys.executable).with_name(name)
     done = subprocess.run([str(tool), *arguments], capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The programs that skep's tests talk to and that no Python package brings. As root on Debian or Ubuntu they are
-# installed, elsewhere the line to run is printed; then the tests that need one say so.
+# System programs that skep's tests use and no Python package contains. As root on Debian or Ubuntu they are installed,
+# elsewhere the command is printed; tests without their program are skipped with a message.
 set -eu
 
 PACKAGES=(
@@ -8,20 +8,20 @@ PACKAGES=(
   libc6-dev     # with the C library's headers
   dbus          # a private session bus
   gnome-keyring # the Secret Service
-  python3-dbusmock # stand-ins for what listens on the buses of a desktop
-  iproute2      # networks of a test's own
+  python3-dbusmock # stand-ins for services on a desktop's buses
+  iproute2      # private networks for tests
   nftables      # and the firewalls between them
-  xvfb          # a screen of a test's own,
+  xvfb          # a private screen for tests,
   openbox       # with a window manager,
   trayer        # a tray,
-  xdotool       # a hand that moves and clicks,
-  x11-utils     # and xprop, which asks what is there
+  xdotool       # pointer and keyboard input,
+  x11-utils     # and xprop, which reads window properties
   desktop-file-utils # checks the entry that starts skep at login
   at-spi2-core  # the accessibility bus,
-  python3-pyatspi # and what reads it, with the system's own Python
+  python3-pyatspi # and a client, for the system's own Python
   mutter        # GNOME's compositor, with its idle monitor
   sway          # a Wayland compositor without a screen
-  swayidle      # and what it tells of idleness
+  swayidle      # and its idle notifications
   libegl1       # Qt, on the screen and without one
   libgl1
   libxkbcommon-x11-0

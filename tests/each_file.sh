@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command on each file in a process of its own, AT_ONCE of them at a time: a line for each that passes, and at the
-# end all that those said which did not. Usage: AT_ONCE=2 each_file.sh COMMAND ARGUMENTS... -- FILES...
-# Fails when one fails. A file without tests is none (pytest's 5).
+# Runs a command on each file in a separate process, AT_ONCE of them in parallel: prints a line for each that passes, and
+# at the end the output of those that failed. Usage: AT_ONCE=2 each_file.sh COMMAND ARGUMENTS... -- FILES...
+# Fails when one fails. A file without tests (pytest's exit code 5) does not count as failed.
 set -u
 command=()
 while [ "$1" != -- ]; do command+=("$1"); shift; done
@@ -14,7 +14,7 @@ export said
 one() {
     local file=${!#} status out
     out=$said/$(basename "$file")
-    # into a file: a pipe would be waited for as long as any process that was left behind holds it
+    # into a file: reading a pipe would wait for any process left behind that holds it open
     "$@" >"$out" 2>&1
     status=$?
     case $status in

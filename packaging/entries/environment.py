@@ -1,7 +1,7 @@
-"""Runs before the frozen programs: what they start must find the system's libraries and not theirs.
+"""Runs before the frozen programs: restores LD_LIBRARY_PATH, so that child processes load the system's libraries.
 
-The boot loader points LD_LIBRARY_PATH at our folder. A browser or a keyring's prompter that inherits that would load
-our libraries in place of its own, and a program of ours sets it anew for itself.
+PyInstaller's boot loader sets LD_LIBRARY_PATH to our folder. A browser or a keyring's prompter that inherits it would
+load our libraries instead of its own; a frozen program sets it again for itself.
 """
 
 import os
@@ -12,5 +12,5 @@ for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
         os.environ.pop(name, None)
     else:
         os.environ[name] = before
-# a program that skep starts unpacks and sets up for itself, also when a frozen program started it
+# otherwise a frozen program started from skep would use our unpacked files instead of its own
 os.environ["PYINSTALLER_RESET_ENVIRONMENT"] = "1"

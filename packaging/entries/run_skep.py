@@ -1,4 +1,6 @@
-"""The frozen terminal program. multiprocessing's helpers come this way too, so it must be asked first."""
+"""The frozen terminal program. multiprocessing starts its helper processes with it, so freeze_support must come
+first.
+"""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""The frozen app. multiprocessing's helpers come this way too, so it must be asked first."""
+"""The frozen app. multiprocessing starts its helper processes with it, so freeze_support must come first."""
 
 import multiprocessing
 import sys

@@ -1,5 +1,5 @@
 # Installs skep inside WSL2, the only way it runs on Windows: hivemind needs fork and Unix sockets.
-# Without -Install it changes nothing: it says what is there and what is missing, with the command that mends it.
+# Without -Install nothing is changed: it prints what is present and what is missing, with the command that installs it.
 # Not yet run on Windows.
 #
 #   .\install.ps1
@@ -12,7 +12,7 @@ param(
 )
 Set-StrictMode -Version Latest
 $ErrorActionPreference = 'Stop'
-$env:WSL_UTF8 = '1'  # else wsl.exe answers in UTF-16
+$env:WSL_UTF8 = '1'  # otherwise wsl.exe prints UTF-16
 
 $missing = 0
 function Say([bool] $Good, [string] $What, [string] $Mend = '') {
@@ -64,7 +64,7 @@ if (-not $Package -or -not (Test-Path -LiteralPath $Package -PathType Leaf)) {
     exit 2
 }
 $path = (Inside @('wslpath', '-a', (Resolve-Path -LiteralPath $Package).Path.Replace('\', '/')) | Out-String).Trim()
-# apt reads it as a user of its own, which may not look into a Windows profile
+# apt reads it as the user _apt, which has no access to a Windows profile
 Inside @('cp', $path, '/var/cache/apt/archives/skep.deb') -AsRoot
 Inside @('apt-get', 'update') -AsRoot
 Inside @('apt-get', 'install', '--yes', '/var/cache/apt/archives/skep.deb') -AsRoot
