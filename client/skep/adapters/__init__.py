@@ -1,1 +1,1 @@
-"""What skep takes from outside, one module each; foreign errors become our own here, with a title and a hint."""
+"""Implementations of the ports, one module each; external errors become SkepErrors here, with a title and a hint."""

@@ -1,4 +1,4 @@
-"""The system's clocks as a port. Nobody but adapters and the worker reads time elsewhere."""
+"""The system's clocks as a port. Only adapters and the worker read the time in other ways."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 
 
 class LocalZone(tzinfo):
-    """This computer's time zone, asked anew each time, so that a change of the system's setting is followed."""
+    """This computer's time zone, queried each time, so that a change of the system's setting takes effect."""
 
     def utcoffset(self, moment: datetime | None) -> timedelta | None:
         return None if moment is None else moment.replace(tzinfo=None).astimezone().utcoffset()
 
     def dst(self, _moment: datetime | None) -> None:
-        """Not told; the offset has it in it."""
+        """None; the UTC offset includes it."""
 
     def tzname(self, moment: datetime | None) -> str | None:
         return None if moment is None else moment.replace(tzinfo=None).astimezone().tzname()
@@ -22,7 +22,7 @@ class LocalZone(tzinfo):
     def fromutc(self, moment: datetime) -> datetime:
         there = moment.replace(tzinfo=UTC).astimezone()
         clock = there.replace(tzinfo=None)
-        # the second time that the clock shows this hour, when summer time ends
+        # the second occurrence of this hour, when summer time ends
         again = clock.replace(fold=0).astimezone().utcoffset() != there.utcoffset()
         return clock.replace(tzinfo=self, fold=int(again))
 

@@ -1,1 +1,1 @@
-"""What in this computer can compute, what it does now, and its power limit."""
+"""The computing devices of this computer, their readings, and their power limit."""

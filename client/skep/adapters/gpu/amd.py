@@ -1,4 +1,4 @@
-"""AMD cards by the amdgpu driver's files in sysfs: what they are, and what they do now."""
+"""AMD cards and their readings, from the amdgpu driver's files in sysfs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def devices(root: Path) -> list[Device]:
 
 
 def read(root: Path, index: int, card: pci.Card, name: str | None = None) -> Device:
-    """The card as it is now; `name` is its market name, where it is known."""
+    """The card with its present readings; `name` is its market name, if known."""
     total = pci.number(card.folder / "mem_info_vram_total")
     used = pci.number(card.folder / "mem_info_vram_used")
     busy = pci.number(card.folder / "gpu_busy_percent")
@@ -80,7 +80,7 @@ def _names() -> dict[str, str]:
     except (ImportError, KeyError, OSError):
         return {}
     names: dict[str, str] = {}
-    # amdsmi raises errors of its own and, when its library does not match, whatever ctypes meets
+    # amdsmi raises its own errors and, when its library does not match, various errors of ctypes
     with suppress(Exception):
         amdsmi.amdsmi_init()
         try:
@@ -96,7 +96,7 @@ T = TypeVar("T")
 
 
 class AmdCard:
-    """The AMD card that stands at `index` on the bus, under `root` where sys and dev lie."""
+    """The AMD card at `index` in bus order; `root` is the folder that contains sys and dev."""
 
     def __init__(self, index: int, ours: OwnProcesses, root: Path = Path("/")) -> None:
         self._index, self._ours, self._root = index, ours, root
@@ -115,7 +115,7 @@ class AmdCard:
         }
 
     def _find(self) -> pci.Card | None:
-        """Looked for on the bus once, which takes long; None while it is not there."""
+        """The card, cached because the search is slow; None while it is not on the bus."""
         if self._place is None:
             found = pci.cards(self._root, pci.AMD)
             self._place = found[self._index] if self._index < len(found) else None
@@ -127,7 +127,7 @@ class AmdCard:
         return _reading(card.utilisation, Text("amd.use"))
 
     def _computes_here(self) -> bool:
-        # the kernel lists whoever holds /dev/kfd, which is how PyTorch reaches an AMD card
+        # the kernel lists the processes with /dev/kfd open, through which PyTorch uses an AMD card
         listed = self._root / "sys/class/kfd/kfd/proc"
         return any((listed / str(pid)).exists() for pid in self._ours.look())
 

@@ -1,6 +1,6 @@
-"""The processor, which every computer has and training can always use, and the graphics part of an Apple chip.
+"""The processor as a device, which is always usable for training, and the GPU of an Apple chip.
 
-macOS gives temperature and power to the administrator only.
+macOS reports temperature and power to administrators only.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from skep.core.device import Device, DeviceKind
 
 _PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "cpu-thermal", "soc_thermal")
 _UTILISATION_SECONDS = 0.1
-"""Processor use is counted over this time; shorter jumps between 0 and 1."""
+"""Processor use is measured over this time; over shorter times it jumps between 0 and 1."""
 
 
 class Reading(Protocol):
-    """One temperature as psutil gives it, in degrees Celsius."""
+    """One temperature as psutil reports it, in degrees Celsius."""
 
     @property
     def current(self) -> float | None: ...
 
 
 def devices(root: Path) -> list[Device]:
-    """The processor, always exactly one. Takes 0.1 s, to see how busy it is."""
+    """The processor, always exactly one device. Takes 0.1 s, to measure its use."""
     memory = psutil.virtual_memory()
     return [
         Device(
@@ -45,7 +45,7 @@ def devices(root: Path) -> list[Device]:
 
 
 def temperature() -> float | None:
-    """The processor's, in degrees Celsius; None where nobody measures it."""
+    """The processor's, in degrees Celsius; None if there is no sensor."""
     # psutil leaves the function out on systems without sensors it can read, such as macOS
     read = getattr(psutil, "sensors_temperatures", dict)
     try:
@@ -55,7 +55,7 @@ def temperature() -> float | None:
 
 
 def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
-    """The highest temperature of the sensors known to sit in processors; None when there is none."""
+    """The highest temperature of the sensors known to belong to processors; None when there is none."""
     degrees = [
         reading.current
         for name in _PROCESSOR_SENSORS
@@ -66,13 +66,13 @@ def hottest(sensors: Mapping[str, Sequence[Reading]]) -> float | None:
 
 
 def _name(root: Path) -> str:
-    """Intel and AMD tell their name to Linux; other processors are named by their architecture."""
+    """The model name, which Linux knows for Intel and AMD; other processors are named by their architecture."""
     told = pci.field(root / "proc/cpuinfo", "model name")
     return told or (chip_name() if platform.system() == "Darwin" else None) or f"{platform.machine()} processor"
 
 
 def apple_devices(system: str | None = None, machine: str | None = None) -> list[Device]:
-    """The graphics of a Mac with Apple's chip, which share the computer's memory; none elsewhere.
+    """The GPU of a Mac with Apple's chip, which shares the computer's memory; none on other computers.
 
     `system` and `machine` as `platform` names them.
     """
@@ -92,7 +92,7 @@ def apple_devices(system: str | None = None, machine: str | None = None) -> list
 
 
 def chip_name() -> str | None:
-    """The processor's name as macOS tells it; None elsewhere."""
+    """The processor's name on macOS; None on other systems."""
     try:
         told = subprocess.run(
             ["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=2, check=True

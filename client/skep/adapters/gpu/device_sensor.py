@@ -1,4 +1,4 @@
-"""The device that trains, or would: use by others, free memory, heat and power, from what knows them for that device."""
+"""The sensor of the training device: use by other programs, free memory, temperature and power."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from skep.core.text import Text
 _CARDS: Final = (DeviceKind.NVIDIA, DeviceKind.AMD)
 
 HEAT_SECONDS: Final = 1.5
-"""The processor's sensors take long to read, and heat changes slowly."""
+"""Interval of the processor's temperature: its sensors are slow to read, and it changes slowly."""
 
 
 class DeviceSensor(Polled):
-    """Implements ports.Sensor. `wanted` gives the setting compute.device, and may be asked at every reading."""
+    """Implements ports.Sensor. `wanted` returns the setting compute.device, and is called at every reading."""
 
     conditions: Sequence[Condition] = pci.READINGS
 
@@ -35,7 +35,7 @@ class DeviceSensor(Polled):
         super().__init__()
         self._wanted, self._devices, self._ours, self._root = wanted, devices, ours, root
         self._chosen: tuple[str, Device, Callable[[], Seen]] | None = None
-        """What was wanted, the device, and what reads it; no reader raises."""
+        """The setting, the device, and its reader; no reader raises."""
         self._held = ExitStack()
 
     @property
@@ -44,12 +44,12 @@ class DeviceSensor(Polled):
 
     @property
     def tells(self) -> bool:
-        """Implements ports.TellsItself: nothing but a card is used by others, or short of memory, from one moment to the next."""
+        """Implements ports.TellsItself: only a card's use and memory change so quickly that it must be polled."""
         return self._chosen is not None and self._chosen[1].kind not in _CARDS
 
     def read(self) -> Seen:
         wanted = self._wanted()
-        # a card that was lost stays the one that is read, so that it is heard when it answers again
+        # a card that was lost is still read, so that its recovery is noticed
         if self._chosen is None or self._chosen[0] != wanted:
             self._let_go()
             device = choose(self._devices.list(), wanted)
@@ -87,7 +87,7 @@ class DeviceSensor(Polled):
 def choose(devices: Sequence[Device], wanted: str) -> Device:
     """The device that `wanted` names ("cpu", "cuda:0", "mps"; "" for the best), else the processor.
 
-    The best is the usable card with the most memory, then Apple's graphics, as for the worker.
+    The best is the usable card with the most memory, then Apple's GPU, as in the worker.
     """
     processor = next(device for device in devices if device.kind is DeviceKind.CPU)
     kind, _, index = wanted.partition(":")
@@ -105,7 +105,7 @@ def choose(devices: Sequence[Device], wanted: str) -> Device:
 
 
 class ProcessorReader:
-    """Training on the processor: no card is touched, and its own heat is what counts."""
+    """Reads the processor's temperature, for training on the processor; no card is accessed."""
 
     def __init__(
         self, temperature: Callable[[], float | None] = cpu.temperature, clock: Callable[[], float] = time.monotonic

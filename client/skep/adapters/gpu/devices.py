@@ -1,6 +1,6 @@
-"""Everything in this computer that could compute, usable or with the reason why not.
+"""List of this computer's computing devices, each usable or with the reason why not.
 
-A card that cannot be examined is listed with what went wrong. torch is not imported.
+A card that cannot be examined is listed with the error. torch is not imported.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from skep.core.text import Text
 
 
 class LocalDevices:
-    """Implements ports.Devices. `root` is where sys, proc and dev lie."""
+    """Implements ports.Devices. `root` is the folder that contains sys, proc and dev."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
 
     def list(self) -> Sequence[Device]:
-        """NVIDIA, AMD and Apple graphics, then the processor. Never raises; takes a fraction of a second."""
+        """NVIDIA, AMD and Apple GPUs, then the processor. Never raises; takes a fraction of a second."""
         return (
             *_examined(DeviceKind.NVIDIA, "NVIDIA graphics", lambda: nvidia.devices(self._root)),
             *_examined(DeviceKind.AMD, "AMD graphics", lambda: amd.devices(self._root)),

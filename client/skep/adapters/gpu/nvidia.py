@@ -1,6 +1,6 @@
-"""NVIDIA cards, as the driver's own library (NVML) reports them: what they are, what they do now, and why one is unusable.
+"""NVIDIA cards, their readings, and why one is unusable, from the driver's library (NVML).
 
-Whether torch can use a card is the worker's question. Other programs' use is only ever summed up.
+Whether torch can use a card is determined in the worker. Other programs' use is reported only as a sum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skep.core.policy.conditions import Condition, Reading, Seen, Source, answer
 from skep.core.text import Text
 
 _AMPERE = 8
-"""Major compute capability from which cards compute in bfloat16."""
+"""Major compute capability from which cards support bfloat16."""
 _LIBRARY_MISSING = pynvml.NVML_ERROR_LIBRARY_NOT_FOUND
 _DRIVER_NOT_LOADED = pynvml.NVML_ERROR_DRIVER_NOT_LOADED
 
@@ -41,7 +41,7 @@ _BY_DRIVER = {
 
 @dataclass(frozen=True)
 class _Found:
-    """What NVML told: usable cards, their PCI addresses, the errors of cards it would not open, or its own failure."""
+    """NVML's answer: usable cards, their PCI addresses, the errors of cards it could not open, or its own failure."""
 
     devices: list[Device] = field(default_factory=list)
     addresses: set[str] = field(default_factory=set)
@@ -62,7 +62,7 @@ def _pair(silent: list[pci.Card], found: _Found) -> Sequence[tuple[pci.Card | No
     """Each silent card with the error that most likely belongs to it; an error without a card stands for one."""
     if found.failure is None:
         return list(zip_longest(silent, found.errors))
-    # without a card on the bus (containers, WSL) a missing library or an idle driver says nothing about hardware
+    # without a card on the bus (containers, WSL), a missing library or driver does not imply missing hardware
     if not silent and found.failure.value not in {_LIBRARY_MISSING, _DRIVER_NOT_LOADED}:
         return [(None, found.failure)]
     return [(card, found.failure) for card in silent]
@@ -81,7 +81,7 @@ def _name(root: Path, card: pci.Card | None) -> str:
 
 
 def words(error: Any) -> Text:
-    """What an NVMLError of a card that has worked means, in a sentence."""
+    """The meaning of an NVMLError of a card that has worked, as a sentence."""
     return _BY_CODE.get(error.value, Text("nvidia.nvidia_driver_library_reports", reason=str(error)))
 
 
@@ -99,7 +99,7 @@ def _reason(driver: str | None, error: pynvml.NVMLError | None) -> Text:
 
 @contextmanager
 def library() -> Iterator[None]:
-    """The driver's library, open meanwhile. Raises NVMLError."""
+    """A context in which the driver's library is open. Raises NVMLError."""
     pynvml.nvmlInit()
     try:
         yield
@@ -130,7 +130,7 @@ def _read_all() -> _Found:
 
 
 def _read(index: int, handle: Any, driver: str | None) -> Device:
-    """One working card; every reading that the driver refuses is None."""
+    """One working card; readings that the driver does not support are None."""
     memory = _try(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle))
     milliwatts = _try(lambda: pynvml.nvmlDeviceGetPowerUsage(handle))
     use = _try(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle))
@@ -154,12 +154,12 @@ def _degrees(handle: Any) -> float:
     sensor = pynvml.NVML_TEMPERATURE_GPU
     try:
         return float(pynvml.nvmlDeviceGetTemperatureV(handle, sensor))
-    except pynvml.NVMLError:  # drivers before 570 know only the older call, which newer ones will drop
+    except pynvml.NVMLError:  # drivers before 570 have only the older call, which newer ones will remove
         return float(pynvml.nvmlDeviceGetTemperature(handle, sensor))
 
 
 def _shut_down() -> None:
-    """Let go of the driver's library; what it has to say about that is of no use."""
+    """Close the driver's library, ignoring errors."""
     _try(pynvml.nvmlShutdown)
 
 
@@ -179,28 +179,28 @@ def _try(call: Callable[[], Any]) -> Any:
         return None
 
 
-# --- what a card does now
+# --- present readings
 
 STALE_SECONDS: Final = 2.0
-"""How long the driver's last word about a process counts, when no newer one comes."""
+"""How long the driver's last sample of a process counts without a newer one."""
 _NEVER: Final = {
     pynvml.NVML_ERROR_NOT_SUPPORTED,
     pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
     pynvml.NVML_ERROR_NO_PERMISSION,
 }
-"""Errors of a card that works and will never tell this."""
+"""Errors of a working card that does not support a reading."""
 _NOTHING_NEW: Final = {pynvml.NVML_ERROR_NOT_FOUND, pynvml.NVML_SUCCESS}
 T = TypeVar("T")
 
 
 class NvidiaCard:
-    """What the card that NVML numbers `index` does now; opened at the first reading, and after a failure again."""
+    """Readings of the card with NVML's number `index`; opened at the first reading, and again after a failure."""
 
     def __init__(self, index: int, ours: OwnProcesses, clock: Callable[[], float] = time.monotonic) -> None:
         self._index, self._ours, self._clock = index, ours, clock
         self._handle: Any = None
         self._samples: dict[int, tuple[int, float]] = {}
-        """By process: the driver's time stamp of its latest sample, and when we first saw that."""
+        """By process: the driver's time stamp of its latest sample, and when that was first read."""
 
     def read(self) -> Seen:
         """Never raises: a card that is lost is silent."""
@@ -219,11 +219,11 @@ class NvidiaCard:
             ),
         }
         if any(reading.source is Source.SILENT for reading in seen.values()):
-            self.close()  # so that the next reading begins with the driver as it is then
+            self.close()  # the next reading opens the driver again
         return seen
 
     def close(self) -> None:
-        """Let go of the driver's library. By the thread that reads."""
+        """Close the driver's library. Called by the reading thread."""
         if self._handle is not None:
             self._handle = None
             _shut_down()
@@ -268,7 +268,7 @@ class NvidiaCard:
         return min(1.0, total / 100)
 
     def _ask_samples(self) -> list[Any]:
-        """The latest of each process; the driver goes on telling those of processes that do nothing any more."""
+        """The latest sample of each process; the driver also repeats old samples of idle processes."""
         latest: dict[int, Any] = {}
         try:
             for sample in pynvml.nvmlDeviceGetProcessUtilization(self._handle, 0):
@@ -280,7 +280,7 @@ class NvidiaCard:
         return list(latest.values())
 
     def _use_of_all(self) -> Reading[float]:
-        """Of the whole card, which is that of others while nothing of ours is on it."""
+        """Use of the whole card, which equals other programs' use while skep does not use the card."""
         running = self._reading(
             Text("nvidia.what_runs"), lambda: pynvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
         )

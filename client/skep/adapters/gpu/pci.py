@@ -1,6 +1,6 @@
-"""The graphics cards on the PCI bus, as sysfs lists them: which are plugged in, and which driver holds each.
+"""The graphics cards on the PCI bus and their kernel drivers, from sysfs.
 
-Whether a card is usable is decided by its vendor's module.
+Whether a card is usable is determined in the module of its vendor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from skep.core.policy.conditions import Condition
 
 READINGS: Final = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
-"""What a graphics card may tell."""
+"""The conditions that a graphics card may report."""
 
 NVIDIA = "0x10de"
 AMD = "0x1002"
@@ -34,7 +34,7 @@ class Card:
 
     @property
     def driver(self) -> str | None:
-        """Name of the kernel driver that holds the card; None when none does."""
+        """Name of the card's kernel driver; None when it has none."""
         try:
             return (self.folder / "driver").readlink().name
         except OSError:
@@ -42,7 +42,7 @@ class Card:
 
 
 def cards(root: Path, vendor: str) -> list[Card]:
-    """The cards of one vendor under `root`, by address; none where there is no PCI bus."""
+    """The cards of one vendor under `root`, by address; none without a PCI bus."""
     try:
         folders = sorted((root / "sys/bus/pci/devices").iterdir())
     except OSError:
@@ -51,7 +51,7 @@ def cards(root: Path, vendor: str) -> list[Card]:
 
 
 def text(path: Path) -> str | None:
-    """A short text file, stripped; None where it is missing, unreadable or empty."""
+    """The content of a short text file, stripped; None if it is missing, unreadable or empty."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip() or None
     except OSError:
@@ -59,7 +59,7 @@ def text(path: Path) -> str | None:
 
 
 def number(path: Path) -> int | None:
-    """A file that holds one whole number; None where there is no such reading."""
+    """The integer in a file; None if there is none."""
     try:
         return int(text(path) or "")
     except ValueError:
@@ -67,7 +67,7 @@ def number(path: Path) -> int | None:
 
 
 def field(path: Path, key: str) -> str | None:
-    """The first value of `key` in a file of lines such as "key : value"; None where there is none."""
+    """The first value of `key` in a file of lines such as "key : value"; None if there is none."""
     for line in (text(path) or "").splitlines():
         name, _, value = line.partition(":")
         if name.strip() == key and value.strip():

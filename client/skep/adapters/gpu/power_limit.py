@@ -1,4 +1,4 @@
-"""The power limit of an NVIDIA card: what may be set, and kept only while skep computes. Watts."""
+"""The power limit of an NVIDIA card in watts: setting it while skep computes, and restoring it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BY_CODE: Final = {
 
 
 class NvidiaLimiter:
-    """The card that NVML numbers `index`. Each call opens the driver's library and lets go of it again."""
+    """The card with NVML's number `index`. Each call opens and closes the driver's library."""
 
     def __init__(self, index: int) -> None:
         self._index = index
@@ -40,12 +40,12 @@ class NvidiaLimiter:
     def look(self) -> PowerCap:
         """The limit now, and whether it may be changed. Never raises.
 
-        The driver is asked by setting the limit to what it is: it has no other way to tell whether it would obey.
+        This sets the limit to its present value: the driver has no other way to query whether a change is permitted.
         """
         return self._set(None)
 
     def limit(self, watts: float) -> PowerCap:
-        """Set the limit, as near to `watts` as the card's bounds allow; what came of it. Never raises."""
+        """Set the limit, as near to `watts` as the card's bounds allow; return the result. Never raises."""
         return self._set(watts)
 
     def _set(self, watts: float | None) -> PowerCap:
@@ -72,18 +72,18 @@ def _words(error: Any) -> Text:
 
 SETTING: Final = "heat.power_cap_watts"
 SAME_WATTS: Final = 0.5
-"""Limits this close are one: cards round to what they can."""
+"""Limits this close count as equal: cards round them."""
 CLOSE_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
 Find = Callable[[], tuple[str, NvidiaLimiter] | None]
-"""The card that trains now, by a name that stays, or None where it is none whose power can be limited."""
+"""The training card with a stable name, or None if its power cannot be limited."""
 
 
 @dataclass(frozen=True)
 class _Held:
-    """A limit of ours on a card: what it was before and what we made of it, in watts."""
+    """A limit that skep has set on a card: the old and the new value in watts."""
 
     card: str
     before: float
@@ -91,7 +91,7 @@ class _Held:
 
 
 class PowerCapKeeper:
-    """An observer of the engine; the driver is spoken to in a thread of its own, since it may take its time."""
+    """Keeps the limit, as an observer of the engine; driver calls run in a separate thread, since they may be slow."""
 
     def __init__(self, find: Find, note: Path, post: Post) -> None:
         self._find, self._note, self._post = find, note, post
@@ -112,7 +112,7 @@ class PowerCapKeeper:
             self._orders.put(wanted)
 
     def close(self) -> None:
-        """Put back what was; waits for it a few seconds."""
+        """Restore the old limit; waits a few seconds for that."""
         self._orders.put(None)
         if self._thread.is_alive():
             self._thread.join(CLOSE_SECONDS)
@@ -155,7 +155,7 @@ class PowerCapKeeper:
         self._note.unlink(missing_ok=True)
         self._post(m.PowerCapSeen(None))
 
-    # --- what a skep that was killed left behind
+    # --- limits left by a skep that was killed
 
     def _remember(self, held: _Held) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A connection to a D-Bus message bus on which no call takes longer than its time limit, and what is there on it."""
+"""A connection to a D-Bus message bus with a time limit for each call, and the look-up of services on it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _ABSENT: Final = (
     "UnknownProperty",
     "NotSupported",
 )
-"""Parts of the names of errors that say so."""
+"""Parts of the names of errors with this meaning."""
 _BROKEN: Final = (OSError, ValueError, TypeError, KeyError, IndexError)
-"""What jeepney raises where the bus is gone, or sends what is no message."""
+"""What jeepney raises when the bus has closed the connection or sends invalid messages."""
 
 Found = TypeVar("Found")
 Told = tuple[str, tuple[Any, ...]]
@@ -52,7 +52,7 @@ Told = tuple[str, tuple[Any, ...]]
 
 
 class Unreachable(Silent):
-    """The bus itself is gone, or does not let us in."""
+    """The bus itself is not running, or refuses the connection."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,14 @@ class Target:
 
 _BUS: Final = Target("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
 _GREETING: Final = "NameAcquired"
-"""The signal with which the bus greets whoever comes, which is no news."""
+"""The bus's first signal on every connection, which is ignored."""
 PROPERTIES: Final = "org.freedesktop.DBus.Properties"
 CHANGED: Final = "PropertiesChanged"
 """The signal of every object whose properties change."""
 
 
 def session_address(environment: Mapping[str, str]) -> str | None:
-    """Where the session's bus listens, None where there is no session bus."""
+    """The address of the session bus, None if there is none."""
     if address := environment.get("DBUS_SESSION_BUS_ADDRESS"):
         return address
     usual = Path(environment.get("XDG_RUNTIME_DIR") or "/nonexistent") / "bus"
@@ -85,7 +85,7 @@ def system_address(environment: Mapping[str, str]) -> str:
 
 
 class _Connection(DBusConnection):  # type: ignore[misc]  # jeepney has no types
-    """Waits for nothing without end, not even for the answer to the greeting that opens a connection."""
+    """A connection with a time limit for every wait, including the handshake that opens it."""
 
     def __init__(self, line: socket.socket, patience: float) -> None:
         self._patience = patience
@@ -99,7 +99,7 @@ class Bus:
     """Implements source.Connection."""
 
     def __init__(self, address: str | None, *, patience: float = PATIENCE_SECONDS, starts: bool = False) -> None:
-        """`address` is None where there is no bus; `starts` lets it start services that are asked. Raises Absent, Silent."""
+        """`address` is None if there is no bus; `starts` allows it to start services on demand. Raises Absent, Silent."""
         if address is None:
             raise Absent(Text("bus.there_no_such_bus"))
         self._patience, self._starts = patience, starts
@@ -111,7 +111,7 @@ class Bus:
         return int(self._connection.sock.fileno())
 
     def ask(self, question: Callable[[Bus], Found]) -> Found:
-        """What the question finds. Raises Absent, and Silent also where a reply is not what was asked for."""
+        """The result of `question`. Raises Absent, and Silent, also for a reply of an unexpected form."""
         try:
             return question(self)
         except (IndexError, TypeError, ValueError) as error:
@@ -146,11 +146,11 @@ class Bus:
         return {name: value for name, (_, value) in told.items()}
 
     def has(self, service: str) -> bool:
-        """Whether somebody offers this service now. Raises Silent."""
+        """Whether this service is running. Raises Silent."""
         return bool(self.call(_BUS, "NameHasOwner", "s", (service,))[0])
 
     def listen(self, target: Target, *signals: str, any_object: bool = True) -> None:
-        """Be told of these signals of the target, or of its service's other objects too. Raises Silent."""
+        """Subscribe to these signals of the target, or of all objects of its service. Raises Silent."""
         for signal in signals:
             interface = PROPERTIES if signal == CHANGED else target.interface
             path = None if any_object else target.path
@@ -158,18 +158,18 @@ class Bus:
             self._match(rule)
 
     def listen_for_owner(self, service: str) -> None:
-        """Be told when the service starts and ends. Raises Silent."""
+        """Subscribe to the start and end of the service. Raises Silent."""
         rule = MatchRule(type="signal", interface=_BUS.interface, member="NameOwnerChanged")
         rule.add_arg_condition(0, service)
         self._match(rule)
 
     def news(self) -> Sequence[Told]:
-        """The signals that came since the last time, oldest first. Does not wait. Raises Silent."""
+        """The signals since the last call, oldest first. Does not wait. Raises Silent."""
         try:
             while True:
                 self._connection.recv_messages(timeout=0.0)
         except TimeoutError:
-            pass  # nothing more has come
+            pass  # no more messages
         except _BROKEN as error:
             raise _gone(error) from None
         told = [(str(each.header.fields.get(HeaderFields.member, "")), each.body) for each in self._signals]
@@ -177,7 +177,7 @@ class Bus:
         return [each for each in told if each[0] != _GREETING]
 
     def cut(self) -> None:
-        """End a call under way, from any thread."""
+        """Abort a running call, from any thread."""
         with suppress(OSError):
             self._connection.sock.shutdown(socket.SHUT_RDWR)
 
@@ -195,7 +195,7 @@ def _connect(address: str, patience: float) -> _Connection:
         raise Absent(Text("bus.no_bus", address=address, reason=str(error))) from None
     except Exception as error:  # noqa: BLE001 - authentication raises errors of jeepney's own, not all of them exported
         raise Unreachable(Text("bus.bus_does_not_let_us", address=address, reason=str(error))) from None
-    line.settimeout(patience)  # a call that cannot be sent is one that is not answered
+    line.settimeout(patience)  # sending has the same time limit as the answer
     try:
         return _Connection(line, patience)
     except (*_BROKEN, DBusErrorResponse) as error:
@@ -210,7 +210,7 @@ def _gone(error: Exception) -> Unreachable:
 def _error(asked: str, name: str) -> NoAnswer:
     if any(part in name for part in _ABSENT):
         return Absent(verbatim(f"{asked}: {name}"))
-    # it ended while it was asked, or the bus has lost patience
+    # it ended during the call, or the bus timed out
     return Silent(verbatim(f"{asked}: {name}")) if "NoReply" in name else Refused(asked, name)
 
 
@@ -218,7 +218,7 @@ LOOK_AGAIN_SECONDS: Final = 30.0
 
 
 class Recently:
-    """Remembers what `find` found on a bus; another bus, or half a minute, and it is looked up anew."""
+    """Caches what `find` found on a bus for half a minute, or until the connection changes."""
 
     def __init__(self, find: Callable[[Bus], Sequence[Target]]) -> None:
         self._find = find
@@ -227,7 +227,7 @@ class Recently:
         self._found: Sequence[Target] = ()
 
     def ask(self, bus: Bus, question: Callable[[Sequence[Target]], Found]) -> Found:
-        """What the question finds about those there; asked again of a new list when one of them is gone. Raises Absent."""
+        """The result of `question` for the cached list; repeated with a new list if one of them has ended. Raises Absent."""
         if bus is self._bus and time.monotonic() - self._at < LOOK_AGAIN_SECONDS:
             try:
                 return question(self._found)

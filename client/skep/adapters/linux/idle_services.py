@@ -1,6 +1,6 @@
-"""Desktop services on the session bus that know the time since the last input: GNOME's compositor and KDE's screen saver.
+"""Sensors of the time since the last input, from GNOME's compositor and KDE's screen saver on the session bus.
 
-Under Wayland and X11 alike. Other desktops have neither; for them these sources are missing.
+They work under Wayland and X11. On other desktops these sources are missing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MONITOR: Final = Target(
     "org.gnome.Mutter.IdleMonitor", "/org/gnome/Mutter/IdleMonitor/Core", "org.gnome.Mutter.IdleMonitor"
 )
 QUIET_SECONDS: Final = 1.0
-"""Input that comes sooner after the last is no news."""
+"""Input that follows the last sooner than this is not reported."""
 
 
 def _number(bus: Bus, target: Target, method: str) -> int:
@@ -32,7 +32,7 @@ def _number(bus: Bus, target: Target, method: str) -> int:
 
 
 class MutterInput(LineSensor[Bus]):
-    """Tells INPUT. A watch wakes `wait` at the first input after a quiet second."""
+    """Reports INPUT. A watch ends `wait` at the first input after a second without input."""
 
     name = "Mutter idle monitor"
     conditions = (Condition.INPUT,)
@@ -46,7 +46,7 @@ class MutterInput(LineSensor[Bus]):
 
     @property
     def tells(self) -> bool:
-        """Implements ports.TellsItself. There is no watch for input that comes within a second of the last."""
+        """Implements ports.TellsItself. No watch is set within a second of the last input."""
         return self._watch is not None and super().tells
 
     def _listen(self, bus: Bus) -> None:
@@ -62,14 +62,14 @@ class MutterInput(LineSensor[Bus]):
     def _await(self, deadline: float) -> None:
         if self._quiet:
             super()._await(deadline)
-        else:  # while somebody types, each key would fire the watch
+        else:  # during typing, each key would fire the watch
             self._wake.wait(deadline - time.monotonic())
 
     def _ask(self, bus: Bus) -> Reading[float]:
         for told in bus.news():
             self._is_news(told)
         if self._watch is None:
-            # before the question, so that input in between is not missed
+            # before the query, so that input in between is not missed
             self._watch = int(bus.call(MONITOR, "AddUserActiveWatch")[0])
         seconds = _number(bus, MONITOR, "GetIdletime") / 1000
         self._quiet = seconds >= QUIET_SECONDS
@@ -84,9 +84,9 @@ class MutterInput(LineSensor[Bus]):
 
 
 class IdleUnit:
-    """Some desktops count idle time in seconds, some in milliseconds; which one shows while it grows.
+    """Detects whether a desktop counts idle time in seconds or milliseconds, from its growth.
 
-    Until it showed, milliseconds are assumed: that errs towards a person who is there.
+    Until that is known, milliseconds are assumed: this errs towards a computer in use.
     """
 
     def __init__(self) -> None:
@@ -94,14 +94,14 @@ class IdleUnit:
         self.per_second: float | None = None
 
     def seconds(self, value: float, now: float) -> float:
-        """`value` as the desktop says it, at `now` on a clock that only grows."""
+        """Convert the desktop's `value`, read at `now` on a monotonic clock."""
         if self.per_second is None:
             self._measure(value, now)
         return value / (self.per_second or 1000.0)
 
     def _measure(self, value: float, now: float) -> None:
         if self._first is None or value < self._first[1]:
-            self._first = (now, value)  # input came: it counts from the start
+            self._first = (now, value)  # new input: the count has restarted
         elif (passed := now - self._first[0]) >= _MEASURING_SECONDS:
             growth = (value - self._first[1]) / passed
             if growth > 100:  # noqa: PLR2004 - far from both 1 and 1000
@@ -114,7 +114,7 @@ _MEASURING_SECONDS: Final = 2.0
 
 
 class ScreenSaverInput(LineSensor[Bus]):
-    """Tells INPUT where org.freedesktop.ScreenSaver does, as KDE's; asked only."""
+    """Reports INPUT if org.freedesktop.ScreenSaver does, as on KDE; by polling only."""
 
     name = "org.freedesktop.ScreenSaver"
     conditions = (Condition.INPUT,)
@@ -129,7 +129,7 @@ class ScreenSaverInput(LineSensor[Bus]):
         known = self._unit.per_second
         seconds = self._unit.seconds(_number(bus, FREEDESKTOP_SAVER, "GetSessionIdleTime"), since_boot())
         if self._unit.per_second != known:
-            self._judge.forget()  # what was said before was taken for another unit
+            self._judge.forget()  # earlier values were read in another unit
         return self._judge.judge(seconds)
 
     def _absent(self, _reason: Text) -> Reading[float]:

@@ -1,4 +1,4 @@
-"""systemd's login manager: this user's graphical sessions, whether they are idle or locked, and who inhibits idle."""
+"""systemd's login manager: this user's graphical sessions, whether they are idle or locked, and idle inhibitors."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _GRAPHICAL: Final = {"x11", "wayland", "mir"}
 
 
 def listen(bus: Bus) -> None:
-    """Be told of changes of the manager and of every session. Raises Silent."""
+    """Subscribe to changes of the manager and of every session. Raises Silent."""
     bus.listen(MANAGER, CHANGED)
 
 
 def graphical_sessions(bus: Bus) -> Sequence[Target]:
-    """The sessions at a screen that belong to this user. Raises Absent, Silent."""
+    """This user's sessions at a screen. Raises Absent, Silent."""
     rows = bus.call(MANAGER, "ListSessions")[0]
     own = os.getuid()
     sessions = [Target(_NAME, path, f"{_NAME}.Session") for _id, owner, _name, _seat, path in rows if owner == own]
@@ -35,7 +35,7 @@ def _is_graphical(bus: Bus, session: Target) -> bool:
     try:
         told = bus.get_all(session)
     except Absent:
-        return False  # it ended while we looked
+        return False  # it ended meanwhile
     at_a_screen = told.get("Type") in _GRAPHICAL and not told.get("Remote")
     return at_a_screen and told.get("Class") == "user" and told.get("State") != "closing"
 
@@ -48,7 +48,7 @@ def locked(bus: Bus, sessions: Sequence[Target]) -> bool:
 
 
 def idle_inhibitors(bus: Bus) -> Sequence[tuple[str, int]]:
-    """Who keeps the computer from becoming idle: name and process id. Raises Absent, Silent."""
+    """Programs that keep the computer from becoming idle: name and process id. Raises Absent, Silent."""
     rows: Sequence[Any] = bus.call(MANAGER, "ListInhibitors")[0]
     return [
         (str(who), int(pid)) for what, who, _, mode, _, pid in rows if mode == "block" and "idle" in what.split(":")
@@ -56,9 +56,9 @@ def idle_inhibitors(bus: Bus) -> Sequence[tuple[str, int]]:
 
 
 class LogindInput(LineSensor[Bus]):
-    """Tells INPUT, coarsely: until the login manager says that the session is idle, somebody counts as there.
+    """Reports INPUT, coarsely: until the login manager reports an idle session, the computer counts as in use.
 
-    Its idle hint is what a desktop chose to tell it, often minutes late and often never.
+    The idle hint is set by the desktop, often minutes late and often never.
     """
 
     name = "logind"
@@ -86,7 +86,7 @@ class LogindInput(LineSensor[Bus]):
 
 
 def _idle_since(bus: Bus, session: Target) -> float | None:
-    """On the monotonic clock, in seconds, which the wall clock's jumps leave alone; None while it is not idle."""
+    """Start of idleness in seconds on the monotonic clock, which does not jump; None while the session is not idle."""
     if not bus.get(session, "IdleHint"):
         return None
     return float(bus.get(session, "IdleSinceHintMonotonic")) / 1e6

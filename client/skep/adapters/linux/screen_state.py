@@ -1,7 +1,7 @@
-"""Whether the screen is locked, and whether a program keeps it from going dark: one answer each of several witnesses.
+"""Sensors of whether the screen is locked, and of whether a program keeps it on; each combines several sources.
 
-Witnesses are the desktop's services on the session bus, the login manager and the X server's own screen saver; each of them
-may be missing or silent. Nothing is locked or unlocked, and nothing is kept awake.
+The sources are the desktop's services on the session bus, the login manager and the X server's screen saver; each of them
+may be missing or silent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skep.core.text import Text
 
 
 def heard(who: Text, line: Line[Bus], ask: Callable[[Bus], bool]) -> Reading[bool]:
-    """What one witness on a bus says."""
+    """The reading of one source on a bus."""
     try:
         return answered(line.ask(ask), who)
     except Absent as error:
@@ -29,7 +29,7 @@ def heard(who: Text, line: Line[Bus], ask: Callable[[Bus], bool]) -> Reading[boo
 
 
 def any_of(said: Sequence[Reading[bool]], nobody: Text) -> Reading[bool]:
-    """Yes if one says yes; else silent if one is; else no if one answers; else missing, for which `nobody` is the note."""
+    """True if one is true; else silent if one is; else False if one answers; else missing, with `nobody` as the note."""
     yes = [each for each in said if each.value]
     unsure = [each for each in said if each.source is Source.SILENT]
     no = [each for each in said if each.source is Source.ANSWERS]
@@ -37,7 +37,7 @@ def any_of(said: Sequence[Reading[bool]], nobody: Text) -> Reading[bool]:
 
 
 def _running(targets: Sequence[Target]) -> Recently:
-    """Those of these services that run."""
+    """Those of these services that are running."""
     return Recently(lambda bus: [target for target in targets if bus.has(target.service)])
 
 
@@ -53,15 +53,15 @@ SAVERS: Final = tuple(
         "org.xfce.ScreenSaver",
     )
 )
-"""GNOME, KDE, Cinnamon, MATE and Xfce each answer to a name of their own."""
+"""GNOME, KDE, Cinnamon, MATE and Xfce each use their own name."""
 FREEDESKTOP_SAVER: Final = SAVERS[1]
 NO_LOCKER_TELLS: Final = Text("screen_lock.no_screen_locker_here_tells")
 
 
 class ScreenLock(SourceSensor):
-    """Tells LOCKED: yes when one witness says so, silent when one that should know does not answer.
+    """Reports LOCKED: true if one source says so, silent if one that should know does not answer.
 
-    Lockers that tell nobody (i3lock, swaylock and their like) cannot be seen; behind them the screen counts as not locked.
+    Lockers without an interface (i3lock, swaylock and similar) cannot be detected; with them the screen counts as unlocked.
     """
 
     name = "Screen lock"
@@ -70,9 +70,9 @@ class ScreenLock(SourceSensor):
     def __init__(
         self, session: str | None, system: str | None, saver: Callable[[], Reading[bool]] | None = None
     ) -> None:
-        """Addresses of the two buses, None where there is none; `saver` tells what an X server's own saver was last.
+        """Addresses of the two buses, None if there is none; `saver` returns the last state of the X server's screen saver.
 
-        The sensor counts as told of changes by the buses' signals; of its saver the X server's input tells.
+        Changes come from the buses' signals; changes of the X server's screen saver come from its input sensor.
         """
         self._session = Line(lambda: Bus(session), _listen_to_savers)
         self._system = Line(lambda: Bus(system), logind.listen)
@@ -102,7 +102,7 @@ def _listen_to_savers(bus: Bus) -> None:
 
 
 def _locked(bus: Bus, savers: Sequence[Target]) -> bool:
-    """Whether one of them has its screen up. Raises Absent where none can tell, Silent."""
+    """Whether one of them is active. Raises Absent if none can tell, Silent."""
     said = []
     for saver in savers:
         with suppress(Absent):
@@ -132,16 +132,16 @@ POWER: Final = Target(
 )
 _GNOME_IDLE: Final = 8
 _GNOME_PASSES_ON: Final = "gnome-session"
-"""What it inhibits at the login manager is what it was asked for itself, ours included."""
+"""Its inhibitors at the login manager repeat those that programs requested from it, including skep's."""
 _KDE_SCREEN: Final = 4
 
 
 class Inhibitors(SourceSensor):
-    """Tells INHIBITED, as by a call or a film: yes when one witness says so, silent when one that should know does not answer.
+    """Reports INHIBITED, e.g. during a call or a film: true if one source says so, silent if one that should know does not answer.
 
-    GNOME's session manager (MATE, Cinnamon and others have it too), KDE's power management and systemd's login manager tell
-    who does; Xfce and others tell only that somebody keeps the computer awake. What a program asks of the compositor alone
-    (Wayland's idle inhibitors, XScreenSaverSuspend) nobody tells. skep's own requests never count.
+    GNOME's session manager (also in MATE, Cinnamon and others), KDE's power management and systemd's login manager list the
+    programs; Xfce and others report only that one exists. Requests to the compositor alone (Wayland's idle inhibitors,
+    XScreenSaverSuspend) are not visible. skep's own requests never count.
     """
 
     name = "Idle inhibitors"
@@ -178,7 +178,7 @@ def _listen(bus: Bus) -> None:
 
 
 def _inhibited(bus: Bus, managers: Sequence[Target]) -> bool:
-    """By the first that can tell; the later ones tell less exactly. Raises Absent, Silent."""
+    """From the first source that can tell; later ones are less precise. Raises Absent, Silent."""
     for manager in managers:
         with suppress(Absent):
             return _LISTS[manager](bus)
@@ -198,7 +198,7 @@ def _keeps_awake(bus: Bus, path: str) -> bool:
         idle = int(bus.call(inhibitor, "GetFlags")[0]) & _GNOME_IDLE
         return bool(idle) and bus.call(inhibitor, "GetAppId")[0] != OUR_NAME
     except Absent:
-        return False  # it was taken back while we looked
+        return False  # it was withdrawn meanwhile
 
 
 def _by_kde(bus: Bus) -> bool:
@@ -213,7 +213,7 @@ def _by_power_manager(bus: Bus) -> bool:
     try:
         return _others(bus.call(POWER, "GetInhibitors")[0])
     except Absent:
-        return True  # it does not tell who; the doubt is the person's
+        return True  # the program is unknown; assume that it is not skep
 
 
 def _others(names: Sequence[str]) -> bool:
@@ -221,4 +221,4 @@ def _others(names: Sequence[str]) -> bool:
 
 
 _LISTS: Final = {SESSION_MANAGER: _by_session_manager, KDE: _by_kde, POWER: _by_power_manager}
-"""What each lists, the most exact first."""
+"""The query of each source, the most precise first."""

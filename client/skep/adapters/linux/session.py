@@ -1,6 +1,6 @@
-"""Which sensors fit a Linux computer and a desktop's session on it, and whether there is a session at a screen at all.
+"""Selection of the sensors for a Linux computer and its desktop session, and whether there is a graphical session.
 
-Only the environment and the login manager are looked at.
+It uses only the environment and the login manager.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def is_wayland(environment: Mapping[str, str]) -> bool:
 def graphical(environment: Mapping[str, str]) -> bool:
     """Whether this user has a session at a screen of this computer, by the environment or the login manager.
 
-    A display forwarded to somebody's terminal is no screen of this computer. Takes a second where the system bus hangs;
-    a login manager that does not answer counts as one that knows of a session.
+    A display forwarded from another computer is not a screen of this one. Takes a second if the system bus hangs; if the
+    login manager does not answer, a session is assumed.
     """
     if is_wayland(environment) or local_display(environment) is not None:
         return True
@@ -45,21 +45,21 @@ def graphical(environment: Mapping[str, str]) -> bool:
 
 
 def of_the_machine(environment: Mapping[str, str], post: Post) -> Sequence[Sensor]:
-    """What services tell of the computer itself. None opened."""
+    """Sensors of the computer itself, from system services. None is opened yet."""
     system = system_address(environment)
     return (UPowerSensor(system), NetworkManagerSensor(system), LogindSleepWatch(system, post))
 
 
 def of_the_person(environment: Mapping[str, str]) -> Sequence[Sensor]:
-    """None opened; no two tell the same condition."""
+    """Sensors of the user's session. None is opened yet; no two report the same condition."""
     session, system = session_address(environment), system_address(environment)
     display, wayland = local_display(environment), is_wayland(environment)
     x11 = None if wayland else X11Input(display)
-    # the X server in a Wayland session sees only what is typed into its own windows
+    # the X server in a Wayland session sees only input into its own windows
     direct: Sensor = SwayidleInput(environment) if x11 is None else x11
     lock = ScreenLock(session, system, None if x11 is None else lambda: x11.saver)
     if x11 is not None:
-        # else whoever wakes a dark screen would count as away until the lock is looked at again
+        # else a user who wakes a dark screen would count as away until the lock is checked again
         x11.saver_changed = lock.look_again
     return [
         FirstOf(Condition.INPUT, [MutterInput(session), direct, ScreenSaverInput(session), logind.LogindInput(system)]),

@@ -1,7 +1,7 @@
-"""The time since the last input by the protocol ext-idle-notify-v1, which sway, KDE, Hyprland and others speak.
+"""The time since the last input by the protocol ext-idle-notify-v1, which sway, KDE, Hyprland and others support.
 
-The program swayidle speaks it for us, as a child process that dies with us. It tells only when input stops and starts, and
-that from the moment it was started; a film that keeps the screen awake counts as input.
+The program swayidle implements it, as a child process that ends with this one. It reports only when input stops and starts,
+from its own start on; a film that keeps the screen on counts as input.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skep.core.policy.conditions import Condition, Reading, answered, missing, s
 from skep.core.text import Text
 
 QUIET_SECONDS: Final = 5
-"""Without input for so long, the compositor tells; until then somebody counts as typing."""
+"""Time without input after which the compositor reports; until then the computer counts as in use."""
 _ENDING_SECONDS: Final = 1.0
 _PROVING_SECONDS: Final = 0.2
 _TRY_AGAIN_SECONDS: Final = 300.0
@@ -30,7 +30,7 @@ Found = TypeVar("Found")
 
 
 class Child:
-    """A process that tells by lines. Implements source.Connection."""
+    """A process that reports in lines. Implements source.Connection."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         """Raises Silent when it does not start."""
@@ -56,7 +56,7 @@ class Child:
         return question(self)
 
     def news(self) -> Sequence[bytes]:
-        """The lines that it wrote. Raises Silent when it has ended."""
+        """The lines it has written. Raises Silent when it has ended."""
         data = self._pipe.read()
         *lines, self._begun = (self._begun + (data or b"")).split(b"\n")
         if not lines and (data == b"" or self.process.poll() is not None):
@@ -64,7 +64,7 @@ class Child:
         return lines
 
     def cut(self) -> None:
-        """Nothing is waited for while it is asked."""
+        """Does nothing: no call waits for the process."""
 
     def close(self) -> None:
         self.process.terminate()
@@ -77,7 +77,7 @@ class Child:
 
 
 class SwayidleInput(LineSensor[Child]):
-    """Tells INPUT. `wait` returns when input starts or stops."""
+    """Reports INPUT. `wait` returns when input starts or stops."""
 
     name = "ext-idle-notify-v1 by swayidle"
     conditions = (Condition.INPUT,)
@@ -89,7 +89,7 @@ class SwayidleInput(LineSensor[Child]):
         self._judge = IdleJudge(Text("swayidle.compositor"))
         self._stopped_at: float | None = None
         self._known = False
-        """Whether a child ever told anything: then the compositor can."""
+        """Whether a child ever reported anything: then the compositor supports it."""
         self._refused_at: float | None = None
 
     def _start(self) -> Child:
@@ -101,11 +101,11 @@ class SwayidleInput(LineSensor[Child]):
             raise Absent(Text("swayidle.needs_program_swayidle"))
         if guard is None:
             raise Absent(Text("swayidle.needs_program_setpriv"))
-        # setpriv sees to it that the child gets a signal when the thread that reads, or all of us, is gone
+        # setpriv makes the kernel signal the child when the reading thread or this process ends
         command = [guard, "--pdeathsig", "TERM", program, "-C", os.devnull, "timeout", str(self._quiet_seconds)]
         child = Child([*command, f"echo {_STOPPED.decode()}", "resume", f"echo {_STARTED.decode()}"], self._environment)
         self._stopped_at = None
-        # where the compositor cannot, it ends at once
+        # it exits immediately if the compositor lacks the protocol
         self._wake.wait(_PROVING_SECONDS, child)
         return child
 

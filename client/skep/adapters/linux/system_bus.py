@@ -1,6 +1,6 @@
-"""Services of the system bus that tell of the computer: UPower, NetworkManager, and logind's word of sleep.
+"""Sensors from services of the system bus: UPower, NetworkManager, and logind's announcement of sleep.
 
-Each is asked once and says itself what changes.
+Each is queried once and then signals changes.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from skep.core.text import Text, verbatim
 from skep.ports import Post
 
 ANSWER_SECONDS: Final = 2.0
-"""How long a service may take; a healthy one answers within milliseconds. The bus may have to start it."""
+"""Time limit of an answer; a working service answers within milliseconds, but the bus may have to start it."""
 
 _ANNOUNCED: Final = "PrepareForSleep"
 """logind's signal before a sleep, with True, and after it, with False."""
 
 
 def _same_name(service: str) -> Target:
-    """The object and the interface that are called as their service is."""
+    """The object and the interface with the same name as the service."""
     return Target(service, "/" + service.replace(".", "/"), service)
 
 
 class ServiceSensor(LineSensor[Bus]):
-    """A sensor around one service, called `title` in sentences.
+    """A sensor of one service, called `title` in messages.
 
-    What has answered once and is there no more is silent, not absent: nobody knows what it would say now.
+    A service that has answered once and is not running any more is silent, not absent: its present value is unknown.
     """
 
     service: Target
@@ -48,7 +48,7 @@ class ServiceSensor(LineSensor[Bus]):
 
     @property
     def tells(self) -> bool:
-        """Implements ports.TellsItself: whether the service is there and heard."""
+        """Implements ports.TellsItself: whether the service is running and its signals arrive."""
         return self._has_answered and super().tells
 
     def _listen(self, bus: Bus) -> None:
@@ -85,7 +85,7 @@ class NetworkManagerSensor(ServiceSensor):
     title = "NetworkManager"
 
     def _ask(self, bus: Bus) -> Reading[bool]:
-        """By NetworkManager's NMMetered: 0 unknown, 1 yes, 2 no, 3 it guesses yes, 4 it guesses no."""
+        """From NetworkManager's NMMetered: 0 unknown, 1 yes, 2 no, 3 guess yes, 4 guess no."""
         match bus.get_all(self.service).get("Metered"):
             case 1 | 2 as metered:
                 return answered(metered == 1, verbatim("NetworkManager"))
@@ -99,11 +99,11 @@ class NetworkManagerSensor(ServiceSensor):
 
 
 _CARRIES_THE_COMPUTER: Final = (2, 3)
-"""UPower's types of device that can keep a computer going: battery, and uninterruptible power supply."""
+"""UPower's device types that can power the computer: battery, and uninterruptible power supply."""
 
 
 class UPowerSensor(ServiceSensor):
-    """Battery or mains, of all batteries and mains together. Where UPower is not, or does not answer, the kernel is asked."""
+    """Battery or mains, from all batteries and mains together. Without an answer from UPower, the kernel's value is used."""
 
     name = "Battery, by UPower"
     conditions = (Condition.BATTERY,)
@@ -117,11 +117,11 @@ class UPowerSensor(ServiceSensor):
         super().__init__(address, answer_seconds)
         self._kernel = kernel
         self._knows_battery: bool | None = None
-        """Whether there is a battery, which UPower says when it changes; None while it must be asked."""
+        """Whether there is a battery, which UPower signals on change; None while it must be queried."""
 
     @property
     def tells(self) -> bool:
-        """Implements ports.TellsItself. The kernel, which is asked where UPower is not, does not."""
+        """Implements ports.TellsItself. The kernel, which replaces a missing UPower, does not signal changes."""
         return self._knows_battery is not None and super().tells
 
     def _is_news(self, _told: Told) -> bool:
@@ -141,28 +141,28 @@ class UPowerSensor(ServiceSensor):
     def _silent(self, reason: Text) -> Reading[bool]:
         self._knows_battery = None
         told = self._kernel()
-        # a battery that only UPower knows must not be forgotten because UPower is silent
+        # a battery that only UPower reports still exists when UPower is silent
         return told if told.source is Source.ANSWERS else silent(reason)
 
     def _has_battery(self, bus: Bus) -> bool:
         (paths,) = bus.call(self.service, "EnumerateDevices")
         for path in paths:
-            with suppress(Absent):  # it was taken away while we looked
+            with suppress(Absent):  # it was removed meanwhile
                 if _carries(bus.get_all(Target(self.service.service, path, f"{self.service.interface}.Device"))):
                     return True
         return False
 
 
 def _carries(device: dict[str, Any]) -> bool:
-    """Not the battery of a mouse, nor an empty bay."""
+    """Whether the device powers the computer: not the battery of a mouse, nor an empty bay."""
     powers = device.get("PowerSupply") is True and device.get("IsPresent") is True
     return powers and device.get("Type") in _CARRIES_THE_COMPUTER
 
 
 class LogindSleepWatch(SourceSensor):
-    """The computer's sleep as logind announces it, before and after; what it does not announce the clocks still tell.
+    """Sleep of the computer as logind announces it, before and after; without an announcement the clocks still show it.
 
-    Tells no condition; a logind that is not there or fails costs only the announcement.
+    Reports no condition; without a working logind only the announcement is missing.
     """
 
     conditions = ()
@@ -178,7 +178,7 @@ class LogindSleepWatch(SourceSensor):
     def _look(self) -> Seen:
         self.name = self._watch.name
         with suppress(Absent, Silent):
-            # asked for nothing but to have the line open, over which the announcement comes
+            # an empty query, to open the connection over which the announcement arrives
             self._line.ask(lambda bus: bus.get_all(MANAGER))
             self.name = "Sleep, by logind"
         return self._watch.read()

@@ -1,7 +1,7 @@
-"""The connection to an X server: opened with a deadline, cut off when it hangs, never asked what was typed.
+"""The connection to an X server, opened with a deadline and closed when the server hangs. It does not read keystrokes.
 
-Whatever python-xlib raises becomes Absent (no X server there) or Silent. The SYNC extension, which python-xlib does not
-speak, rings an alarm when input comes.
+Errors of python-xlib become Absent (no X server) or Silent. The SYNC extension, which python-xlib does not support, is
+implemented here: its alarm fires on input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Found = TypeVar("Found")
 
 
 def local_display(environment: Mapping[str, str]) -> str | None:
-    """The X display of this computer's own screen. One forwarded from elsewhere says nothing about who sits here."""
+    """The X display of this computer's own screen. A forwarded one says nothing about the use of this computer."""
     name = environment.get("DISPLAY", "")
     return name if _LOCAL.match(name) else None
 
@@ -41,7 +41,7 @@ class Server:
     """Implements source.Connection: a connection to the X server of a display."""
 
     def __init__(self, name: str | None, patience: float) -> None:
-        """`name` is None where there is no display. Raises Absent when no X server is there, Silent when it does not let us in."""
+        """`name` is None if there is no display. Raises Absent if there is no X server, Silent if it refuses the connection."""
         if name is None:
             raise Absent(Text("x11.there_no_x_display"))
         self._patience = patience
@@ -56,17 +56,17 @@ class Server:
         return int(self.display.fileno())
 
     def ask(self, question: Callable[[Server], Found]) -> Found:
-        """What the question finds. Raises Silent where the server is gone, and what the question raises."""
+        """The result of `question`. Raises Silent if the connection is lost, and what the question raises."""
         try:
             return question(self)
         except (x_error.ConnectionClosedError, OSError, EOFError, AssertionError) as error:
             raise Silent(Text("x11.x_server_gone", words=_words(error))) from None
 
     def reply(self, request: rq.ReplyRequest) -> rq.ReplyRequest:
-        """A request made with `defer`, answered; for a question. Raises Silent when the server hangs."""
+        """The answer to a request made with `defer`, within a question. Raises Silent when the server hangs."""
         deadline = time.monotonic() + self._patience
         self.display.flush()
-        # sending may have read the answer already, and nothing more would come; only these two tell
+        # sending may have read the answer already, so waiting would block; only these two show it
         while request._data is None and request._error is None:  # noqa: SLF001 - no public word for it
             if not select.select([self], [], [], max(0.0, deadline - time.monotonic()))[0]:
                 raise Silent(Text("x11.x_server_took_longer_than_2", patience_seconds=self._patience))
@@ -75,7 +75,7 @@ class Server:
         return request
 
     def news(self) -> Sequence[Any]:
-        """The events that came since the last time, those too that came along with a reply. Raises Silent."""
+        """The events since the last call, including those that arrived with a reply. Raises Silent."""
         return self.ask(lambda _server: list(self._events()))
 
     def _events(self) -> Iterator[Any]:
@@ -93,7 +93,7 @@ class Server:
 
 
 def _connect(name: str, patience: float) -> Display:
-    """In a thread that may be left behind: nothing else ends the greeting of a server that hangs. Raises Absent, Silent."""
+    """Connect in a thread that may be abandoned: the handshake with a hanging server has no timeout. Raises Absent, Silent."""
     _check_listens(name, patience)
     greeting: Future[Display] = Future()
 
@@ -101,7 +101,7 @@ def _connect(name: str, patience: float) -> Display:
         try:
             display = Display(name)
         except Exception as error:  # noqa: BLE001 - python-xlib raises whatever a broken greeting leads to
-            with suppress(InvalidStateError):  # it took too long, and is not waited for any more
+            with suppress(InvalidStateError):  # it took too long and was given up
                 greeting.set_exception(Silent(Text("x11.x_server_does_not_let", words=_words(error))))
             return
         if greeting.set_running_or_notify_cancel():
@@ -114,7 +114,7 @@ def _connect(name: str, patience: float) -> Display:
         return greeting.result(patience)
     except TimeoutError:
         if not greeting.cancel():
-            return greeting.result()  # it came at the last moment
+            return greeting.result()  # it arrived just before the deadline
         raise Silent(Text("x11.x_server_took_longer_than", patience_seconds=patience)) from None
 
 
@@ -137,7 +137,7 @@ def _words(error: Exception) -> str:
 
 
 def line_to(name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> Line[Server]:
-    """A server that was there once and is no more is silent, not absent."""
+    """A line to the server; one that was running before and is not any more is silent, not absent."""
     was_there = False
 
     def connect() -> Server:
@@ -158,13 +158,13 @@ def line_to(name: str | None, prepare: Callable[[Server], None], patience: float
 
 _IDLE: Final = b"IDLETIME"
 _ALARM_NOTIFY: Final = 1
-"""After the extension's first event."""
+"""Offset from the extension's first event."""
 _GIVEN: Final = 0b011101
-"""Of an alarm's attributes: all but the type of the value, which is absolute, and that it sends events, which it does."""
+"""Mask of the alarm attributes that are given: all except value type (default absolute) and events (default on)."""
 _NEGATIVE_TRANSITION: Final = 1
-"""Rings when the counter falls through the value, each time anew."""
+"""Fires each time the counter falls through the value."""
 _COUNTER_BYTES: Final = 14
-"""Before a counter's name: its id, its resolution, the length of the name."""
+"""Bytes before a counter's name: its id, its resolution, the length of the name."""
 
 
 class _Initialize(rq.ReplyRequest):
@@ -212,7 +212,7 @@ class _CreateAlarm(rq.Request):
 
 
 def arm(server: Server, milliseconds: int) -> int | None:
-    """Have the server ring when input comes after so long without; the code of the event, None where it cannot."""
+    """Set an alarm for input after `milliseconds` without; returns the event code, None if the server cannot."""
     found = server.display.query_extension("SYNC")
     if found is None or not found.present:
         return None

@@ -1,4 +1,4 @@
-"""What an X server tells of the person: the time since the last input, and whether a window fills the screen."""
+"""Sensors of an X server: the time since the last input, and whether a window fills the screen."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from skep.core.policy.conditions import Condition, Reading, answered, missing, s
 from skep.core.text import Text
 
 POLL_SECONDS: Final = 0.1
-"""How often a server without alarms is asked."""
+"""How often a server without alarms is polled."""
 QUIET_SECONDS: Final = 1.0
-"""Input that comes sooner after the last is no news."""
+"""Input that follows the last sooner than this is not reported."""
 
 
 class X11Input(LineSensor[Server]):
-    """Tells INPUT, asked of the screen saver extension; an alarm ends `wait` at the first input after a quiet second."""
+    """Reports INPUT, from the screen saver extension; an alarm ends `wait` at the first input after a second without."""
 
     name = "X11 screen saver extension"
     conditions = (Condition.INPUT,)
@@ -36,9 +36,9 @@ class X11Input(LineSensor[Server]):
         self._idle: float | None = None
         self._alarm: int | None = None
         self.saver: Reading[bool] = missing(Text("x11.there_no_x_server"))
-        """Whether the server's own screen saver was on at the last look; any input ends it."""
+        """Whether the server's own screen saver was on at the last reading; any input ends it."""
         self.saver_changed: Callable[[], None] = lambda: None
-        """Called in the reading thread when the server's own screen saver has come or gone."""
+        """Called in the reading thread when the server's own screen saver has started or ended."""
 
     @property
     def tells(self) -> bool:
@@ -111,10 +111,10 @@ _LONGEST_STATE: Final = 64
 
 
 class FullScreen(LineSensor[Server]):
-    """Tells FULL_SCREEN: whether the window in the foreground fills a screen and is not skep's, by an X11 window manager.
+    """Reports FULL_SCREEN: whether the window in the foreground fills a screen and is not skep's, by an X11 window manager.
 
-    Only whose window it is and whether it fills the screen are read, no title and no contents. Under Wayland programs are
-    not told about each other's windows; only those that run on X11 inside it, as many games do, can be seen. `wait` returns
+    Only the window's process and whether it fills the screen are read, not its title or contents. Under Wayland, programs
+    have no access to each other's windows; only those that use X11 inside it, as many games do, are visible. `wait` returns
     when another window comes to the foreground or its state changes.
     """
 
@@ -149,8 +149,8 @@ class FullScreen(LineSensor[Server]):
         return getattr(event, "atom", None) in self._telling
 
     def _fills_screen(self, server: Server) -> bool | None:
-        """None where no window manager says which window is in the foreground."""
-        server.news()  # whatever changed is read anew below
+        """None if no window manager reports the window in the foreground."""
+        server.news()  # discard events; the current state is read below
         active = _numbers(server, server.root, _ACTIVE, Xatom.WINDOW)
         if active is None:
             return None
@@ -164,12 +164,12 @@ class FullScreen(LineSensor[Server]):
             state = _numbers(server, window, _STATE, Xatom.ATOM) or []
             owner = _numbers(server, window, _PID, Xatom.CARDINAL) or [0]
         except (x_error.BadWindow, x_error.BadDrawable):
-            return False  # it was closed while we looked, which is told as a change
+            return False  # it was closed meanwhile, which causes a change event
         return server.display.get_atom(_FULL) in state and not self._is_ours(owner[0])
 
 
 def _numbers(server: Server, window: Any, name: str, kind: int) -> list[int] | None:
-    """A window's property; None where it has none. Raises BadWindow."""
+    """A window's property; None if it has none. Raises BadWindow."""
     atom = server.display.get_atom(name)
     found = window.get_property(atom, kind, 0, _LONGEST_STATE)
     return None if found is None else [int(each) for each in found.value]

@@ -1,1 +1,1 @@
-"""A Mac."""
+"""Sensors of macOS."""

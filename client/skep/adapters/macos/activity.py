@@ -1,6 +1,6 @@
-"""A Mac's time since the last input, and whether its screen is locked. Not yet run on a Mac: only against a stand-in library.
+"""The time since the last input and the screen lock on macOS. Not yet run on a Mac: tested with a stand-in library only.
 
-macOS tells no program without further permission which window is in the foreground, or who keeps the screen awake.
+macOS requires a permission to read which window is in the foreground, or which program keeps the screen on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MACOS: Final = verbatim("macOS")
 
 
 class MacActivity(SourceSensor):
-    """Tells INPUT and LOCKED; asked only."""
+    """Reports INPUT and LOCKED, by polling only."""
 
     name = "Quartz event services"
     conditions = (Condition.INPUT, Condition.LOCKED)
@@ -55,7 +55,7 @@ class MacActivity(SourceSensor):
         }
 
     def _loaded(self) -> tuple[Any, Any]:
-        """Raises OSError, AttributeError where a library or a function is not there."""
+        """Raises OSError, AttributeError if a library or a function is missing."""
         if self._libraries is None:
             self._libraries = _prepared(self._load(_GRAPHICS), self._load(_FOUNDATION))
         return self._libraries
@@ -79,13 +79,13 @@ def _prepared(graphics: Any, foundation: Any) -> tuple[Any, Any]:
 
 
 def _is_locked(graphics: Any, foundation: Any) -> bool | None:
-    """None where this process belongs to no session at a screen."""
+    """None if this process belongs to no graphical session."""
     session = graphics.CGSessionCopyCurrentDictionary()
     if not session:
         return None
     key = foundation.CFStringCreateWithCString(None, _LOCKED_KEY, _UTF8)
     try:
-        # the key is there only while the screen is locked; it belongs to the dictionary
+        # the key exists only while the screen is locked; its value is owned by the dictionary
         value = foundation.CFDictionaryGetValue(session, key)
         return bool(value) and bool(foundation.CFBooleanGetValue(value))
     finally:

@@ -1,1 +1,1 @@
-"""What the sensors of all systems share, and sensors that need no service of the system."""
+"""The base classes of the sensors, and sensors that need no system service."""

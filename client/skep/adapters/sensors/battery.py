@@ -1,4 +1,4 @@
-"""Battery or mains, as the operating system tells it without any service: the kernel, macOS, Windows."""
+"""Battery or mains, from the operating system without a service: the Linux kernel, macOS, Windows."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ NO_BATTERY: Final = Text("battery.computer_has_no_battery")
 
 
 def on_battery() -> Reading[bool]:
-    """Of several batteries psutil takes the first, and the mains where there are any."""
-    # psutil leaves the function out on systems without batteries it can read
+    """Whether the computer runs on battery. Of several batteries psutil uses the first, and mains take precedence."""
+    # psutil omits the function on systems where it cannot read batteries
     read = getattr(psutil, "sensors_battery", lambda: None)
     try:
         battery = read()

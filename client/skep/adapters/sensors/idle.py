@@ -1,4 +1,4 @@
-"""The time since the last input: whether what a source says can be true, and which of several sources is asked."""
+"""The time since the last input: checking a source's value for plausibility, and choosing among several sources."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from skep.core.text import Text, sentences
 from skep.ports import Sensor, TellsItself
 
 SLACK_SECONDS: Final = 5.0
-"""How much faster than the clock a source may count: it is asked late, and some round up."""
+"""How far a source may be ahead of the clock: queries are delayed, and some sources round up."""
 _LONGEST: Final = 10 * 365 * 86400.0
 
 
 def longest_seconds() -> float:
-    """No input can be longer ago than this."""
+    """The longest possible time since the last input."""
     return since_boot() if hasattr(time, "CLOCK_BOOTTIME") else _LONGEST
 
 
 class IdleJudge:
-    """Turns what a source says into a reading. Time without input grows no faster than time itself.
+    """Turns a source's value into a reading. Time without input cannot grow faster than the clock.
 
-    A source that lies is as good as silent: what it says must not make a computer in use look deserted.
+    An implausible value becomes silent, so that a computer in use does not count as unused.
     """
 
     def __init__(
@@ -39,31 +39,31 @@ class IdleJudge:
         self._last: tuple[float, float] | None = None
 
     def judge(self, seconds: float) -> Reading[float]:
-        """`seconds` since the last input as the source says; silent when that cannot be."""
+        """The reading for `seconds` since the last input by the source; silent if implausible."""
         now = self._clock()
         if not math.isfinite(seconds) or seconds < 0:
             return silent(Text("activity.last_input_impossible", source=self._source, seconds=seconds))
         possible = self._longest() if self._last is None else self._last[1] + now - self._last[0]
         if seconds > possible + SLACK_SECONDS:
-            # the bound stays and grows with the clock, so that the lie does not become true by being repeated
+            # the bound grows only with the clock, so that a repeated wrong value does not become plausible
             return silent(Text("activity.last_input_too_long_ago", source=self._source, seconds=seconds))
         self._last = (now, seconds)
         return answered(seconds, self._source)
 
     def forget(self) -> None:
-        """The source is another one from now on."""
+        """Drop earlier values, because the source has changed."""
         self._last = None
 
 
 LOOK_AGAIN_SECONDS: Final = 30.0
-"""A better source may have come meanwhile, as a desktop that was still starting."""
+"""Interval of the search for a better source, such as a desktop that was still starting."""
 
 
 class FirstOf:
-    """Implements ports.Sensor over others that tell the same one condition, from the best to the coarsest.
+    """Implements ports.Sensor over others that report the same condition, from the best to the coarsest.
 
-    The first that exists here tells. They are not mixed: while the best one is silent, a coarser one could not show that
-    nobody is there.
+    The first that exists here is used. They are not combined: while the best one is silent, a coarser one cannot show that
+    the computer is not in use.
     """
 
     def __init__(

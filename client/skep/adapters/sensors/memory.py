@@ -13,7 +13,7 @@ from skep.core.text import Text
 
 
 def available() -> Reading[int]:
-    """Bytes that programs can get without swapping; what nobody has touched is less."""
+    """Bytes that programs can allocate without swapping, which is more than the unused memory."""
     return answered(psutil.virtual_memory().available, Text("battery.operating_system"))
 
 

@@ -1,4 +1,4 @@
-"""How much of the processor other programs use, and how much RAM is free."""
+"""The sensor of other programs' processor use and of free RAM."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from skep.core.policy.conditions import Condition, Seen, answered
 from skep.core.text import Text
 
 SHORTEST_SECONDS: Final = 0.25
-"""Processor time is counted in hundredths of a second, so over less than this it says little."""
+"""Processor time is counted in hundredths of a second, so shorter measurements are imprecise."""
 
 
 @dataclass(frozen=True)
 class Spent:
-    """Processor seconds of one process: its own, and those of the children it has outlived and waited for."""
+    """Processor seconds of one process: its own, and those of ended children that it has waited for."""
 
     own: float
     children: float
@@ -41,7 +41,7 @@ class Look:
 
 
 class ProcessorSensor(Polled):
-    """Implements ports.Sensor. What it tells is the mean since its last look."""
+    """Implements ports.Sensor. Its reading is the mean since the last one."""
 
     name = "Processor use"
     conditions: Sequence[Condition] = (Condition.PROCESSOR_USE,)
@@ -52,7 +52,7 @@ class ProcessorSensor(Polled):
         used: Callable[[], tuple[float, float]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`used` gives processor seconds of all cores in all, and of these in use."""
+        """`used` returns processor seconds of all cores: in total, and in use."""
         super().__init__()
         self._ours, self._used, self._clock = ours, used or used_seconds, clock
         self._last: Look | None = None
@@ -73,7 +73,7 @@ class ProcessorSensor(Polled):
 
 
 def others_use(before: Look, after: Look) -> float:
-    """The share of all cores, 0..1, that went to processes that are not ours."""
+    """The share of all cores, 0..1, used by processes that are not skep's."""
     total = after.total - before.total
     if total <= 0:
         return 0.0
@@ -82,11 +82,11 @@ def others_use(before: Look, after: Look) -> float:
 
 
 def own_seconds(before: dict[int, Spent], after: dict[int, Spent]) -> float:
-    """Processor seconds our processes used between two looks, those included that came or went meanwhile.
+    """Processor seconds of skep's processes between two looks, including processes that started or ended meanwhile.
 
-    One that ended is found again in its parent's sum of children, of which what it had used before is taken off.
+    An ended one is included in its parent's sum of children, from which its earlier use is subtracted.
     """
-    # a number that counts less than before was given to another process, all of whose time is new
+    # a process id with less time than before was reused by another process, all of whose time is new
     same = {pid for pid in before.keys() & after.keys() if after[pid].all >= before[pid].all}
     nothing = Spent(0.0, 0.0)
     own = sum(spent.own - (before[pid] if pid in same else nothing).own for pid, spent in after.items())
@@ -105,9 +105,9 @@ def spent_by(process: psutil.Process) -> Spent | None:
 
 
 def used_seconds() -> tuple[float, float]:
-    """Processor seconds since the start of all cores together: in all, and in use."""
+    """Processor seconds since boot of all cores together: in total, and in use."""
     times = psutil.cpu_times()
-    # guests' time is in user time already; what another virtual machine took is no program of this computer
+    # guest time is included in user time; stolen time belongs to no program of this computer
     guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
     total = sum(times) - guests
     return total, total - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "steal", 0.0)

@@ -1,7 +1,7 @@
-"""Word of the computer's sleep: from logind before it and after, and everywhere from the gap it leaves in the clocks.
+"""Detection of the computer's sleep: announced by logind, and on all systems from the gap between the clocks.
 
-Standing still counts as well: when everything of skep was stopped for a while, nothing of it saw what happened meanwhile.
-What a wake means is decided by the session.
+A time in which skep's processes were stopped counts as well, since nothing was observed then. The session decides what a
+wake means.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from skep.core.session import messages as m
 from skep.ports import Post
 
 LATE_SECONDS: Final = 10.0
-"""How much later than asked a wait may end; no busy computer is that late, one that stood still is."""
+"""How much later than requested a wait may end; even a busy computer is not that late."""
 JUMP_SECONDS: Final = 2.0
-"""How far the two clocks may drift apart between two looks; only a sleep moves them this far."""
+"""How far the two clocks may drift apart between two looks; only sleep exceeds this."""
 
 LOOK_SECONDS: Final = 2.0
-"""The longest wait, whatever was asked: a sleep is noticed at its end, not half a minute later."""
+"""The longest wait, so that sleep is noticed soon after its end."""
 
 
 def since_boot() -> float:
-    """Seconds that go on while the computer sleeps."""
+    """Seconds on a clock that includes sleep."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     # macOS counts sleep in this clock and not in time.monotonic(); Windows counts it in both
@@ -33,7 +33,7 @@ def since_boot() -> float:
 
 
 class SleepWatch(Polled):
-    """Implements ports.Sensor without any condition: what it has to tell are events, posted from `read` and `wait`."""
+    """Implements ports.Sensor without any condition: it posts events from `read` and `wait`."""
 
     name = "Sleep, by the clocks"
     conditions: Sequence[Condition] = ()
@@ -46,7 +46,7 @@ class SleepWatch(Polled):
         late_seconds: float = LATE_SECONDS,
         clocks: tuple[Callable[[], float], Callable[[], float]] = (since_boot, time.monotonic),
     ) -> None:
-        """`wait` waits for so many seconds at most; `clocks` are one that counts sleep and one that does not."""
+        """`wait` waits for at most the given seconds; `clocks` are one that counts sleep and one that does not."""
         super().__init__()
         self._post, self._wait, self._late_seconds = post, wait or super().wait, late_seconds
         self._since_boot, self._monotonic = clocks
@@ -64,18 +64,18 @@ class SleepWatch(Polled):
         self._look(expected=seconds)
 
     def about_to_sleep(self) -> None:
-        """The system said so."""
+        """The system has announced sleep."""
         self._sleeping = True
         self._post(m.AboutToSleep())
 
     def awake(self) -> None:
-        """The system said so, or was late to say what the clocks had told already."""
+        """The system has announced a wake, perhaps after the clocks have shown it."""
         self._look(expected=0.0)
         if self._sleeping:
             self._wake(0.0)
 
     def _look(self, expected: float) -> None:
-        """`expected` are the seconds that may have gone by since the last look, at whatever moment all stood still."""
+        """`expected` is the longest time in seconds since the last look without a sleep."""
         now = self._monotonic()
         drift = self._since_boot() - now
         jump = 0.0 if self._drift is None else drift - self._drift

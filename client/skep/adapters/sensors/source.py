@@ -1,4 +1,4 @@
-"""What sensors share: opened by the first look, waited for or polled, closed from any thread."""
+"""Base classes of sensors: opened by the first reading, waited for or polled, closed from any thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skep.core.policy.conditions import Condition, Reading, Seen
 from skep.core.text import Text, verbatim
 
 CLOSING_SECONDS: Final = 2.0
-"""How long `close` waits for a look under way; its source was cut off by then, or cannot be."""
+"""How long `close` waits for a running reading after its source was cut off."""
 
 
 class HasFile(Protocol):
@@ -30,7 +30,7 @@ class Woken(Enum):
 
 
 class Wake:
-    """Waits for files, until the time is over or another thread rings."""
+    """Waits for files, a timeout, or a call of `ring` by another thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,13 +38,13 @@ class Wake:
         self._rung = False
 
     def wait(self, seconds: float, *files: HasFile) -> Woken:
-        """What ended the wait; by a file means that one of `files` can be read. What was rung before counts, once."""
+        """Return what ended the wait; a file means that one of `files` is readable. An earlier ring counts, once."""
         with self._lock:
             if self._rung:
                 self._rung = False
                 return Woken.BY_BELL
             if self._pair is None:
-                # a pair of sockets, because Windows can select nothing else
+                # a pair of sockets, because select supports nothing else on Windows
                 self._pair = socket.socketpair()
                 for end in self._pair:
                     end.setblocking(False)
@@ -65,7 +65,7 @@ class Wake:
                     self._pair[1].send(b"!")
 
     def close(self) -> None:
-        """What was rung still ends the next wait, which another thread may be about to begin."""
+        """An earlier ring still ends the next wait, which another thread may be about to begin."""
         with self._lock:
             for end in self._pair or ():
                 end.close()
@@ -81,11 +81,11 @@ class NoAnswer(Exception):
 
 
 class Absent(NoAnswer):
-    """There is no such source here."""
+    """The source does not exist here."""
 
 
 class Silent(NoAnswer):
-    """It is there and gives no answer, or one that makes no sense."""
+    """The source exists and gives no answer, or an invalid one."""
 
 
 class Refused(Silent):
@@ -100,16 +100,16 @@ Found = TypeVar("Found")
 
 
 class Connection(HasFile, Protocol):
-    """What a line opens. It is used by one thread; `cut` alone may be called from another one."""
+    """What a line opens. Used by one thread; only `cut` may be called from another one."""
 
     def ask(self, question: Callable[[Self], Found]) -> Found:
-        """What the question finds. Raises Absent, Silent."""
+        """The result of `question`. Raises Absent, Silent."""
 
     def news(self) -> Sequence[Any]:
-        """What was told unasked since the last time, oldest first. Does not wait. Raises Silent."""
+        """Notifications since the last call, oldest first. Does not wait. Raises Silent."""
 
     def cut(self) -> None:
-        """End a question under way."""
+        """Abort a running question."""
 
     def close(self) -> None: ...
 
@@ -118,7 +118,7 @@ Open = TypeVar("Open", bound=Connection)
 
 
 class Line(Generic[Open]):
-    """A connection that is opened when it is first needed, and again after it failed."""
+    """A connection that is opened when first needed, and again after a failure."""
 
     def __init__(self, connect: Callable[[], Open], prepare: Callable[[Open], object] = lambda _opened: None) -> None:
         """`connect` raises Absent, Silent; `prepare` is the first question over each connection."""
@@ -126,7 +126,7 @@ class Line(Generic[Open]):
         self.opened: Open | None = None
 
     def ask(self, question: Callable[[Open], Found]) -> Found:
-        """What the question finds over the connection. Raises Absent, Silent."""
+        """The result of `question` over the connection. Raises Absent, Silent."""
         try:
             return self._open().ask(question)
         except Refused:
@@ -168,7 +168,7 @@ class SourceSensor(ABC):
 
     @property
     def tells(self) -> bool:
-        """Implements ports.TellsItself: whether a connection is open over which changes are told."""
+        """Implements ports.TellsItself: whether a connection is open over which changes arrive."""
         return any(line.opened is not None for line in self._lines)
 
     def read(self) -> Seen:
@@ -176,7 +176,7 @@ class SourceSensor(ABC):
             try:
                 return self._look()
             except BaseException:
-                self._let_go()  # whatever state it is in, it is not to be gone on with
+                self._let_go()  # its state is unknown, so it is not used any more
                 raise
 
     def wait(self, seconds: float) -> None:
@@ -184,7 +184,7 @@ class SourceSensor(ABC):
             self._await(time.monotonic() + seconds)
 
     def look_again(self) -> None:
-        """End a `wait`, from any thread: something that is read with it has changed."""
+        """End a `wait`, from any thread, because something that `read` includes has changed."""
         self._wake.ring()
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class SourceSensor(ABC):
         """The readings now, in the reading thread."""
 
     def _await(self, deadline: float) -> None:
-        """Return at `deadline`, on the monotonic clock, when rung, when a source told news or failed."""
+        """Return at `deadline` (monotonic clock), after a ring, or when a source has news or failed."""
         while True:
             opened = [line.opened for line in self._lines if line.opened is not None]
             try:
@@ -216,17 +216,17 @@ class SourceSensor(ABC):
                 return
 
     def _is_news(self, _told: Any) -> bool:
-        """Take in what a connection told; whether it ends a wait."""
+        """Process a notification; return whether it ends a wait."""
         return True
 
     def _let_go(self) -> None:
-        """Close what is open."""
+        """Close open sources."""
         for line in self._lines:
             line.drop()
 
 
 class LineSensor(SourceSensor, Generic[Open]):
-    """Tells its one condition by a question over one line."""
+    """Reports one condition by a question over one line."""
 
     def __init__(self, line: Line[Open]) -> None:
         super().__init__(line)
@@ -250,15 +250,15 @@ class LineSensor(SourceSensor, Generic[Open]):
 
     @abstractmethod
     def _absent(self, reason: Text) -> Reading[Any]:
-        """The reading where there is no source."""
+        """The reading if there is no source."""
 
     @abstractmethod
     def _silent(self, reason: Text) -> Reading[Any]:
-        """The reading where the source does not answer."""
+        """The reading if the source does not answer."""
 
 
 class Polled:
-    """`wait` and `close` of ports.Sensor; whoever reads within these bounds ends at once when `closed` is set."""
+    """`wait` and `close` of ports.Sensor; `closed` ends a wait immediately."""
 
     def __init__(self) -> None:
         self.closed = threading.Event()
@@ -271,7 +271,7 @@ class Polled:
 
 
 class Asked(Polled):
-    """Implements ports.Sensor around a question that always has an answer quickly."""
+    """Implements ports.Sensor with a function that always returns quickly."""
 
     def __init__(self, name: str, condition: Condition, ask: Callable[[], Reading[Any]]) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Windows."""
+"""Sensors of Windows."""

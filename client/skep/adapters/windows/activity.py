@@ -1,6 +1,6 @@
-"""Windows' time since the last input, lock and full screen. Not yet run on Windows: only against stand-in libraries.
+"""The time since the last input, lock and full screen on Windows. Not yet run there: tested with stand-in libraries only.
 
-Who keeps the screen awake, Windows tells its administrators only.
+Windows reports to administrators only which program keeps the screen on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skep.core.text import Text, verbatim
 
 _TICKS: Final = 1 << 32
 _LATE_TICKS: Final = 1000
-"""Milliseconds by which input may be newer than the tick count that was read after it."""
+"""Milliseconds by which the time of input may exceed a tick count that was read after it."""
 _FULL_SCREEN_STATES: Final = {
     3,  # QUNS_RUNNING_D3D_FULL_SCREEN
     4,  # QUNS_PRESENTATION_MODE
@@ -40,13 +40,13 @@ class LastInput(ctypes.Structure):
 
 
 class WindowsActivity(SourceSensor):
-    """Tells INPUT, LOCKED and FULL_SCREEN; asked only."""
+    """Reports INPUT, LOCKED and FULL_SCREEN, by polling only."""
 
     name = "Windows"
     conditions = (Condition.INPUT, Condition.LOCKED, Condition.FULL_SCREEN)
 
     def __init__(self, load: Load | None = None, own_pid: Callable[[int], bool] = lambda _pid: False) -> None:
-        """`load` opens a system library by name; `own_pid` tells whether a process is skep's."""
+        """`load` opens a system library by name; `own_pid` returns whether a process is skep's."""
         super().__init__()
         self._load = load or _open_library
         self._own_pid = own_pid
@@ -65,7 +65,7 @@ class WindowsActivity(SourceSensor):
         if not user.GetLastInputInfo(ctypes.byref(last)):
             return silent(Text("activity.windows_does_not_say_when"))
         passed = (int(kernel.GetTickCount()) - last.tick) % _TICKS
-        # the count begins anew every 49.7 days, and a key may be pressed between the two questions
+        # the count restarts every 49.7 days, and a key may be pressed between the two queries
         if passed >= _TICKS - _LATE_TICKS:
             passed = 0
         return self._judge.judge(passed / 1000)
