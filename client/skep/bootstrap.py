@@ -1,8 +1,8 @@
-"""The one place that picks the real parts: adapters for the ports, an engine made of them, and the control socket.
+"""The composition root: creates the adapters for the ports, the engine, and the control socket.
 
-It must not decide anything; front ends call it and see ports, the engine and plain data. Nothing starts before it is
-asked for, and what is started here is a context manager that ends it. An adapter is loaded where it is picked: who types
-`skep pause` need not wait for what only joining takes.
+Front ends call it and use ports, the engine and plain data. Nothing is started implicitly, and what is started here is
+a context manager that ends it. Adapters are imported where they are used, so that commands such as `skep pause` do
+not load what only joining needs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localh
 
 
 def home(chosen: str | None, environ: Mapping[str, str]) -> Home:
-    """The folder that was chosen, or the usual one, not made yet. Raises BadInput."""
+    """The chosen folder, or the default one, not created yet. Raises BadInput."""
     if chosen is not None and (not chosen or "\0" in chosen):
         raise BadInput(Text("application.home_needs_name_folder"))
     made = Home(default_home(environ) if chosen is None else Path(chosen).expanduser().absolute())
@@ -64,14 +64,14 @@ def devices() -> Devices:
 
 
 def power_cap(device: Device) -> PowerCap | None:
-    """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
+    """The power limit of the device; None for the processor, which has none."""
     from skep import senses
 
     return senses.power_cap(device)
 
 
 def all_sensors(home: Home) -> Sequence[Sensor]:
-    """Every sensor there is here, for one look at each."""
+    """All sensors of this computer, to be read once."""
     from skep import senses
 
     return senses.for_one_look(home, str(settings(home).load()["compute.device"]))
@@ -85,7 +85,7 @@ def settings(home: Home) -> SettingsStore:
 
 
 def autostart(home: Home) -> Autostart:
-    """What starts skep in this home at login."""
+    """The autostart entry of skep in this home."""
     from skep.adapters.process.autostart import autostart as start_of
 
     usual = default_home({name: value for name, value in os.environ.items() if name != "SKEP_HOME"})
@@ -93,7 +93,7 @@ def autostart(home: Home) -> Autostart:
 
 
 def set_settings_aside(home: Home) -> Path | None:
-    """Begin with the defaults; where the old file is now, None where there was none. Raises StorageError."""
+    """Reset to the defaults; returns the old file's new path, None if there was no file. Raises StorageError."""
     from skep.adapters.storage.settings_file import SettingsFile
 
     return SettingsFile(home.settings_file).set_aside()
@@ -115,7 +115,7 @@ def catalogue(home: Home) -> Catalogue:
 
 
 def secrets(home: Home) -> HomeSecrets:
-    """The home's secrets; the keyring is not asked yet."""
+    """The home's secrets; the keyring is not accessed yet."""
     from skep.adapters.storage.secrets import FileSecrets, HomeSecrets, KeyringSecrets
 
     home.create()
@@ -135,7 +135,7 @@ def kept_invitations(home: Home) -> KeptInvitations:
 
 
 def look(home: Home) -> Snapshot:
-    """What an engine in this home would start from now, its sensors read once. Raises SkepError."""
+    """The initial snapshot of an engine in this home, with its sensors read once. Raises SkepError."""
     from skep import senses
     from skep.adapters.storage.settings_file import PauseFile
     from skep.engine import sensing
@@ -152,7 +152,7 @@ def look(home: Home) -> Snapshot:
 
 @contextmanager
 def ledger(home: Home) -> Iterator[Ledger]:
-    """The ledger for one look from the calling thread. Raises StorageError."""
+    """The ledger, opened in the calling thread. Raises StorageError."""
     from skep.adapters.storage.ledger_sqlite import SqliteLedger
 
     home.create()
@@ -165,7 +165,7 @@ def ledger(home: Home) -> Iterator[Ledger]:
 
 @contextmanager
 def hold(home: Home) -> Iterator[None]:
-    """Make the home ours alone meanwhile, and collect its log. Raises AlreadyRunning, StorageError."""
+    """Hold the lock of the home, and write its log. Raises AlreadyRunning, StorageError."""
     from skep.adapters.process.process_tree import sweep_leftovers
     from skep.adapters.process.single_instance import instance_lock
     from skep.adapters.storage.logs import collect_logs
@@ -184,11 +184,10 @@ def build(
     show: Callable[[str], None] | None = None,
     notify: Callable[[Problem], None] | None = None,
 ) -> Iterator[Engine]:
-    """An engine that is not started yet, and other terminals' way to it. Hold the home first.
+    """An engine that is not started yet, and its control socket. Hold the home first.
 
-    With `join` it is told beforehand whether that can listen; without, the engine may stay idle, and what it joins later
-    is looked at then. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port that
-    the settings name is taken.
+    With `join`, the port is checked now; without, the engine may stay idle, and the port is checked when it joins.
+    `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port in the settings is in use.
     """
     from skep import senses
     from skep.adapters.net.shards_http import HttpShards
@@ -234,7 +233,7 @@ def _registry(home: Home) -> Path:
 
 
 def _free_host(project: VerifiedProject, seeds: Sequence[str], port: int) -> str:
-    """Where to listen for a swarm. Raises BadInput when the port that the settings name is taken."""
+    """The address to listen at for a swarm. Raises BadInput when the port in the settings is in use."""
     from skep.adapters.net.tcp_port import check_free
 
     host = listen_host((*project.manifest.peers, *seeds))
@@ -243,7 +242,7 @@ def _free_host(project: VerifiedProject, seeds: Sequence[str], port: int) -> str
 
 
 def listen_host(peers: Sequence[str]) -> str:
-    """Where to listen: a swarm that lives on this computer's loopback alone need not be open to the network."""
+    """The address to listen at: loopback for a swarm on loopback addresses only, otherwise all interfaces."""
     if peers and all(_LOOPBACK.match(peer) for peer in peers):
         return "127.0.0.1"
     return "0.0.0.0"  # noqa: S104 - other peers connect to us; that is how averaging works
@@ -251,9 +250,9 @@ def listen_host(peers: Sequence[str]) -> str:
 
 @contextmanager
 def serve(home: Home, engine: Engine, show: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Let other terminals ask and command the engine meanwhile.
+    """Serve the engine's control socket to other processes.
 
-    `show` raises the front end's window, where it has one, with a link to look at or "".
+    `show` raises the front end's window, if it has one, with a link to show or "".
     """
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -270,12 +269,12 @@ def serve(home: Home, engine: Engine, show: Callable[[str], None] | None = None)
 
 
 def ask(home: Home, request: dict[str, Any]) -> dict[str, Any]:
-    """The running skep's answer. Raises NotRunning, or what the answer says went wrong."""
+    """The answer of the running skep. Raises NotRunning, or the error in the answer."""
     return control.result(control_socket.ask(home.control_file, request))
 
 
 def change_settings(home: Home, values: dict[str, Value]) -> None:
-    """Let the running skep set and save these, or save them where none runs. Raises SkepError."""
+    """Have the running skep set and save these settings, or save them if none runs. Raises SkepError."""
     try:
         ask(home, {"verb": "settings", "values": values})
     except NotRunning:

@@ -1,6 +1,6 @@
-"""What the engine needs from the outside world, as Protocols; adapters and the tests' fakes implement them.
+"""The ports of the engine as Protocols, which adapters and the tests' fakes implement.
 
-It must hold no behaviour. Every port has one contract test that runs on the real adapter and on the fake.
+They contain no behaviour. Every port has one contract test that runs on the real adapter and on the fake.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
 
 Post = Callable[[messages.Message], None]
-"""Hands a message to the engine's queue; may be called from any thread."""
+"""Adds a message to the engine's queue; may be called from any thread."""
 
 
 class Clock(Protocol):
     def wall(self) -> float:
-        """Seconds since the Unix epoch; may jump."""
+        """Seconds since the Unix epoch; not monotonic."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow; for measuring."""
+        """Monotonic seconds, for measuring durations."""
 
     def zone(self) -> tzinfo:
         """This computer's time zone as it is now, summer time included."""
 
 
 class Worker(Protocol):
-    """The child process, one at a time. What it reports is posted as messages, at last WorkerExited."""
+    """The worker process, one at a time. Its reports are posted as messages, WorkerExited last."""
 
     def start(self, options: messages.WorkerOptions) -> None:
-        """Start the process and hand it its start message. Raises SkepError when it cannot be started."""
+        """Start the process and send it the start message. Raises SkepError when it cannot be started."""
 
     def tell(self, message: messages.ToWorker) -> None:
-        """Send one message; a worker that is gone is not an error (WorkerExited tells)."""
+        """Send one message; it is not an error if the worker has exited (WorkerExited reports it)."""
 
     def stop(self, within: float = 2.0) -> None:
-        """Ask it to leave, kill what is left of its tree after `within` seconds. Returns at once."""
+        """Ask the worker to exit, kill its remaining process tree after `within` seconds. Returns immediately."""
 
     def close(self, within: float = 2.0) -> None:
-        """As stop, but returns when nothing of the worker is left."""
+        """As `stop`, but returns when all processes of the worker have ended."""
 
 
 class Ledger(Protocol):
     """The record of contributions. Every call is durable when it returns. Raises StorageError."""
 
     def record(self, project_id: str, contribution: Contribution) -> None:
-        """Insert, or replace the contribution with this id. A confirmed or lost one never changes again."""
+        """Insert the contribution, or replace the one with its id. A confirmed or lost one is never changed."""
 
     def pending(self, project_id: str) -> Sequence[Contribution]: ...
 
     def totals(self, project_id: str | None = None) -> Totals:
-        """Of one project, or of all."""
+        """Totals of one project, or of all."""
 
     def contributions(self, project_id: str | None = None) -> Sequence[Contribution]:
         """Oldest first."""
@@ -79,81 +79,81 @@ class Ledger(Protocol):
         """Ids of the projects with at least one contribution or any usage, the earliest first."""
 
     def record_change(self, change: Change) -> None:
-        """Add to the timeline; what is older than a year before it is forgotten, but for the entry in force then."""
+        """Add to the timeline; deletes entries more than a year older, except the one in force a year before."""
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
-        """The timeline from `begin` until before `end` (wall clock seconds), oldest first.
+        """The timeline in [begin, end) of wall clock seconds, oldest first.
 
-        The first is the one in force at `begin`, though older, where there is one.
+        The first entry is the one in force at `begin`, if any, although it is older.
         """
 
     def record_reaction(self, reaction: Reaction) -> None:
-        """Keep it; only the last thousand are."""
+        """Store a reaction; only the last thousand are kept."""
 
     def reactions(self, most: int) -> Sequence[Reaction]:
-        """The last ones recorded, `most` of them at most, oldest first."""
+        """At most the `most` latest reactions, oldest first."""
 
     def add_usage(self, quarter: Quarter) -> None:
-        """Add to what the project cost in that quarter of an hour."""
+        """Add to the project's usage in that quarter of an hour."""
 
     def usage(self, begin: float, end: float) -> Sequence[Quarter]:
-        """What each project cost in the quarters that begin from `begin` until before `end`, oldest first."""
+        """The usage of each project in the quarters that begin in [begin, end), oldest first."""
 
     def spent(self, project_id: str | None = None) -> Spent:
-        """What one project, or all, cost so far."""
+        """The total usage of one project, or of all."""
 
     def alive(self) -> float | None:
-        """When usage was added last, in wall clock seconds; None before the first time."""
+        """When usage was last added, in wall clock seconds; None if never."""
 
     def earned(self, begin: float, end: float) -> Sequence[Earned]:
-        """What was confirmed or lost in the quarters of an hour from `begin` until before `end`, oldest first."""
+        """Contributions confirmed or lost in the quarters of an hour that begin in [begin, end), oldest first."""
 
     def lost_reasons(self, project_id: str | None = None) -> Mapping[Text, Tally]:
-        """Why contributions were lost, the most frequent reason first."""
+        """Lost contributions by reason, the most frequent first."""
 
     def proportion(self, project_id: str | None = None) -> Proportion:
-        """Confirmed samples beside those of the whole swarm, over the epochs of which both are known."""
+        """Confirmed samples and those of the whole swarm, over the epochs for which both are known."""
 
     def close(self) -> None: ...
 
 
 class Shards(Protocol):
-    """Downloads and verifies a project's data; runs in threads of its own and posts what happened."""
+    """Downloads and verifies a project's data, in its own threads; posts the results."""
 
     def fetch_index(self, project: VerifiedProject, post: Post) -> None:
         """Posts IndexArrived or IndexFailed."""
 
     def fetch(self, shard: ShardRef | FileRef, post: Post) -> None:
-        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed."""
+        """Posts ShardProgress repeatedly, finally ShardArrived or ShardFailed."""
 
     def close(self) -> None:
-        """Stop downloads; partial files stay, for going on later."""
+        """Stop downloads; partial files are kept, to be continued later."""
 
 
 class SettingsStore(Protocol):
     def load(self) -> dict[str, bool | int | float | str]:
-        """Known settings with their values, defaults filled in. Raises SettingsError."""
+        """All known settings with their values, or else defaults. Raises SettingsError."""
 
     def save(self, values: dict[str, bool | int | float | str]) -> None:
-        """Write these settings; everything else in the file is kept."""
+        """Write these settings; the rest of the file is unchanged."""
 
 
 class Catalogue(Protocol):
     """The projects known in this home."""
 
     def add(self, source: str, *, consent: bool = False) -> VerifiedProject:
-        """Verify the manifest at a path, URL or join link and keep it. `consent` lets a new revision use more than before.
+        """Verify the manifest at a path, URL or join link and store it. `consent` permits a revision that uses more.
 
         Raises ManifestError, BadInput, StorageError.
         """
 
     def find(self, name: str) -> VerifiedProject:
-        """By id or title. Raises BadInput with the known names."""
+        """The project with this id or title. Raises BadInput with the known names."""
 
     def projects(self) -> Sequence[VerifiedProject]: ...
 
     def damaged(self) -> Sequence[Problem]:
-        """One for each project that is kept and cannot be read; `projects` leaves it out."""
+        """One problem for each stored project that cannot be read; `projects` omits it."""
 
 
 class Identity(Protocol):
@@ -161,73 +161,73 @@ class Identity(Protocol):
 
     @property
     def path(self) -> Path:
-        """Where the private key lies (0600); made at first use."""
+        """The path of the private key (0600), which is created at first use."""
 
     @property
     def peer_id(self) -> str:
-        """base58 libp2p peer id."""
+        """The libp2p peer id in base58."""
 
 
 class SecretStore(Protocol):
-    """Small secrets by name, kept where other users and programs that merely read files cannot get at them."""
+    """Small secrets by name, stored where other users and programs that only read files cannot access them."""
 
     def get(self, name: str) -> str | None:
-        """None when there is none of that name. Raises SkepError when the store cannot be asked."""
+        """The secret, None if there is none of that name. Raises SkepError when the store cannot be accessed."""
 
     def put(self, name: str, secret: str) -> None:
-        """Keep it, in place of an earlier one. Raises SkepError, and then it is not kept."""
+        """Store a secret, replacing an earlier one. Raises SkepError if it was not stored."""
 
     def delete(self, name: str) -> None:
-        """Forget it; nothing happens when there is none. Raises SkepError."""
+        """Delete a secret, if there is one. Raises SkepError."""
 
 
 class Invitations(Protocol):
-    """What this computer was given to take part in projects that are not open."""
+    """The invitations of this computer to projects that are not open."""
 
     def present(self, project: VerifiedProject) -> str:
-        """The text of a good invitation to the project, "" where it needs none. Raises SkepError."""
+        """The text of a valid invitation to the project, "" if it needs none. Raises SkepError."""
 
 
 class Devices(Protocol):
     def list(self) -> Sequence[Device]:
-        """Everything found, usable or with the reason why not. Never raises."""
+        """All devices, unusable ones with a reason. Never raises."""
 
 
 class Sensor(Protocol):
-    """One outside source of readings; runs in a thread of its own, so that it may block without harm.
+    """A source of readings; it is read in its own thread, so it may block.
 
-    `conditions` are all that it may ever tell. It is opened by `read`, in the thread that goes on reading; a source that
-    came back after a failure is simply read again.
+    `conditions` are all that it can report. `read` opens the source, in the thread that continues to read it; after a
+    failure it is read again.
     """
 
     @property
     def name(self) -> str:
-        """What it is called in settings and logs: "X11 screen saver extension"."""
+        """The sensor's name in settings and logs: "X11 screen saver extension"."""
 
     @property
     def conditions(self) -> Sequence[Condition]: ...
 
     def read(self) -> Seen:
-        """The readings now; one that does not exist here is `missing`. Anything it raises counts as silence."""
+        """The current readings; one without a source is `missing`. Any exception makes all readings silent."""
 
     def wait(self, seconds: float) -> None:
-        """Return when something happened, where the source tells by itself, and else after `seconds`."""
+        """Return after `seconds`, or earlier on a notification of the source."""
 
     def close(self) -> None:
-        """End a `wait` and let go of the source. From any thread, more than once."""
+        """End a `wait` and release the source. May be called from any thread and repeatedly."""
 
 
 @runtime_checkable
 class TellsItself(Protocol):
-    """A Sensor that need not be read often, since its `wait` ends when something happened, or since little can."""
+    """A Sensor that need not be read often, since its `wait` ends on a notification, or since changes are rare."""
 
     @property
     def tells(self) -> bool:
-        """Whether that is so now: its source may be there or not, or be one that has to be asked."""
+        """Whether this applies now: the source may be missing, or one that must be polled."""
 
 
 class Pauses(Protocol):
-    """A manual pause that survives a restart."""
+    """Storage of a manual pause across restarts."""
 
     def save(self, *, paused: bool, until: float | None) -> None: ...
 
@@ -235,4 +235,4 @@ class Pauses(Protocol):
 
 
 Observer = Callable[[messages.Message, Snapshot], None]
-"""Told of every message after it was applied, in the engine's thread. Must return quickly."""
+"""Called for every message after it was applied, in the engine's thread. Must return quickly."""

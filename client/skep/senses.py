@@ -1,6 +1,6 @@
-"""What this computer tells of itself and of the person at it: the sensors that fit here, and the cap on the card's power.
+"""Construction of the sensors for this computer, and of the limiter of the card's power.
 
-Part of the one place that picks the real parts. What another system's sensors need is not imported: it is not installed here.
+Part of the composition root (`bootstrap`). Sensors of other systems are not imported: their libraries are missing.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from skep.ports import Devices, Post, Sensor
 _ALWAYS_GRAPHICAL: Final = {"darwin", "win32"}
 
 
-# --- the person
+# --- the user
 
 
 def is_graphical(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
-    """Whether this user has a session at a screen of this computer; without, nobody sits there. Takes up to a second."""
+    """Whether this user has a graphical session on this computer. Takes up to a second."""
     if platform in _ALWAYS_GRAPHICAL:
         return True
 
-    from skep.adapters.linux import session  # noqa: PLC0415 - its libraries are there on Linux alone
+    from skep.adapters.linux import session  # noqa: PLC0415 - its libraries exist on Linux only
 
     return session.graphical(environment)
 
 
 def of_the_person(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Sequence[Sensor]:
-    """The sensors for this session, none opened; no two tell the same condition. None where nobody can sit at a screen."""
+    """The sensors of this session, not opened, with disjoint conditions. Empty without a graphical session."""
     if platform == "darwin":
         return [MacActivity()]
     if platform == "win32":
@@ -61,9 +61,9 @@ def of_the_person(environment: Mapping[str, str] = os.environ, platform: str = s
 
 
 def of_the_machine(post: Post, device: Callable[[], str], devices: Devices, ours: OwnProcesses) -> Sequence[Sensor]:
-    """What tells of the computer itself, none opened; the watch over sleep posts what it sees.
+    """The sensors of the computer, not opened; that for suspends posts messages.
 
-    `device` gives the setting compute.device, at any time and from any thread.
+    `device` returns the setting compute.device; it can be called at any time and from any thread.
     """
     return (*_of_the_system(post), ProcessorSensor(ours), *_of_every_system(), DeviceSensor(device, devices, ours))
 
@@ -82,7 +82,7 @@ def _of_the_system(post: Post) -> Sequence[Sensor]:
 
 
 def _of_every_system() -> Sequence[Sensor]:
-    """Those that the table of readings names."""
+    """The sensors named in the table of conditions."""
     named = (condition.spec.sensor for condition in Condition if condition.spec.sensor)
     return [import_module(f"skep.adapters.sensors.{each}").SENSOR() for each in named]
 
@@ -91,12 +91,12 @@ def _of_every_system() -> Sequence[Sensor]:
 
 
 def for_one_look(home: Home, device: str) -> Sequence[Sensor]:
-    """Every sensor there is here. `device` is the setting compute.device."""
+    """All sensors of this computer. `device` is the setting compute.device."""
     return _all(home, lambda _message: None, lambda: device)
 
 
 def for_engine(home: Home, engine: Callable[[], Engine]) -> Sequence[Sensor]:
-    """Every sensor there is here, for the engine that is made with them, and not asked for before they are read."""
+    """All sensors of this computer for an engine. `engine` is called only when they are read: it is made later."""
     return _all(home, lambda message: engine().post(message), lambda: _device(engine()))
 
 
@@ -110,7 +110,7 @@ def _device(engine: Engine) -> str:
 
 
 def own_roots(home: Home) -> Iterable[int]:
-    """The processes whose trees are skep's own: this one, and the practice swarm's in this home where one runs."""
+    """The root processes of skep: this one, and that of the practice swarm in this home, if one runs."""
     practice = practice_process(home.practice_folder)
     return (os.getpid(),) if practice is None else (os.getpid(), practice)
 
@@ -119,7 +119,7 @@ def own_roots(home: Home) -> Iterable[int]:
 
 
 def power_cap(device: Device) -> PowerCap | None:
-    """Whether and how the device's power can be limited; None for the processor, which has no such limit."""
+    """The power limit of the device; None for the processor, which has none."""
     match device.kind:
         case DeviceKind.CPU:
             return None
@@ -130,9 +130,9 @@ def power_cap(device: Device) -> PowerCap | None:
 
 
 def limited_card(devices: Devices, wanted: str) -> tuple[str, NvidiaLimiter] | None:
-    """The card that trains, as the setting compute.device says, by a name that stays while it is in its slot.
+    """The card that trains according to the setting compute.device, with a name that is stable while it is in its slot.
 
-    None where its power cannot be limited by skep.
+    None if skep cannot limit its power.
     """
     device = choose(devices.list(), wanted)
     if device.kind is not DeviceKind.NVIDIA:
@@ -142,7 +142,7 @@ def limited_card(devices: Devices, wanted: str) -> tuple[str, NvidiaLimiter] | N
 
 @contextmanager
 def power_capped(home: Home, engine: Engine) -> Iterator[None]:
-    """The power cap kept while the engine computes; the card's own limit is back afterwards."""
+    """Apply the power cap while the engine computes; restores the card's own limit afterwards."""
     keeper = PowerCapKeeper(lambda: limited_card(LocalDevices(), _device(engine)), home.power_limit_file, engine.post)
     keeper.start()
     engine.observe(keeper.observe)

@@ -1,1 +1,1 @@
-"""The engine: one thread that hosts the session, and the threads that read the sensors."""
+"""The engine: the thread that runs the session, and the threads that read the sensors."""

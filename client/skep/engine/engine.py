@@ -1,7 +1,7 @@
-"""The engine: one thread that takes messages in, asks the session what they mean, and carries the effects out.
+"""The engine: one thread that receives messages, passes them to the session, and carries out the effects.
 
-It must not decide anything (`core.session` does) nor know an adapter; it knows ports. What an effect finds out comes
-back as a message and is handled before the next one from outside.
+All decisions are made in `core.session`; the engine uses adapters only through ports. The result of an effect is posted
+as a message and handled before the next one from outside.
 
 ::
 
@@ -39,10 +39,10 @@ from skep.core.text import Problem, Remedy, Text
 from skep.engine.sensing import Sensing, unread
 
 INBOX: Final = 1000
-"""Messages that may wait. Whoever posts more waits too, so that a worker that floods is slowed, not hoarded."""
+"""Maximum number of waiting messages. `post` then blocks, so that a worker that sends too many is slowed down."""
 TICK_SECONDS: Final = 1.0
 CALM_TICK_SECONDS: Final = 2.0
-"""While nothing is joined or all goes well: then only the end of a pause, and a sensor that hangs, wait for the clock."""
+"""Seconds between ticks while idle or training: then only the end of a pause and the deadline of a sensor need them."""
 _CALM: Final = (Phase.IDLE, Phase.TRAINING)
 ENDED_BEFORE: Final = Text("engine.skep_ended_before_round")
 OUR_OWN: Final = Problem(Text("app.skep_met_error_own_goes"), Text("app.log_has_details"), Remedy.REPORT.value)
@@ -51,7 +51,7 @@ log = logging.getLogger("skep.engine.engine")
 
 
 class Engine:
-    """Runs a session on real parts. Construct, `observe`, `start`, `post`, and after a Quit `join`."""
+    """Runs a session with adapters. Construct, `observe`, `start`, `post`, and after a Quit `join`."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class Engine:
         sensors: Sequence[ports.Sensor] = (),
         graphical: bool = False,
     ) -> None:
-        """`open_ledger` is called in the engine's thread, the only one that uses the ledger; `notify` and `listen_host` too.
+        """`open_ledger`, `notify` and `listen_host` are called in the engine's thread, the only one that uses the ledger.
 
-        `listen_host` gives the address a worker is to listen at, before each start; it may raise SkepError.
+        `listen_host` returns the address for a worker to listen at, before each start; it may raise SkepError.
 
-        Without `invitations` only open projects can be joined. `graphical` says whether somebody can sit at a screen of
-        this computer. The sensors are read from `start` to the end.
+        Without `invitations` only open projects can be joined. `graphical` says whether this computer has a graphical
+        session. The sensors are read from `start` to the end.
         """
         self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
         self._identity, self._notify, self._listen_host = identity, notify, listen_host
@@ -97,27 +97,27 @@ class Engine:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The latest; may be read from any thread."""
+        """The latest snapshot; may be read from any thread."""
         return self._snapshot
 
     def observe(self, observer: ports.Observer) -> None:
-        """Tell `observer` of every message from now on, after its effects, in the engine's thread."""
+        """Call `observer` for every message from now on, after its effects, in the engine's thread."""
         self._observers.append(observer)
 
     def start(self) -> None:
-        """Load settings, pause and ledger, then run. Raises SkepError when one of them cannot be had."""
+        """Load settings, pause and ledger, then run. Raises SkepError when one of them cannot be loaded."""
         self._thread.start()
         self._started.result()
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end, at most `timeout` seconds. Returns whether it came."""
+        """Wait for the end, at most `timeout` seconds. Returns whether the engine has ended."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def post(self, message: m.Message) -> None:
-        """Hand over a message, from any thread. After the engine's end nothing happens."""
+        """Post a message, from any thread. Has no effect after the engine's end."""
         if threading.current_thread() is self._thread:
-            self._follow_ups.append(message)  # waiting for room in the inbox would be waiting for ourselves
+            self._follow_ups.append(message)  # waiting for room in the inbox would be a deadlock
             return
         while not self._ended.is_set():
             try:
@@ -165,7 +165,7 @@ class Engine:
         self._ticked = self._clock.monotonic()
 
     def _lose_what_an_earlier_life_left(self) -> None:
-        # told as well as written, so that listeners know how it went with what they saw pending back then
+        # posted as well as written, so that observers learn the result of contributions that were pending
         for project_id in self._ledger.projects():
             for contribution in self._ledger.pending(project_id):
                 lost = replace(contribution, state=ContributionState.LOST, reason=ENDED_BEFORE)
@@ -186,7 +186,7 @@ class Engine:
             self._tick()
             return
         self._handle(message)
-        # by the clock too, so that a stream of messages without a pause does not hold up the time
+        # also checked by the clock, so that a continuous stream of messages does not delay ticks
         if self._clock.monotonic() - self._ticked >= wait:
             self._tick()
 
@@ -221,7 +221,7 @@ class Engine:
                 self._confess(message)
 
     def _confess(self, message: m.Message) -> None:
-        if not isinstance(message, m.ProblemArose):  # else a failing observer would be told of it for ever
+        if not isinstance(message, m.ProblemArose):  # else a failing observer would cause an endless loop
             self.post(m.ProblemArose(OUR_OWN))
 
     def _close(self) -> None:
@@ -248,7 +248,7 @@ class Engine:
     def _carry_out(self, effect: e.Effect) -> None:  # noqa: C901 - one arm per effect, each a single call
         match effect:
             case e.FetchIndex(project=project):
-                # without the invitation, where the project wants one, nothing is attempted
+                # if the project needs an invitation and there is none, nothing is started
                 self._invitation = self._invitations.present(project) if self._invitations else ""
                 self._shards.fetch_index(project, lambda message: self.post(_of(project, message)))
             case e.StartWorker():
@@ -287,7 +287,7 @@ class Engine:
                 self._ending = True
 
     def _miscarried(self, effect: e.Effect, problem: Problem) -> None:
-        """What the failure of an effect means to the session."""
+        """Post the message for a failed effect."""
         match effect:
             case e.FetchIndex(project=project):
                 self.post(m.IndexFailed(problem, project))
@@ -300,7 +300,7 @@ class Engine:
                 self._unwritten[contribution.id] = effect
                 self.post(m.ProblemArose(problem))
             case e.Notify():
-                pass  # a problem about telling a problem would only hide it
+                pass  # another problem would hide the one that could not be shown
             case (
                 e.TellWorker()
                 | e.StopWorker()
@@ -318,7 +318,7 @@ class Engine:
                 self.post(m.ProblemArose(problem))
 
     def _completed(self, wanted: e.StartWorker) -> m.WorkerOptions:
-        """The worker's options but for its run folder. Raises SkepError."""
+        """The worker's options except its run folder. Raises SkepError."""
         return structs.replace(
             wanted.options,
             identity_path=str(self._identity.path),
@@ -339,13 +339,13 @@ class Engine:
                 self.post(_lost(each, effect.reason))
 
     def _catch_up(self) -> None:
-        """Write what the ledger refused before, once it takes rows again."""
+        """Write the records that the ledger refused before, once it accepts rows again."""
         try:
             for record in list(self._unwritten.values()):
                 self._ledger.record(record.project_id, record.contribution)
                 del self._unwritten[record.contribution.id]
         except SkepError:
-            return  # told when it was refused first
+            return  # reported when it was first refused
         except Exception:
             log.exception("the ledger cannot catch up")
 

@@ -1,7 +1,6 @@
-"""Runs the sensors: each in a thread of its own, so that one that hangs or fails is silent and hurts nobody else.
+"""Threads that read the sensors: one per sensor, so that one that blocks or fails does not affect the others.
 
-It must not know what a reading means; what it finds out is posted as ConditionsSeen, and only what is news. `Sensing`
-goes on until it is closed; `look` reads every sensor once.
+Changed readings are posted as ConditionsSeen. `Sensing` reads until it is closed; `look` reads every sensor once.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from skep.core.session import messages as m
 from skep.ports import Clock, Post, Sensor, TellsItself
 
 DEADLINE: Final = 3.0
-"""Seconds a reading may take before its source counts as silent."""
+"""Maximum seconds for a reading; after that its source counts as silent."""
 CLOSING: Final = 0.5
-"""Seconds that sensors have to let go, all of them together."""
+"""Maximum seconds to close all sensors together."""
 FIRST_RETRY: Final = 1.0
 LONGEST_RETRY: Final = 30.0
-"""Seconds before a sensor that failed is read again: doubled with each failure in a row."""
+"""Maximum seconds before a failed sensor is read again; the wait doubles with each consecutive failure."""
 ABSENT_SECONDS: Final = 5.0
-"""Seconds between two looks for sources that this computer does not have: most never come."""
+"""Seconds between two checks for missing sources: most of them never appear."""
 
 PERIODS: Final = {condition: condition.spec.periods.asked for condition in Condition}
-"""Seconds between two readings of a source that has to be asked."""
+"""Seconds between two readings of a source that is polled."""
 TOLD_PERIODS: Final = {condition: condition.spec.periods.told for condition in Condition}
-"""The same, at most, of a source that misses nothing meanwhile: one that tells by itself is read at once when it does."""
+"""Maximum seconds between two readings of a source that notifies: it is also read immediately on a notification."""
 
 log = logging.getLogger("skep.engine.sensing")
 
 
 def unread(sensors: Sequence[Sensor]) -> dict[Condition, Reading[Any]]:
-    """What is known before the first reading, and of a source that hangs: that each of these does not answer."""
+    """Silent readings for all conditions of `sensors`: before the first reading, and while a source blocks."""
     return {condition: silent(unreadable(condition)) for sensor in sensors for condition in sensor.conditions}
 
 
@@ -50,12 +49,12 @@ class Sensing:
             watch.start()
 
     def check(self) -> None:
-        """Tell which reading takes too long; from any one thread, at no cost worth naming."""
+        """Report readings that take too long. Cheap; may be called from any one thread."""
         for watch in self._watches:
             watch.check()
 
     def close(self) -> None:
-        """End every thread; one whose source hangs even now is left to end with the process."""
+        """End every thread; one whose source still blocks ends with the process."""
         for watch in self._watches:
             watch.close()
         deadline = time.monotonic() + CLOSING
@@ -64,7 +63,7 @@ class Sensing:
 
 
 class _Watch:
-    """One sensor, its thread, and what was told of it."""
+    """One sensor, its thread, and its reported readings."""
 
     def __init__(self, sensor: Sensor, post: Post, clock: Clock, deadline: float) -> None:
         self._sensor, self._post, self._clock, self._deadline = sensor, post, clock, deadline
@@ -100,7 +99,7 @@ class _Watch:
 
     def close(self) -> None:
         self._closing.set()
-        self._closer.start()  # a source that hangs may hang here too
+        self._closer.start()  # closing may block as well
 
     def join(self, deadline: float) -> None:
         """Wait for both threads, until `deadline` in monotonic seconds."""
@@ -143,12 +142,12 @@ class _Watch:
         return seen is not None
 
     def _only_its_own(self, seen: Seen) -> Seen:
-        """One reading for each condition that is the sensor's, no more; one that is left out does not answer."""
+        """Exactly one reading for each of the sensor's conditions; a missing one is made silent."""
         own = self._sensor.conditions
         return unread([self._sensor]) | {condition: seen[condition] for condition in own if condition in seen}
 
     def _wait(self) -> bool:
-        """False where the sensor cannot even wait; then the thread does."""
+        """Whether the sensor's `wait` succeeded; if not, the thread waits itself."""
         try:
             self._sensor.wait(self._period)
         except Exception:
@@ -163,13 +162,13 @@ class _Watch:
         return m.ConditionsSeen(fresh, self._clock.wall()) if fresh else None
 
     def _tell(self, message: m.ConditionsSeen | None) -> None:
-        # never while holding the lock: posting may wait for the thread that checks
+        # not while holding the lock: posting may wait for the thread that calls `check`
         if message is not None and not self._closing.is_set():
             self._post(message)
 
 
 def look(sensors: Sequence[Sensor], clock: Clock, deadline: float = DEADLINE) -> Seen:
-    """Every sensor read once, all at the same time; what takes longer than `deadline` seconds is silent."""
+    """Every sensor read once, in parallel; a reading that takes longer than `deadline` seconds is silent."""
     seen = dict(unread(sensors))
     waiting = {condition for sensor in sensors for condition in sensor.conditions}
     lock, complete = threading.Lock(), threading.Event()

@@ -1,1 +1,1 @@
-"""What front ends ask of skep beside the engine: diagnosis, updates, summaries."""
+"""Services for front ends besides the engine: diagnosis, joining, summaries, updates."""

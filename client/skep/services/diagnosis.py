@@ -1,6 +1,6 @@
-"""Gathers what somebody who helps needs to know: versions, settings, devices, readings, the way to the seeds, last logs.
+"""The diagnostic report: versions, settings, devices, readings, connections to the seeds, and the last log lines.
 
-One text, redacted; nothing of it is kept or sent. What cannot be found out says so, and holds up nothing else.
+One redacted text; it is neither stored nor sent. A part that fails is reported as such and does not affect the others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from skep.language.translator import ENGLISH, Translator, translator
 
 PACKAGES: Final = ("torch", "hivemind", "transformers", "PySide6", "cryptography", "psutil")
 LOG_LINES: Final = 150
-"""Last lines of each log."""
+"""Number of last lines of each log."""
 LOG_BYTES: Final = 64 * 1024
 DIAL_SECONDS: Final = 3.0
 MOST_ADDRESSES: Final = 8
@@ -46,7 +46,7 @@ log = logging.getLogger("skep.services.diagnosis")
 
 
 def say(message: Text) -> str:
-    """In English, whatever this computer speaks: those who help read it."""
+    """`message` in English, independent of the language setting, for support."""
     return _english().say(message)
 
 
@@ -56,7 +56,7 @@ def _english() -> Translator:
 
 
 def diagnose(home: Home, snapshot: Snapshot | None = None) -> str:
-    """The whole file as text; takes some seconds. `snapshot` is the running engine's, None where none runs here."""
+    """The whole report as text; takes some seconds. `snapshot` is the running engine's, None if none runs here."""
     made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. Read it before you pass it on; it is plain text."
     parts: tuple[tuple[str, Callable[[], Sequence[str]]], ...] = (
         ("skep diagnostics", lambda: [made]),
@@ -86,7 +86,7 @@ def keep(path: Path, text: str) -> None:
 
 
 def names(home: Home) -> dict[str, str]:
-    """What tells who and where the person is, and what stands in its place."""
+    """Names that identify the user or this computer, and their replacements."""
     found = {str(home.root): "[skep's folder]", socket.gethostname(): "[this computer]"}
     with suppress(OSError, KeyError):  # a user without a name
         found[getpass.getuser()] = "[user]"
@@ -104,7 +104,7 @@ def _guarded(find: Callable[[], Sequence[str]]) -> Sequence[str]:
 
 
 def versions() -> Sequence[str]:
-    """skep, Python, the system and the packages that matter; none of them is loaded for it."""
+    """The versions of skep, Python, the system and the main packages; the packages are not imported."""
     return [
         f"skep {skep.__version__}",
         f"Python {platform.python_version()} ({'frozen' if getattr(sys, 'frozen', False) else 'source'})",
@@ -169,12 +169,12 @@ def _contributions(home: Home) -> Sequence[str]:
     ]
 
 
-# --- the way to the seeds and the data
+# --- connections to the seeds and the data
 
 
 def _projects(home: Home, snapshot: Snapshot | None) -> Sequence[str]:
     active = snapshot.project if snapshot is not None else None
-    # what another process tells of its project lacks the manifest
+    # the project in the answer of another process lacks the manifest
     projects = [active] if isinstance(active, VerifiedProject) else list(bootstrap.catalogue(home).projects())
     seeds = snapshot.seeds if snapshot is not None else ()
     return [line for project in projects for line in _project(project, seeds)]
@@ -194,7 +194,7 @@ def _project(project: VerifiedProject, seeds: Sequence[str]) -> list[str]:
 
 
 def reached_peer(address: str) -> str:
-    """Whether the port of a multiaddress answers; the address itself is not said."""
+    """Whether the port of a multiaddress answers, as text without the address."""
     match address.split("/"):
         case ["", kind, host, "tcp", port, *_]:
             return f"{kind}, tcp {port}: {_dialled(host, int(port))}"

@@ -1,4 +1,4 @@
-"""Whether a project may be joined from this computer: its manifest, how it fits, and the invitation that it may need."""
+"""The checks before joining a project: its manifest, the fit check, and the invitation if it needs one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from skep.core.text import Text, sentences
 
 
 def read_manifest(path: str) -> Manifest:
-    """The manifest in a file, its signature checked; nothing of it is kept. Raises ManifestError, BadInput."""
+    """The manifest in a file, its signature verified; it is not stored. Raises ManifestError, BadInput."""
     if "://" in path:
         raise BadInput(
             Text("joining.only_file_can_looked_without"), Text("joining.skep_project_add_fetches", path=path)
@@ -36,14 +36,14 @@ def check_expiry(plan: Manifest) -> None:
 
 
 def fit(home: Home, plan: Manifest) -> Fit:
-    """What the fit check says about this computer as it is now."""
+    """The result of the fit check for the current state of this computer."""
     home.create()
     disk = free_bytes(home.root)
     return fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
 
 
 def check_fit(home: Home, project: VerifiedProject) -> Sequence[Text]:
-    """Remarks on how the project fits this computer. Raises DoesNotFit with why it does not, ManifestError."""
+    """Remarks of the fit check. Raises DoesNotFit with the reasons, ManifestError."""
     plan = project.manifest
     check_expiry(plan)
     if lacking := fitting.lacking(
@@ -57,17 +57,17 @@ def check_fit(home: Home, project: VerifiedProject) -> Sequence[Text]:
 
 
 def estimate(plan: Manifest) -> Estimate:
-    """What the project would take of this computer and give to the swarm."""
+    """The estimated resources and samples of this computer for the project."""
     return fitting.estimate(plan, bootstrap.devices().list(), cores=psutil.cpu_count(logical=False) or 1)
 
 
 def check_invitation(home: Home, project: VerifiedProject) -> None:
-    """Raises InvitationError where the project wants an invitation and this computer has no good one, SecretsError."""
+    """Raises InvitationError if the project needs an invitation and this computer has no valid one, SecretsError."""
     bootstrap.kept_invitations(home).present(project)
 
 
 def accept_invitation(home: Home, path: Path, hint: Text, *, in_file: bool) -> tuple[VerifiedProject, Invitation]:
-    """Check the invitation in a file and keep it; with the project it is to. `hint` is for one that is not known here.
+    """Check the invitation in a file and store it; returns it with its project. `hint` is used for an unknown project.
 
     Raises InvitationError, SecretsError.
     """

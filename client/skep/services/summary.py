@@ -1,7 +1,4 @@
-"""What the ledger says of one project, or of all: the one place that gathers it, for the terminal and for the app alike.
-
-It must not know how it is shown.
-"""
+"""Summaries of the ledger for one project or all, shared by the terminal and the app."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from skep.ports import Ledger
 
 @dataclass(frozen=True)
 class Summary:
-    """Samples by state, why some were lost, what it cost, and the part of the swarm's work that was ours."""
+    """Samples by state, reasons for lost ones, the usage, and this computer's part of the swarm's samples."""
 
     totals: Totals = field(default_factory=Totals)
     lost: Mapping[Text, Tally] = field(default_factory=dict)
@@ -26,14 +23,14 @@ class Summary:
 
 
 def summary(ledger: Ledger, project: str | None = None) -> Summary:
-    """Of one project, or of all. Raises StorageError."""
+    """The summary of one project, or of all. Raises StorageError."""
     return Summary(
         ledger.totals(project), ledger.lost_reasons(project), ledger.spent(project), ledger.proportion(project)
     )
 
 
 def history(ledger: Ledger, unit: Unit, now: float, zone: tzinfo) -> Sequence[Period]:
-    """The last hours, days or weeks with what was given and earned in each, over all projects. Raises StorageError."""
+    """The last hours, days or weeks with the usage and samples of each, over all projects. Raises StorageError."""
     asked = spans(unit, now, zone)
     begin, end = asked[0][0], asked[-1][1]
     return periods(asked, ledger.usage(begin, end), ledger.earned(begin, end))

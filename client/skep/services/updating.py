@@ -1,8 +1,8 @@
-"""Updates of skep itself: whether and where to look, what was found, installing it, going back.
+"""Updates of skep: checking for a new version, installing it, and going back to the previous one.
 
-Whoever built this skep says where its updates lie and whose signature counts (`programs.update_source`); a skep without
-that looks nowhere. The portable folder is updated here; what the system installed, the system updates, and skep only
-tells. It must not decide by itself to install anything.
+The build defines the address of the updates and the key of their signatures (`programs.update_source`); a build without
+them does not check for updates. Only the portable folder is updated here; for an installation by the system, skep only
+reports a new version. Nothing is installed without the user's request.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 NOBODY: Final = Text("update.skep_does_not_know_place")
 
 GoOn = Callable[[int, int], bool]
-"""Hears how many bytes of how many are there. Its False ends everything, and nothing has changed."""
+"""Called with the bytes done and the total. If it returns False, the operation is cancelled without any change."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A newer skep; `installs` says whether it can be installed from here, or the system does that."""
+    """A newer version; `installs` says whether skep can install it, or the system must."""
 
     release: Release
     installs: bool
@@ -48,7 +48,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Memory:
-    """What is kept between starts. `declined` is the version that somebody went back from: it is not offered again."""
+    """The state kept between starts. `declined` is the version that the user went back from; it is not offered."""
 
     checked: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
     declined: str = ""
@@ -56,7 +56,7 @@ class Memory:
 
 @dataclass
 class Updates:
-    """For one home. Everything here takes its time. `keep_free` says how many GB of the disk stay free."""
+    """The updates of one home. Calls may be slow. `keep_free` returns how many GB of the disk must stay free."""
 
     home: Home
     source: UpdateSource | None
@@ -67,21 +67,21 @@ class Updates:
 
     @property
     def lacking(self) -> Text:
-        """Why nothing is looked for, "" where it is."""
+        """Why updates are not checked for, "" if they are."""
         return NOTHING if self.source is not None else NOBODY
 
     @property
     def version(self) -> str:
-        """The version that starts next: after an update another one than this."""
+        """The version that runs after the next start; it differs from this one after an update."""
         return (self.folder.current if self.folder else "") or skep.__version__
 
     @property
     def previous(self) -> str:
-        """The version that can be gone back to, "" when there is none."""
+        """The version that `go_back` restores, "" when there is none."""
         return self.folder.previous if self.folder else ""
 
     def look_when_due(self) -> Found | None:
-        """What `look` finds, once a day, and only what nobody went back from. Raises UpdateError, StorageError."""
+        """The result of `look`, once a day, without a declined version. Raises UpdateError, StorageError."""
         memory = self._memory()
         if self.source is None or not releases.is_due(memory.checked, datetime.now(UTC)):
             return None
@@ -92,7 +92,7 @@ class Updates:
         return None if declined else found
 
     def look(self) -> Found | None:
-        """Ask for the newest skep; None when this is it, or when it was stopped. Raises UpdateError, StorageError."""
+        """Check for a newer version; None when there is none, or after `stop`. Raises UpdateError, StorageError."""
         try:
             newest = self._repository().newest(releases.notice_name(*this_kind()))
         except Stopped:
@@ -103,10 +103,10 @@ class Updates:
         return Found(newest, self.folder is not None and not self.folder.refused)
 
     def install(self, release: Release, fetched: GoOn, unpacked: GoOn) -> bool:
-        """Fetch, verify and install a release that `look` found; it is skep from the next start.
+        """Fetch, verify and install a release that `look` found; it runs from the next start on.
 
-        Returns whether it was done; False when it was ended by `fetched`, `unpacked` or `stop`. Raises UpdateError,
-        StorageError; then skep is what it was.
+        Returns whether it was installed; False when cancelled by `fetched`, `unpacked` or `stop`. Raises UpdateError,
+        StorageError; then nothing has changed.
         """
         portable = self._folder()
         if not releases.is_newer(release.version, self.version):
@@ -130,18 +130,18 @@ class Updates:
         return told
 
     def go_back(self) -> str:
-        """Let the previous version be skep again from the next start; returns it. Raises UpdateError, StorageError."""
+        """Restore the previous version from the next start on; returns it. Raises UpdateError, StorageError."""
         left = self.version
         version = self._folder().go_back()
         self._remember(replace(self._memory(), declined=left))
         return version
 
     def start_command(self) -> Sequence[str]:
-        """What starts the app in this home, in the version that is installed now."""
+        """The command that starts the installed version of the app in this home."""
         return [*app_command(), "--home", str(self.home.root)]
 
     def tidy(self) -> None:
-        """Remove what earlier updates left behind."""
+        """Remove leftover files of earlier updates."""
         if self.folder is not None:
             self.folder.tidy()
         for archive in self.home.updates_folder.glob("skep-*.tar.xz"):
@@ -149,10 +149,10 @@ class Updates:
                 archive.unlink()
 
     def stop(self) -> None:
-        """End what is under way in any thread; nothing is begun afterwards."""
+        """Cancel running operations in all threads; later ones do not start."""
         self._stop.set()
 
-    # --- how
+    # --- implementation
 
     def _folder(self) -> PortableFolder:
         """Raises UpdateError."""
@@ -179,7 +179,7 @@ class Updates:
         return self.home.updates_folder / "memory.json"
 
     def _memory(self) -> Memory:
-        """Nothing is lost when it cannot be read: it is looked once more."""
+        """The saved state; the default if it cannot be read, which only causes one more check."""
         try:
             return msgspec.json.decode(self._memory_file.read_bytes(), type=Memory)
         except (OSError, msgspec.MsgspecError):
@@ -196,7 +196,7 @@ class Updates:
 
 
 def updates(home: Home) -> Updates:
-    """Of the skep that runs, as the settings are at each look."""
+    """The updates of the running skep; settings are read at each check."""
     return Updates(
         home,
         source=update_source(),
@@ -207,5 +207,5 @@ def updates(home: Home) -> Updates:
 
 
 def this_kind() -> tuple[str, str]:
-    """System and machine, as the archives' names have them."""
+    """System and machine, as in the names of the archives."""
     return platform.system().lower(), platform.machine().lower()

@@ -34,7 +34,7 @@ BACK_SECONDS: Final = 15.0
 
 @dataclass(frozen=True)
 class Heat:
-    """State of the heat loop. `limit` is the share allowed, FULL while nothing is too warm; it changed at `moved_at`."""
+    """State of the heat loop. `limit` is the share allowed, FULL while nothing is too warm; changed at `moved_at`."""
 
     limit: float = FULL
     moved_at: float = 0.0
