@@ -76,7 +76,10 @@ class _Rotated(RotatingFileHandler):
         try:
             super().emit(record)
         finally:
-            self._let_go()
+            stream, self.stream = self.stream, None
+            if stream is not None:
+                with contextlib.suppress(OSError):  # it could not be written; see above
+                    stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         """Nothing: logging would print a traceback to the terminal."""
@@ -86,9 +89,3 @@ class _Rotated(RotatingFileHandler):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         return os.fdopen(descriptor, "a", encoding=self.encoding, errors="backslashreplace")
-
-    def _let_go(self) -> None:
-        stream, self.stream = self.stream, None
-        if stream is not None:
-            with contextlib.suppress(OSError):  # it could not be written; see above
-                stream.close()

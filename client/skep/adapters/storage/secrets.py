@@ -137,7 +137,7 @@ class FileSecrets:
         """Raises StorageError."""
         with self._errors(Text("file.read")):
             try:
-                with self._path(name).open("rb") as file:
+                with (self._folder / name).open("rb") as file:
                     return file.read(FILE_LIMIT).decode(errors="replace")
             except FileNotFoundError:
                 return None
@@ -146,15 +146,12 @@ class FileSecrets:
         """Raises StorageError."""
         with self._errors(Text("file.written")):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_write(self._path(name), secret.encode(), mode=0o600)
+            atomic_write(self._folder / name, secret.encode(), mode=0o600)
 
     def delete(self, name: str) -> None:
         """Raises StorageError."""
         with self._errors(Text("file.removed")):
-            self._path(name).unlink(missing_ok=True)
-
-    def _path(self, name: str) -> Path:
-        return self._folder / name
+            (self._folder / name).unlink(missing_ok=True)
 
     def _errors(self, done: Text) -> AbstractContextManager[None]:
         return os_errors(

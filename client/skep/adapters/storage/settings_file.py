@@ -54,7 +54,10 @@ class SettingsFile:
         for key, value in changed.items():
             self._put(text, document, key, settings.to_file(key, value))
         if changed:
-            self._write(document)
+            with os_errors(
+                Text("setting.settings_cannot_written", path=str(self._path)), Text("setting.old_ones_kept_free_some")
+            ):
+                atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
 
     def set_aside(self) -> Path | None:
         """Move the file away, so that the defaults hold; where to, or None where there was none. Raises StorageError."""
@@ -125,12 +128,6 @@ class SettingsFile:
             table[name] = value
         except (TOMLKitError, TypeError) as error:
             raise self._refusal(text, key, Text("setting.cannot_written_there", key=key, reason=str(error))) from None
-
-    def _write(self, document: TOMLDocument) -> None:
-        with os_errors(
-            Text("setting.settings_cannot_written", path=str(self._path)), Text("setting.old_ones_kept_free_some")
-        ):
-            atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
 
 
 _MEND: Final = Text("setting.mend_text_editor_move_file")

@@ -23,9 +23,9 @@ def add(verbs: Verbs) -> None:
     group = verbs.group("settings", tr("list, get or set what skep may use"), alone=_list)
     group.verb("list", _list, tr("list every setting with its value"))
     get = group.verb("get", _get, tr("print one setting's value"))
-    get.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
     put = group.verb("set", _set, tr("change one setting; a running skep uses it immediately"))
-    put.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
+    for verb in (get, put):
+        verb.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
     put.add_argument("value", metavar=tr("VALUE"), help=tr("such as 30, yes or automatic"))
 
 

@@ -22,8 +22,7 @@ _HERE: Final = "https://YOUR-SERVER/"
 
 def add(group: Verbs) -> None:
     """Add the verb to the group `project`."""
-    verb = group.verb("shards", _shards, tr("turn text or images into training data for a project"))
-    option = verb.add_argument
+    option = group.verb("shards", _shards, tr("turn text or images into training data for a project")).add_argument
     option("sources", metavar=tr("SOURCE"), type=Path, nargs="+", help=tr("files, or folders of files"))
     option("--out", metavar=tr("FOLDER"), type=Path, required=True, help=tr("a new folder for shards and index"))
     option("--tokenizer", metavar=tr("bytes|FILE"), default=BYTES, help=tr("bytes, or a tokenizer.json"))

@@ -69,7 +69,9 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
         atomic_write(text, raw)
         web = ""
         if asked.data is not None:
-            files = served_files(manifest, asked.data, asked.manifest.name, text, _beside(text, signature))
+            signature_file = signing.signature_path(text)
+            atomic_write(signature_file, signature)
+            files = served_files(manifest, asked.data, asked.manifest.name, text, signature_file)
             web = started.enter_context(serving(files, asked.web[1], asked.web[0]))
         peer = RestartedPeer(_peer(asked, folder, manifest, text, host), report)
         started.callback(peer.end)
@@ -114,12 +116,6 @@ def join_link(asked: Hosting, manifest: Manifest) -> str:
         path = parts.path.rpartition("/")[0] + "/" + asked.manifest.name
         address = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
     return links.link_to(address, manifest.publisher.key) if address else ""
-
-
-def _beside(text: Path, signature: bytes) -> Path:
-    path = signing.signature_path(text)
-    atomic_write(path, signature)
-    return path
 
 
 def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, host: str) -> PeerProcess:

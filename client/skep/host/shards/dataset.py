@@ -161,7 +161,8 @@ def _write(
 
 
 def _samples_per_shard(layout: Layout, training: Spool, asked: int | None) -> int:
-    size = _sample_size(layout)
+    # bytes of the largest kind of sample
+    size = layout.channels * layout.size**2 if isinstance(layout, ImageLayout) else 4 * layout.sequence_length
     most = min(SHARD_SAMPLES_LIMIT, SHARD_BYTES_LIMIT // 2 // size)
     if asked is None:
         # few samples are cut small, and very many large
@@ -170,13 +171,6 @@ def _samples_per_shard(layout: Layout, training: Spool, asked: int | None) -> in
     if not 1 <= asked <= most:
         raise BadInput(Text("dataset.shard_may_hold_1_samples", most=most), Text("dataset.change_samples_per_shard"))
     return asked
-
-
-def _sample_size(layout: Layout) -> int:
-    """Bytes of the largest kind of sample."""
-    if isinstance(layout, ImageLayout):
-        return layout.channels * layout.size**2
-    return 4 * layout.sequence_length
 
 
 def _write_shard(folder: Path, tensors: dict[str, Array]) -> ShardRef:
