@@ -1,4 +1,4 @@
-"""Stand-ins for the system libraries of macOS and Windows, as ctypes would show them. Numbers are what C would return."""
+"""Stand-ins for the system libraries of macOS and Windows behind ctypes. Numbers are what C would return."""
 
 import ctypes
 import struct

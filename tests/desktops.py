@@ -19,7 +19,7 @@ import pytest
 from skep.adapters.linux.bus import Bus, Target
 
 START_SECONDS = 60
-"""A deadline, not a duration: the machine may be busy."""
+"""A timeout, not a duration: the machine may be busy."""
 SYSTEM_PYTHON = "/usr/bin/python3"
 """python-dbusmock comes as a package of the system's."""
 WINDOW = Path(__file__).with_name("x11_window.py")
@@ -49,7 +49,7 @@ def need_dbusmock():
 
 
 def until(condition, what="it"):
-    """The first true value of `condition`, asked for until a generous deadline."""
+    """The first true value of `condition`, polled until a generous timeout."""
     deadline = time.monotonic() + START_SECONDS
     while True:
         if found := condition():
@@ -137,7 +137,7 @@ class Screen:
         return Window(self._programs, self.environ, pid)
 
     def kill(self):
-        """The server dies, and everything at it with it."""
+        """Kill the server, and with it every program on it."""
         self._server.kill()
         self._server.wait()
         self._remove_traces()
@@ -264,7 +264,7 @@ class PrivateBus:
         subprocess.run(command, env={**os.environ, **self.environ}, check=True, timeout=60)
 
     def mock(self, name, path, interface):
-        """A service by python-dbusmock, which so far can nothing."""
+        """A service by python-dbusmock, without methods so far."""
         process = self.run([SYSTEM_PYTHON, "-m", "dbusmock", "--session", name, path, interface])
         until(lambda: self.has(name), name)
         return Mock(self, process, Target(name, path, interface))
@@ -285,7 +285,7 @@ class PrivateBus:
 
 
 class Mock:
-    """What a test makes a service of python-dbusmock's say."""
+    """Controls what a service of python-dbusmock answers."""
 
     def __init__(self, bus, process, target):
         self._bus, self._process, self.target = bus, process, target

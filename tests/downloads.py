@@ -1,4 +1,4 @@
-"""What the tests of downloads share: shards of random bytes, what was posted, and how it is judged."""
+"""Helpers for tests of downloads: shards of random bytes, the posted messages, and their checks."""
 
 import hashlib
 import json

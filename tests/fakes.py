@@ -85,7 +85,7 @@ def make_joined(epoch: int = 3, device: str = "CPU", *, heavy: bool = False) -> 
 
 @dataclass
 class FakeClock:
-    """Stands still until told."""
+    """Does not advance by itself."""
 
     wall_now: float = 1_000_000.0
     monotonic_now: float = 0.0

@@ -24,7 +24,7 @@ def build_library(folder):
 
 
 class Card:
-    """Says what the card does from now on; the words are explained in nvml_stub.c."""
+    """Sets the card's state from now on; the words are explained in nvml_stub.c."""
 
     def __init__(self, folder):
         self.file = Path(folder) / "card"

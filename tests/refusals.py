@@ -23,9 +23,9 @@ from terminals import SKEP
 QUICK = 20
 """Seconds for a verb that has nothing to wait for, on a busy computer."""
 VOLATILE = re.compile(r"lock|logs/.*")
-"""What is no memory of a home."""
+"""Files that do not count as the contents of a home."""
 NOTES = re.compile(r".* is published by .+\.|It needs .*")
-"""Remarks that a person gets before a join goes on."""
+"""Remarks printed for the user before a join goes on."""
 
 
 def make_past(folder):

@@ -25,7 +25,7 @@ def application(name):
 
 
 def below(node):
-    """Every object that shows, `node` first."""
+    """Every visible object, `node` first."""
     yield node
     for place in range(node.get_child_count()):
         child = node.get_child_at_index(place)

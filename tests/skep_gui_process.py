@@ -1,4 +1,4 @@
-"""The real app as a process of its own on a desktop, and what the terminal's verbs tell of it."""
+"""The real app as a separate process on a desktop, and its state from the terminal's verbs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def running(
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGABRT)  # says in which line each thread hangs
+            process.send_signal(signal.SIGABRT)  # prints the line at which each thread hangs
             process.wait()
 
 

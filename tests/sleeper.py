@@ -9,7 +9,7 @@ import skep as skep_package
 from terminals import JOIN_SECONDS, Running, devote, is_event, skep
 
 BACK_SECONDS = 240
-"""How long a busy computer may take to have a contribution confirmed again, several epochs at most."""
+"""Seconds until a contribution must be confirmed again on a busy computer, several epochs at most."""
 NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
 SOURCES = Path(skep_package.__file__).parent
 OUR_FRAME = re.compile(rf'File "{re.escape(str(SOURCES))}/')

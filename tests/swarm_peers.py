@@ -95,7 +95,7 @@ class SmallPeer:
         return next((message for message in ends if message.epoch == epoch), None)
 
     def pending(self):
-        """Epochs whose contribution is on its way."""
+        """Epochs with a pending contribution."""
         begun = [message.epoch for message in self.all(ContributionPending)]
         return [epoch for epoch in begun if not self.settled(epoch)]
 

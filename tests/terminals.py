@@ -1,4 +1,4 @@
-"""What a person has: terminals. `skep` verbs as real processes, run to their end or in the background."""
+"""Runs `skep` verbs as real processes, to their end or in the background."""
 
 import json
 import os

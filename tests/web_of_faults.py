@@ -127,7 +127,7 @@ def endless(handler: Handler) -> None:
 
 
 def silent(handler: Handler) -> None:
-    """Takes the request and says nothing."""
+    """Accepts the request and never answers."""
     handler.server.released.wait(20)
 
 

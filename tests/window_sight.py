@@ -1,4 +1,4 @@
-"""What can be seen of a window: pages shown one after another, texts that are cut, widgets outside."""
+"""Checks of what is visible in a window: pages shown in turn, texts that are cut, widgets outside."""
 
 from collections.abc import Iterator
 

@@ -7,7 +7,7 @@ from terminals import skep
 
 MINUTE, LONG = 60, 600
 ANSWER_SECONDS = 20
-"""Within which somebody who asks a skep that sleeps must be told something."""
+"""Seconds within which a verb must get an answer from a skep that sleeps."""
 
 
 @pytest.mark.timeout(1200)

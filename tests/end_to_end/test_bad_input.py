@@ -1,4 +1,4 @@
-"""Everything that can be wrong with what skep is handed, each through the command line, for people and for programs."""
+"""Every kind of invalid input to skep, each through the command line, with text output and with --json."""
 
 import base64
 import json

@@ -76,20 +76,20 @@ def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_th
     assert skep(home, "status")[1]["phase"] == "paused"
     before = main_thread_seconds(worker)
     time.sleep(1.0)
-    assert main_thread_seconds(worker) - before < 0.3  # it rests, whatever the swarm does
+    assert main_thread_seconds(worker) - before < 0.3  # the worker rests, whatever the swarm does
 
     assert skep(home, "resume")[0] == 0
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 1.0 and e["samples_per_second"] > 0, 30)
 
     assert skep(home, "share", str(percent))[0] == 0
     assert skep(home, "status")[1]["allowance"]["share"] == share
-    # the worker's own word of it waits for a round that is under way
+    # the worker's own report of it waits for a round that is under way
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == share, 30)
     assert measure_share(running, worker, computed) == pytest.approx(share, abs=0.03)
 
 
 def settled_contributions(running):
-    """The last word on each contribution, which was pending and then settled once."""
+    """The final state of each contribution, which was pending and then settled once."""
     by_id = defaultdict(list)
     for event in running.named("contribution"):
         by_id[event["id"]].append(event)

@@ -1,4 +1,4 @@
-"""A home of the version before works on: nothing is asked again, nothing is lost, and the ledger keeps its meaning."""
+"""A home of the previous version keeps working: no question is asked again, no data is lost, the ledger stays valid."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Qt without a screen, dressed as the app is; what PySide gives up of None and True is made up for."""
+"""Qt without a screen, with the app's theme, and with the fix for PySide's reference counts of None and True."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The guide to the app speaks of what is there: its pictures and the words of the buttons."""
+"""The guide to the app matches the app: its pictures and the texts of the buttons."""
 
 import re
 from pathlib import Path

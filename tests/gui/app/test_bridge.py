@@ -1,4 +1,4 @@
-"""The crossing between the engine's thread and Qt's: as few wakings as there is news."""
+"""The bridge between the engine's thread and Qt's: no more wake-ups than changes."""
 
 from __future__ import annotations
 

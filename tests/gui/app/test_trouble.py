@@ -1,4 +1,4 @@
-"""Errors of skep's own in any thread: reported, redacted, and the app lives on; diagnostics shown before they are saved."""
+"""Errors in skep itself in any thread: reported, redacted, and the app goes on; diagnostics are shown before saving."""
 
 import getpass
 import logging
