@@ -1,1 +1,1 @@
-"""Processes: the worker, what skep has started, how its programs are started."""
+"""Processes: the worker, the list of skep's own processes, starting skep's programs, start at login."""

@@ -1,10 +1,9 @@
-"""Start at login: the one file that the desktop reads, and the setting app.start_at_login as a view of it.
+"""Start at login: the file that the desktop reads, and the setting app.start_at_login, which is read from it.
 
-What the file says is what counts, also when it was changed or removed from outside; nothing is remembered beside it. On
-Linux and other systems with XDG it is a desktop entry in the folder `autostart`, on macOS a launch agent. Neither needs a
-program to be asked. It must not start anything itself.
+The file is the only state, also when another program changes or removes it. On Linux and other systems with XDG it is a
+desktop entry in the folder `autostart`, on macOS a launch agent. Neither requires running a program.
 
-The launch agent is written by the rules of launchd.plist(5); it was not run on a Mac yet.
+The launch agent follows launchd.plist(5); it was not run on a Mac yet.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _ENTRY: Final = "Desktop Entry"
 
 
 def command(home: Path | None) -> list[str]:
-    """What is to be run: the app in the tray, in `home` where that is not the usual one."""
+    """The command to run: the app in the tray, with `home` if that is not the default one."""
     return [*app_command(), "--hidden", *(("--home", str(home)) if home is not None else ())]
 
 
 def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str = sys.platform) -> Autostart:
-    """The file of this home: each home has its own, the usual one's has the plain name."""
+    """The file of this home: each home has its own; that of the default home has the plain name."""
     other = None if home == usual else home
     tail = "" if other is None else "-" + hashlib.sha256(str(home).encode()).hexdigest()[:8]
     person = Path(environ.get("HOME") or Path.home())
@@ -53,7 +52,7 @@ def autostart(home: Path, usual: Path, environ: Mapping[str, str], platform: str
 
 
 class Refused:
-    """Nothing starts at login here; `refused` says why."""
+    """Start at login is not available; `refused` says why."""
 
     def __init__(self, why: Text) -> None:
         self.refused = why
@@ -62,13 +61,13 @@ class Refused:
         return False
 
     def turn(self, *, on: bool) -> None:
-        """Raises SettingsError when it is to be on."""
+        """Raises SettingsError if `on`."""
         if on:
             raise SettingsError(self.refused)
 
 
 class LoginFile(ABC):
-    """What both kinds of file have in common."""
+    """Base class of both kinds of file."""
 
     refused = NOTHING
 
@@ -76,7 +75,7 @@ class LoginFile(ABC):
         self.path, self._start = path, start
 
     def is_on(self) -> bool:
-        """What the file says now. Raises StorageError."""
+        """Whether the file starts skep now. Raises StorageError."""
         with self._errors(Text("file.read")):
             try:
                 with self.path.open("rb") as file:
@@ -85,7 +84,7 @@ class LoginFile(ABC):
                 return False
 
     def turn(self, *, on: bool) -> None:
-        """Write the file, or remove it; one that says so already is left as it is. Raises StorageError."""
+        """Write or remove the file, unless it has the wanted effect already. Raises StorageError."""
         if on == self.is_on():
             return
         with self._errors(Text("file.written") if on else Text("file.removed")):
@@ -107,7 +106,7 @@ class LoginFile(ABC):
 
     @abstractmethod
     def content(self) -> bytes:
-        """What is written to start skep."""
+        """The content that starts skep."""
 
 
 Autostart = LoginFile | Refused
@@ -149,7 +148,7 @@ class DesktopEntry(LoginFile):
 
 
 def quoted(word: str) -> str:
-    """An argument of Exec: in double quotes, escaped once for them and once more for the string that holds it."""
+    """An argument of Exec in double quotes, escaped once for the quotes and once for the string value."""
     escaped = "".join(f"\\{character}" if character in '"`$\\' else character for character in word)
     return '"' + escaped.replace("\\", "\\\\").replace("%", "%%") + '"'
 

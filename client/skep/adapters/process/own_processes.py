@@ -1,6 +1,6 @@
-"""Which processes are skep's own: this one, the practice swarm's, and everything either has started.
+"""The list of skep's own processes: this one, the practice swarm's, and all their descendants.
 
-A practice swarm is known by the note that it leaves in its folder while it runs.
+A practice swarm is found by the file that it keeps in its folder while it runs.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from skep.adapters.process.process_tree import Mark, mark, session_of
 from skep.adapters.storage.files import atomic_write
 
 IsOurs = Callable[[int], bool]
-"""Whether the process of this id is skep's."""
+"""Whether the process with this id is skep's."""
 
 
 def is_our_process(pid: int) -> bool:
-    """Whether it is this process or one below it."""
+    """Whether it is this process or a descendant."""
     if pid == os.getpid():
         return True
     with suppress(psutil.Error):
@@ -33,12 +33,12 @@ def is_our_process(pid: int) -> bool:
 
 
 FRESH_SECONDS: Final = 0.2
-"""Looks closer together than this share one."""
+"""For how long a list of processes is reused."""
 ANEW_SECONDS: Final = 300.0
-"""How often everything is examined anew: a number may have been given to another process unnoticed."""
+"""How often all processes are examined again: a process id may have been reused unnoticed."""
 
 Roots = Callable[[], Iterable[int]]
-"""Numbers of the processes that began a tree of ours, as far as they live."""
+"""Ids of the running processes at the root of skep's process trees."""
 
 
 def this_process() -> Iterable[int]:
@@ -46,7 +46,7 @@ def this_process() -> Iterable[int]:
 
 
 class OwnProcesses:
-    """May be asked from any thread. A process belongs to us by its parent, or by the session that one of ours leads."""
+    """Thread-safe. A process is skep's by its parent, or by a session that one of skep's processes leads."""
 
     def __init__(self, roots: Roots = this_process, clock: Callable[[], float] = time.monotonic) -> None:
         self._roots, self._clock = roots, clock
@@ -57,7 +57,7 @@ class OwnProcesses:
         self._looked = self._began = float("-inf")
 
     def look(self) -> dict[int, psutil.Process]:
-        """Those that live now, by number."""
+        """The running processes of skep, by id."""
         with self._lock:
             if self._clock() - self._looked >= FRESH_SECONDS:
                 self._look()
@@ -74,11 +74,11 @@ class OwnProcesses:
         self._ours = {pid: process for pid, process in self._ours.items() if pid in living}
         for root in set(self._roots()) & living - self._ours.keys():
             self._adopt(root)
-            new = living - self._ours.keys()  # what a root has started may have been seen before the root was known
+            new = living - self._ours.keys()  # a root's child may have been seen before the root was known
         self._adopt_all(new)
 
     def _adopt_all(self, new: set[int]) -> None:
-        """Those of `new` that descend from ours, whatever order their numbers have."""
+        """Adopt those of `new` that descend from skep's processes, in any order of ids."""
         parents = {pid: parent for pid in new if (parent := _parent(pid)) is not None}
         while found := [
             pid for pid, parent in parents.items() if parent in self._ours or session_of(pid) in self._leaders
@@ -93,7 +93,7 @@ class OwnProcesses:
         except psutil.Error:
             return  # it has ended meanwhile
         if session_of(pid) == pid:
-            self._leaders.add(pid)  # also after its own end: its number is not given away while the session lives
+            self._leaders.add(pid)  # also after its end: its id is not reused while the session exists
 
 
 def _parent(pid: int) -> int | None:
@@ -108,7 +108,7 @@ _NOTE: Final = "process.json"
 
 @contextmanager
 def practice_noted(folder: Path) -> Iterator[None]:
-    """Note this process as the one that runs the practice swarm kept in `folder`, meanwhile. Raises OSError."""
+    """A context in which this process is noted as that of the practice swarm in `folder`. Raises OSError."""
     file = folder / _NOTE
     if own := mark(os.getpid()):
         atomic_write(file, msgspec.json.encode(own))
@@ -119,7 +119,7 @@ def practice_noted(folder: Path) -> Iterator[None]:
 
 
 def practice_process(folder: Path) -> int | None:
-    """The number of the process that runs the practice swarm kept in `folder`; None when none does."""
+    """The id of the process that runs the practice swarm in `folder`; None if none does."""
     try:
         found = msgspec.json.decode((folder / _NOTE).read_bytes(), type=Mark).find()
     except (OSError, ValueError):

@@ -1,16 +1,15 @@
-"""The folder of the portable skep: versions side by side, and one link that says which of them is skep.
+"""The folder of the portable skep: installed versions, and a link to the one that starts.
 
 ::
 
     skep.AppDir/
     ├── AppRun, skep, usr, …      links through `current`
     ├── current -> versions/1.1.0
-    ├── previous -> versions/1.0.0     what can be gone back to
+    ├── previous -> versions/1.0.0     for going back
     └── versions/1.0.0, 1.1.0
 
-Changing the version is renaming a link, which either happened or did not, so that skep starts whenever it was interrupted.
-A version that runs goes on from its own folder. It must not decide which version is to be installed, nor trust an archive
-by itself: the caller has verified it.
+The version is changed by renaming a link, which is atomic, so that skep starts after an interruption at any point. A running
+version continues from its own folder. The caller chooses the version and has verified the archive.
 """
 
 from __future__ import annotations
@@ -42,19 +41,19 @@ _DYING: Final = ".dying-"
 _LINK: Final = ".link"
 _LOCK: Final = ".lock"
 _START_SECONDS: Final = 60.0
-"""How long a new version may take to say which it is, before it is believed not to run here."""
+"""How long a new version may take to print its version, before it counts as not working here."""
 
 Told = Callable[[int, int], None]
 
 
 def portable_folder() -> PortableFolder | None:
-    """The folder that this skep runs from; None when it was installed another way."""
+    """The folder that this skep runs from; None if it was installed in another way."""
     version = portable_version()
     return PortableFolder(version.parents[1], version.name) if version else None
 
 
 class PortableFolder:
-    """`running` is the version of this very program, which need not be the one that starts next."""
+    """`running` is the version of this process, which need not be the one that starts next."""
 
     def __init__(self, root: Path, running: str) -> None:
         self.root, self.running = root, running
@@ -67,23 +66,23 @@ class PortableFolder:
 
     @property
     def previous(self) -> str:
-        """The version that can be gone back to, "" when there is none."""
+        """The version that `go_back` restores, "" if there is none."""
         name = self._named_by(PREVIOUS)
         return name if name != self.current and (self._versions / name / PROGRAM).exists() else ""
 
     @property
     def refused(self) -> Text:
-        """Why nothing can be installed here, "" where it can."""
+        """Why nothing can be installed here, "" if it can."""
         ours = os.access in os.supports_effective_ids
         if all(os.access(folder, os.W_OK, effective_ids=ours) for folder in (self.root, self._versions)):
             return NOTHING
         return Text("update.you_may_not_change_where", root=str(self.root))
 
     def install(self, archive: Path, version: str, unpacked: int, keep_free: int, told: Told = lambda *_: None) -> None:
-        """Unpack a verified archive of `unpacked` bytes beside this version, try it, and let it be skep from now on.
+        """Unpack a verified archive of `unpacked` bytes beside this version, test it, and make it the one that starts.
 
-        `keep_free` bytes of the disk stay free. `told` hears how many bytes of how many are unpacked; what it raises
-        ends everything before anything changed. Raises UpdateError, StorageError.
+        `keep_free` bytes of the disk stay free. `told` is called with the bytes unpacked and the total; an exception from
+        it ends the installation without any change. Raises UpdateError, StorageError.
         """
         with self._alone():
             self._check_room(unpacked + keep_free)
@@ -98,7 +97,7 @@ class PortableFolder:
                     incoming.mkdir()
                     _unpack(archive, version, incoming, lambda came: told(came, unpacked))
                     _try_out(incoming, version)
-                    os.sync()  # a power cut must not leave the link pointing at empty files
+                    os.sync()  # so that after a power cut the link does not point at empty files
                     self._remove(self._versions / version)
                     incoming.rename(self._versions / version)
                     self._point(PREVIOUS, self.current)
@@ -108,7 +107,7 @@ class PortableFolder:
                     self._remove(incoming)
 
     def go_back(self) -> str:
-        """Let the previous version be skep again; returns it. Raises UpdateError, StorageError."""
+        """Make the previous version the one that starts; returns it. Raises UpdateError, StorageError."""
         with self._alone():
             to, was = self.previous, self.current
             if not to:
@@ -119,7 +118,7 @@ class PortableFolder:
             return to
 
     def tidy(self) -> None:
-        """Remove what an interrupted update left and versions that cannot be gone back to. Harmless when repeated."""
+        """Remove leftovers of an interrupted update and versions no longer needed. May be called repeatedly."""
         needed = {self.current, self.previous, self.running, _LOCK}
         with contextlib.suppress(OSError, UpdateError), self._alone():
             for path in self._versions.iterdir():
@@ -147,7 +146,7 @@ class PortableFolder:
         sync_folder(self.root)
 
     def _remove(self, path: Path) -> None:
-        """By another name first, so that half a version never has a version's name."""
+        """Rename it first, so that an incomplete version never has a version's name."""
         if path.is_dir() and not path.is_symlink():
             dying = path.with_name(f"{_DYING}{path.name.lstrip('.')}")
             if path.name != dying.name and not path.name.startswith(_DYING):
@@ -171,7 +170,7 @@ class PortableFolder:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Raises UpdateError while another skep changes the folder, and where the folder may not be written."""
+        """Raises UpdateError while another skep changes the folder, and if the folder is not writable."""
         try:
             held = file_lock(self._versions / _LOCK).acquire()
         except Timeout:
@@ -185,7 +184,7 @@ class PortableFolder:
 
 
 def _unpack(archive: Path, version: str, into: Path, told: Callable[[int], None]) -> None:
-    """The folder of the version itself. Raises UpdateError, OSError, and what `told` raises."""
+    """Unpack; return the folder of the version. Raises UpdateError, OSError, and what `told` raises."""
     import tarfile  # noqa: PLC0415 - the app has this module from its start, and an archive perhaps once a month
 
     top = PurePosixPath(APP_DIR, VERSIONS, version)
@@ -212,7 +211,7 @@ def _unpack(archive: Path, version: str, into: Path, told: Callable[[int], None]
 
 
 def _check(member: tarfile.TarInfo, below: PurePosixPath) -> None:
-    """Raises UpdateError for what none of our archives holds, or what would lie outside of its folder."""
+    """Raises UpdateError for a member that skep's archives never contain, or that would be outside of the folder."""
     inside = ".." not in below.parts and not below.is_absolute()
     if member.issym():
         target = os.path.normpath(below.parent / member.linkname)
@@ -222,7 +221,7 @@ def _check(member: tarfile.TarInfo, below: PurePosixPath) -> None:
 
 
 def _try_out(folder: Path, version: str) -> None:
-    """Whether what lies there starts on this computer and is what it should be. Raises UpdateError."""
+    """Check that the program in `folder` starts on this computer and has the version. Raises UpdateError."""
     try:
         done = subprocess.run(
             [folder / PROGRAM, "--version"], capture_output=True, text=True, timeout=_START_SECONDS, check=False

@@ -1,7 +1,7 @@
-"""Finds and ends everything a worker has started, even what outlived it, and after everything was killed at once.
+"""Finding and killing a worker's process tree, also after the worker or the whole of skep was killed.
 
-Processes are told apart by number *and* start time: a number alone may by now belong to another program's. It must not know
-what the processes do, nor end anything politely (worker_process asks first).
+Processes are identified by id *and* start time: an id alone may have been reused. Asking a process to end first is the task
+of `worker`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import psutil
 from skep.adapters.storage.paths import RUN_PREFIX
 
 SAME_START_SECONDS: Final = 2.0
-"""Start times this close are one process: they are told from the wall clock, which may be set in between."""
+"""Start times this close are the same process: they are derived from the wall clock, which may be set in between."""
 KILL_SECONDS: Final = 3.0
-"""How long the system may take to end killed processes before we give up on them."""
+"""How long the system may take to end killed processes before waiting for them stops."""
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Mark(msgspec.Struct, frozen=True):
     started: float
 
     def find(self) -> psutil.Process | None:
-        """The process, while it lives (a zombie does not)."""
+        """The process, while it is running (a zombie is not)."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < SAME_START_SECONDS
@@ -58,14 +58,14 @@ def _lives(process: psutil.Process) -> bool:
 
 
 class Tree:
-    """A process that leads a session of its own, and all it has started.
+    """A process that leads its own session, and all processes it has started.
 
-    `held` says that the caller is the root's parent and has not waited for it, so that no other process can have its
-    number. Otherwise the session counts as ours only while a process seen in it before still lives there: a session's
-    number is not given away before its last process is gone.
+    `held` says that the caller is the root's parent and has not waited for it, so that its id cannot be reused. Otherwise
+    the session counts as ours only while a process seen in it before still runs there: a session's id is not reused before
+    its last process has ended.
 
-    `folder` is the one that the tree's processes, and no others, have for temporary files: by it those are ended that
-    went to other sessions, and lost their parents, before they were seen.
+    `folder` is the folder for temporary files that only the tree's processes use: it identifies those that moved to other
+    sessions and lost their parents before they were seen.
     """
 
     def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:
@@ -74,16 +74,16 @@ class Tree:
         self._held, self._folder = held, folder
 
     def look(self) -> bool:
-        """Remember the processes there are now, so that those that move to other sessions are found later.
+        """Record the present processes, so that those that move to other sessions are found later.
 
-        Returns whether they are others than before.
+        Returns whether they have changed.
         """
         before = self.seen
         self.seen = frozenset(found for process in self.living() if (found := mark(process.pid))) | {self.root}
         return self.seen != before
 
     def living(self) -> list[psutil.Process]:
-        """Every process of the tree that is alive now."""
+        """All running processes of the tree."""
         everyone = {process.pid: process for process in psutil.process_iter()}
         ours = {each.pid for each in self.seen if each.find()}
         if self._held or any(session_of(pid) == self.root.pid for pid in ours):
@@ -92,7 +92,7 @@ class Tree:
         return [everyone[pid] for pid in ours & everyone.keys() if _lives(everyone[pid])]
 
     def kill(self, within: float = KILL_SECONDS) -> bool:
-        """End all of it at once; what is started meanwhile too. Returns whether nothing is left."""
+        """Kill the whole tree, including processes started meanwhile. Returns whether nothing is left."""
         deadline = time.monotonic() + within
         while left := {*self.living(), *self._strays()}:
             for process in left:
@@ -104,7 +104,7 @@ class Tree:
         return True
 
     def _strays(self) -> list[psutil.Process]:
-        """Those that were given our folder, wherever they went; it costs too much to be asked for often."""
+        """Processes that use our folder, in any session; too slow to be called often."""
         if not self._folder:
             return []
         since = self.root.started - SAME_START_SECONDS
@@ -112,7 +112,7 @@ class Tree:
 
 
 def _lives_in(folder: str, since: float, process: psutil.Process) -> bool:
-    """Whether a process that was started since then has `folder` for temporary files, as far as it is ours to read."""
+    """Whether a process started after `since` uses `folder` for temporary files, if its environment is readable."""
     try:
         return bool(process.create_time() >= since and process.environ().get("TMPDIR") == folder)
     except (psutil.Error, OSError):
@@ -152,7 +152,7 @@ def _kill(process: psutil.Process) -> None:
         log.warning("%s", error)
 
 
-# --- the registry: what to end when everything was killed at once
+# --- the registry: what to end after skep was killed
 
 
 class _Registry(msgspec.Struct):
@@ -162,7 +162,7 @@ class _Registry(msgspec.Struct):
 
 
 def write_registry(file: Path, tree: Tree, run_folder: Path) -> None:
-    """Note the tree and its run folder. A failure is only logged: it costs a clean-up, not the training."""
+    """Write down the tree and its run folder. A failure is only logged: it prevents a later clean-up, not the training."""
     body = _Registry(tree.root, sorted(tree.seen, key=lambda each: each.pid), str(run_folder))
     fresh = file.with_name(file.name + ".new")
     try:
@@ -181,9 +181,9 @@ def forget_registry(file: Path) -> None:
 
 
 def sweep_leftovers(file: Path) -> None:
-    """End what is left of the worker noted in `file` by a skep that was killed, and remove its run folder.
+    """End what is left of the worker that a killed skep noted in `file`, and remove its run folder.
 
-    Only for the holder of the home's lock: the worker of a living skep is noted in the same file.
+    Only for the holder of the home's lock: the worker of a running skep is noted in the same file.
     """
     try:
         body = msgspec.json.decode(file.read_bytes(), type=_Registry)
@@ -199,7 +199,7 @@ def sweep_leftovers(file: Path) -> None:
 
 
 def remove_run_folder(folder: Path) -> None:
-    """Remove a worker's run folder; anything that does not look like one, or is a link, stays."""
+    """Remove a worker's run folder, unless it does not look like one or is a link."""
     if _is_run_folder(folder):
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -1,7 +1,7 @@
-"""How a program of ours is started as a process of its own: with this Python, or frozen, where there is no Python.
+"""Commands that start skep's programs as separate processes: with this Python, or frozen without Python.
 
-The frozen programs lie in one folder, and the terminal's takes the place of Python there: `skep -m MODULE` runs one of
-MODULES (see `skep.cli.frozen`). It must not start anything.
+The frozen programs are in one folder, and the terminal's replaces Python there: `skep -m MODULE` runs one of MODULES (see
+`skep.cli.frozen`).
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ MODULES: Final = (
     "skep.host.server.seed",
     "skep.worker.main",
 )
-"""What skep runs as processes of their own. Nothing else can be run through the frozen program."""
+"""Modules that skep runs as separate processes. The frozen program runs no others."""
 START: Final = "AppRun"
 VERSIONS: Final = "versions"
 CURRENT: Final = "current"
 PROGRAM: Final = PurePosixPath("usr/lib/skep", TERMINAL)
-"""The terminal's program below the folder of a version in the portable folder; the app's lies beside it."""
+"""The terminal's program in the folder of a version in the portable folder; the app's program is beside it."""
 FACTS_FILE: Final = "skep-build.json"
 ROOT_FILE: Final = "skep-updates-root.json"
-"""The keys that vouch for updates, as TUF has them; beside the facts of a build that looks for updates."""
+"""TUF's root of trust for updates, beside the facts of a build that checks for updates."""
 
 
 def is_frozen() -> bool:
@@ -44,7 +44,7 @@ def module_command(module: str) -> tuple[str, ...]:
 
 
 def app_command() -> tuple[str, ...]:
-    """The command that starts the app, whether or not it is installed; in the portable folder it outlives updates."""
+    """The command that starts the app, installed or not; in the portable folder it stays valid after updates."""
     if not is_frozen():
         return (sys.executable, "-m", APP_MODULE)
     portable = portable_version()
@@ -52,7 +52,7 @@ def app_command() -> tuple[str, ...]:
 
 
 def portable_version() -> Path | None:
-    """The folder of this version in the portable folder (see `portable_folder`); None when skep was installed otherwise."""
+    """The folder of this version in the portable folder (see `portable_folder`); None for other installations."""
     folders = Path(sys.executable).parents if is_frozen() else ()
     version = folders[len(PROGRAM.parts) - 1] if len(folders) > len(PROGRAM.parts) + 1 else None
     if version is None or version.parent.name != VERSIONS or not (version.parents[1] / CURRENT).is_symlink():
@@ -61,13 +61,13 @@ def portable_version() -> Path | None:
 
 
 def _beside(name: str) -> str:
-    # a program ends in .exe where programs do
+    # programs end in .exe on Windows
     ours = Path(sys.executable)
     return str(ours.with_name(name + ours.suffix))
 
 
 def build_facts() -> dict[str, Any]:
-    """What the build wrote down about itself: commit, time, versions of what is inside. Empty unless frozen."""
+    """Facts recorded by the build: commit, time, versions of the libraries. Empty unless frozen."""
     if not is_frozen():
         return {}
     file = Path(getattr(sys, "_MEIPASS", "")) / FACTS_FILE
@@ -80,14 +80,14 @@ def build_facts() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class UpdateSource:
-    """Where the updates of this build lie, and its root of trust as TUF has it."""
+    """The address of this build's updates, and its TUF root of trust."""
 
     address: str
     root: bytes
 
 
 def update_source() -> UpdateSource | None:
-    """None for a skep that was not frozen, and for a build that was told of no place."""
+    """None for a skep that is not frozen, and for a build without an update address."""
     address = build_facts().get("updates", "")
     try:
         root = (Path(getattr(sys, "_MEIPASS", "")) / ROOT_FILE).read_bytes()

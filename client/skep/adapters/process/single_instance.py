@@ -1,4 +1,4 @@
-"""One skep at a time in a home, by a file lock that the system releases when its holder dies."""
+"""The lock that allows one skep per home: a file lock that the system releases when its holder ends."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from skep.core.text import NOTHING, Text
 
 
 def file_lock(path: Path) -> FileLock:
-    """A lock that is taken at once or refused with filelock.Timeout, and that any thread may release."""
-    # the library's replacement for a file system without locks would outlive a process that was killed
+    """A lock that is acquired immediately or fails with filelock.Timeout, and that any thread may release."""
+    # the library's fallback for file systems without locks would remain after its process was killed
     return FileLock(path, mode=0o600, blocking=False, thread_local=False, fallback_to_soft=False, on_acquired=_sign)
 
 
@@ -26,13 +26,13 @@ def _sign(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def instance_lock(path: Path) -> Iterator[None]:
-    """Holds the lock at `path` meanwhile. The file stays; its content is the last holder's process id.
+    """A context that holds the lock at `path`. The file stays; its content is the last holder's process id.
 
     Raises AlreadyRunning, which names the process that holds the lock, or StorageError.
     """
     lock = file_lock(path)
     try:
-        path.parent.stat()  # filelock would make a missing folder, and let everybody look into it
+        path.parent.stat()  # filelock would create a missing folder, readable by all users
         lock.acquire()
     except Timeout:
         raise AlreadyRunning(

@@ -1,6 +1,6 @@
-"""The engine's side of the worker: starts the child process, speaks over its pipes, and makes sure of its end.
+"""The engine's side of the worker: starting the child process, exchanging messages over its pipes, ending it.
 
-It must not import anything of `skep.worker`, nor decide when a worker starts or stops (the session does).
+Nothing of `skep.worker` is imported here. The session decides when a worker starts or stops.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _PASSED_ON: Final = (
     "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
     "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
 )  # fmt: skip
-"""What the worker needs of our environment: to find programs, libraries and devices. No tokens, no proxies."""
+"""Environment variables passed to the worker, to find programs, libraries and devices. No tokens, no proxies."""
 
 
 def spawn(command: Sequence[str], run_folder: Path, threads: int) -> subprocess.Popen[bytes]:
-    """The process, in `run_folder` and a session of its own, with three unbuffered pipes. Raises OSError.
+    """Start the process, in `run_folder` and its own session, with three unbuffered pipes. Raises OSError.
 
-    `threads` 0 leaves their number to the libraries.
+    With `threads` 0 the libraries choose the number of threads.
     """
     return subprocess.Popen(
         command,
@@ -72,7 +72,7 @@ def _environment(ours: Mapping[str, str], run_folder: Path, threads: int) -> dic
         "TRANSFORMERS_OFFLINE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor",
-        # tensors of each step in huge pages where the system lets us: some 3 000 page faults fewer in every micro-batch
+        # huge pages for the tensors of a step, if the system permits: about 3,000 fewer page faults per micro-batch
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
         "PYTHONUNBUFFERED": "1",
         "PYTHONSAFEPATH": "1",
@@ -82,16 +82,16 @@ def _environment(ours: Mapping[str, str], run_folder: Path, threads: int) -> dic
 
 
 LOOK_SECONDS: Final = 1.0
-"""How often we look whether the process is still there, since its end may be hidden behind children that hold its pipes."""
+"""How often the process is checked, since children that hold its pipes open may hide its end."""
 NEAR_END_SECONDS: Final = 0.05
-"""The same, when it has closed its pipes or should be gone: it ends any moment."""
+"""The same, when it has closed its pipes or should have ended."""
 FIRST_REMEMBER_SECONDS: Final = 0.25
 LONGEST_REMEMBER_SECONDS: Final = 60.0
-"""How often we look for processes it has started: often while there are new ones, then ever less, since it costs."""
+"""Longest interval of the search for processes it has started, which is frequent only while there are new ones."""
 READ_BYTES: Final = 65536
 LOG_LINE_BYTES: Final = 8192
 LAST_WORDS_SECONDS: Final = 1.0
-"""How long we go on reading what a process that is gone had written."""
+"""How long the remaining output of an ended process is read."""
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ UNREADABLE: Final = Problem(
 
 
 class WorkerProcess:
-    """Implements ports.Worker. One process at a time; each runs in a session and a run folder of its own."""
+    """Implements ports.Worker. One process at a time; each has its own session and run folder."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class WorkerProcess:
         stderr_log: logging.Logger,
         command: Sequence[str] = COMMAND,
     ) -> None:
-        """`registry_file` notes the living worker for `sweep_leftovers`; `stderr_log` gets what it writes to stderr."""
+        """`registry_file` records the running worker for `sweep_leftovers`; `stderr_log` receives its stderr."""
         self._post = post
         self._registry_file, self._make_run_folder = registry_file, make_run_folder
         self._stderr_log, self._command = stderr_log, tuple(command)
@@ -164,14 +164,14 @@ class _Life:
     ) -> None:
         self._process, self._run_folder, self._registry_file = process, run_folder, registry_file
         self._log, self._post = stderr_log, post
-        # some systems tell no start time of a child that has exited already
+        # some systems report no start time of a child that has exited already
         root = mark(process.pid) or Mark(process.pid, time.time())
         self._tree = Tree(root, held=True, folder=run_folder)
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
         self._is_refused = False
         self._stirred = threading.Event()
-        """Something happened that the watching thread must look at now."""
+        """Set when the watching thread has to check the process immediately."""
         self._gone = threading.Event()
         self._over = threading.Event()
         self._threads = [
@@ -200,10 +200,10 @@ class _Life:
         self._stirred.set()
 
     def wait_gone(self) -> None:
-        """Wait until nothing of it is left, or the system does not let us end it."""
+        """Wait until nothing of it is left, or the system fails to end it."""
         self._gone.wait(max(0.0, self._kill_at - time.monotonic()) + 2 * KILL_SECONDS)
 
-    # --- the writing thread: a worker that does not read must not block other threads
+    # --- the writing thread, so that a worker that does not read blocks no other thread
 
     def _write(self) -> None:
         assert self._process.stdin is not None
@@ -211,7 +211,7 @@ class _Life:
             try:
                 _write_all(self._process.stdin, line)
             except OSError:
-                return  # it is gone, which the watching thread will tell
+                return  # it has ended, which the watching thread reports
 
     # --- the reading thread
 
@@ -239,7 +239,7 @@ class _Life:
                     else:
                         selector.unregister(key.fileobj)
                 if time.monotonic() > self._read_until:
-                    break  # a process that we did not find holds the pipe
+                    break  # a process that was not found holds the pipe
         note.end()
 
     def _hear(self, line: bytes) -> None:
@@ -253,7 +253,7 @@ class _Life:
             self._post(message)
 
     def _refuse(self, what: bytes) -> None:
-        """A bug or an attack: no more is believed, and the process ends at once."""
+        """Handle invalid output, by a bug or an attack: ignore the rest and kill the process."""
         if not self._is_refused:
             self._is_refused = True
             self._log.error("the worker's message is none of ours: %r", what[:200])
@@ -286,7 +286,7 @@ class _Life:
         self._tree.kill()
 
     def _await_news(self, until: float) -> None:
-        """Return when something stirs, at the time `until`, or when it is time to look again."""
+        """Return on an event, at the time `until`, or when the next check is due."""
         _, reading, _ = self._threads
         if reading.is_alive():
             self._stirred.wait(min(LOOK_SECONDS, max(NEAR_END_SECONDS, until - time.monotonic())))
@@ -295,14 +295,14 @@ class _Life:
             time.sleep(NEAR_END_SECONDS)
 
     def _remember(self) -> bool:
-        """Note which processes there are now. Returns whether they are others than before."""
+        """Record the present processes. Returns whether they have changed."""
         changed = self._tree.look()
         if changed:
             write_registry(self._registry_file, self._tree, self._run_folder)
         return changed
 
     def _is_running(self) -> bool:
-        """False once it exited; the process is not waited for here, so that its number stays its own."""
+        """False once it exited; the process is not reaped here, so that its id is not reused."""
         pid = self._process.pid
         try:
             if hasattr(os, "waitid"):  # on macOS only from Python 3.13 on
@@ -320,7 +320,7 @@ class _Life:
         self._outgoing.put(None)
         writing, reading, _ = self._threads
         writing.join(LAST_WORDS_SECONDS)
-        reading.join()  # what it said comes before the word that it is gone
+        reading.join()  # its messages are posted before the report of its end
         if not writing.is_alive():
             self._close_pipes()
         self._over.set()
@@ -339,7 +339,7 @@ def _write_all(pipe: IO[bytes], line: bytes) -> None:
 
 
 class Lines:
-    """Cuts a stream of bytes into lines; one of `limit` bytes or more goes to `too_long` in pieces."""
+    """Splits a stream of bytes into lines; one of `limit` bytes or more goes to `too_long` in pieces."""
 
     def __init__(self, limit: int, each: Callable[[bytes], None], too_long: Callable[[bytes], None]) -> None:
         self._limit, self._each, self._too_long = limit, each, too_long

@@ -1,1 +1,1 @@
-"""What skep keeps in its home: settings, keys, ledger, projects, shards, logs."""
+"""Files in skep's home: settings, keys, ledger, projects, shards, logs."""

@@ -1,6 +1,6 @@
-"""Small files, written so that a crash leaves the old content or the new one; and the system's errors about any file.
+"""Atomic writing of small files, and conversion of the system's errors about files.
 
-Nothing here decides what an error means to a person: that depends on the file, so the caller brings the sentence.
+The message for the user depends on the file, so the caller provides it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from skep.core.text import NOTHING, Text
 
 
 def unreadable(path: Path, hint: Text, kind: type[SkepError]) -> AbstractContextManager[None]:
-    """Says that the file at `path` cannot be read, as `os_errors` says it."""
+    """As `os_errors`, with the message that the file at `path` cannot be read."""
     return os_errors(Text("corpus.cannot_read", path=str(path)), hint, kind)
 
 
 @contextlib.contextmanager
 def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = StorageError) -> Iterator[None]:
-    """Turns an OSError within into a `kind`: its title is `title` with the system's own words as the argument `reason`."""
+    """Convert an OSError into a `kind` whose title is `title` with the system's message as the argument `reason`."""
     try:
         yield
     except OSError as error:
@@ -33,7 +33,7 @@ def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = Storage
 def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replace the file at `path`, following no symbolic link; durable when it returns.
 
-    Raises OSError, and then the old file is untouched and nothing else is left behind.
+    Raises OSError; then the old file is unchanged and no temporary file remains.
     """
     with _written_beside(path, content, mode) as temporary:
         temporary.replace(path)
@@ -41,18 +41,18 @@ def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Make the file at `path`, or leave it alone where there is one: of several at the same time, one wins.
+    """Create the file at `path` unless it exists: of several concurrent calls, one succeeds.
 
-    Durable when it returns. Raises OSError, and then nothing is left behind.
+    Durable when it returns. Raises OSError; then no temporary file remains.
     """
     with _written_beside(path, content, mode) as temporary, contextlib.suppress(FileExistsError):
-        path.hardlink_to(temporary)  # unlike a rename, it fails where the file was made meanwhile
+        path.hardlink_to(temporary)  # unlike a rename, it fails if the file was created meanwhile
     sync_folder(path.parent)
 
 
 @contextlib.contextmanager
 def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """A temporary file with this content, safely on the disk; gone afterwards."""
+    """A temporary file with this content, synced to the disk; removed afterwards."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
@@ -68,7 +68,7 @@ def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Without this a power cut may undo the rename."""
+    """Sync the folder: otherwise a power cut may undo a rename."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,6 @@
-"""This computer's libp2p identity: an RSA key made once, in the file format hivemind's p2pd reads.
+"""This computer's libp2p identity: an RSA key created once, in the file format that hivemind's p2pd reads.
 
-It must not be sent or logged: the key never leaves this computer.
+The key is never sent or logged.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ OWNER_ONLY: Final = 0o600
 
 
 class FileIdentity:
-    """Implements ports.Identity over a file, readable by its owner alone, made at first use."""
+    """Implements ports.Identity with a file that only its owner can read, created at first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     @property
     def path(self) -> Path:
-        """Where the private key lies. Raises StorageError when it is damaged or cannot be read or written."""
-        self._key()  # what is damaged must not reach the network's daemon, which would not say so
+        """The path of the private key. Raises StorageError when it is damaged or cannot be read or written."""
+        self._key()  # check it here: p2pd does not report a damaged key
         return self._path
 
     @property
@@ -63,7 +63,7 @@ class FileIdentity:
 
 def _read_private(path: Path) -> bytes:
     with path.open("rb") as file:
-        # a copy or a backup may have opened it to others
+        # a copy or a backup may have made it readable by others
         if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & ~OWNER_ONLY:
             os.fchmod(file.fileno(), OWNER_ONLY)
         return file.read(KEY_LIMIT)

@@ -1,6 +1,6 @@
-"""Invitations on this computer: made with a publisher's key, read from files, kept among the home's secrets.
+"""Invitations on this computer: signed with a publisher's key, read from files, stored among the home's secrets.
 
-What an invitation says and when it is good is `core.invitation`'s; it must not decide that itself.
+Their content and validity are defined in `core.project.invitation`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def write(made: Invitation, path: Path) -> None:
 
 
 def read_file(path: Path) -> bytes:
-    """At most as much as an invitation takes, and a byte more. Raises InvitationError."""
+    """The content, at most one byte more than the largest invitation. Raises InvitationError."""
     with unreadable(path, Text("signing.check_path"), InvitationError), path.open("rb") as file:
         return file.read(invitation.LIMIT + 1)
 
@@ -68,14 +68,14 @@ class KeptInvitations:
         self._secrets, self._peer_id, self._now = secrets, peer_id, now
 
     def accept(self, raw: bytes, manifest: Manifest, *, in_file: bool) -> Invitation:
-        """Check it and keep it, in place of an earlier one. Raises InvitationError, SecretsError, StorageError."""
+        """Check and store it, replacing an earlier one. Raises InvitationError, SecretsError, StorageError."""
         found = invitation.read(raw, verify)
         invitation.check(found, manifest, self._peer_id(), self._now())
         self._secrets.put(_secret(manifest.id), found.text, in_file=in_file)
         return found
 
     def present(self, project: VerifiedProject) -> str:
-        """The text of a good invitation to the project, "" where it needs none. Raises InvitationError, SecretsError."""
+        """The text of a valid invitation to the project, "" if it needs none. Raises InvitationError, SecretsError."""
         manifest = project.manifest
         if manifest.membership == "open":
             return ""
@@ -86,7 +86,7 @@ class KeptInvitations:
         return found.text
 
     def among(self, projects: Sequence[VerifiedProject]) -> list[tuple[Project, Invitation]]:
-        """What is kept of invitations to these, good or expired. Raises InvitationError, SecretsError."""
+        """Stored invitations to these projects, valid or expired. Raises InvitationError, SecretsError."""
         invited = [each for each in projects if each.manifest.membership == "invited"]
         kept = [(project, self._kept(project)) for project in invited]
         return [(project, found) for project, found in kept if found is not None]

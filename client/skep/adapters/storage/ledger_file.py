@@ -1,6 +1,6 @@
-"""The ledger's file: its tables and how they came about, how it is opened, and what SQLite says against it.
+"""The ledger's file: its tables and migrations, opening it, and messages for SQLite's errors.
 
-SQL itself keeps what is settled from changing.
+SQL triggers prevent changes of settled contributions.
 """
 
 from __future__ import annotations
@@ -120,16 +120,16 @@ MIGRATIONS: Final = (
     UPDATE changes SET reason = as_message(reason);
     """,
 )
-"""What leads from version N of the file to N + 1. Entries that were released are never edited; new ones are added."""
+"""Scripts that migrate the file from version N to N + 1. Released entries are never edited; new ones are appended."""
 
 
 def open_ledger(path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Connection:
-    """A connection to the file, made or brought up to date by `migrations`.
+    """A connection to the file, created or updated by `migrations`.
 
-    `patience` in seconds is how long a call waits for another process that is writing just now.
+    `patience` is how many seconds a call waits for another process that is writing.
     """
     _make_private(path)
-    # without isolation_level every statement is a transaction of its own, and durable when it returns
+    # without isolation_level every statement is its own transaction, and durable when it returns
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         _log_ahead(connection, patience)
@@ -142,7 +142,7 @@ def open_ledger(path: Path, patience: float, migrations: Sequence[str] = MIGRATI
 
 
 def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
-    """Switch to the write-ahead log. Where several do so with a new file SQLite refuses all but one at once, without waiting."""
+    """Switch to the write-ahead log. If several processes do so with a new file, SQLite fails all but one without waiting."""
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -156,9 +156,9 @@ def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """SQLite would make the file readable for everybody the umask permits.
+    """Create the file for this user only: SQLite would use the umask's permissions.
 
-    An existing one is not even opened: closing it would drop the locks of another connection in this process.
+    An existing file is not opened: closing it would drop the locks of another connection in this process.
     """
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -175,7 +175,7 @@ def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[st
     connection.create_function("as_message", 1, as_message, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection)  # again: another process may have been first
+        version = _version(connection)  # again: another process may have migrated it
         for script in migrations[version:]:
             for statement in _statements(script):
                 connection.execute(statement)
@@ -192,7 +192,7 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """One by one, since sqlite3's executescript would commit in between."""
+    """The statements of a script, since sqlite3's executescript would commit in between."""
     statement = ""
     for piece in script.split(";"):
         statement += piece + ";"
@@ -203,7 +203,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _words(path: str, code: int) -> tuple[Text, Text] | None:
-    """What one of SQLite's primary result codes means, and what to do; None for a code that says nothing to people."""
+    """Title and hint for one of SQLite's primary result codes; None for a code that does not help the user."""
     match code:
         case sqlite3.SQLITE_FULL:
             return Text("ledger.disk_full_ledger_cannot_written", path=path), Text("ledger.free_some_space_disk_what")
@@ -224,7 +224,7 @@ def _words(path: str, code: int) -> tuple[Text, Text] | None:
 
 
 def storage_error(path: Path, error: Exception) -> StorageError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of the code says more than we need
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits are SQLite's extended code
     if words := _words(str(path), code):
         return StorageError(*words)
     said = error.strerror if isinstance(error, OSError) else str(error)

@@ -1,6 +1,6 @@
-"""The ledger of contributions in one SQLite file. Every call is durable when it returns, and a crash loses nothing.
+"""The ledger of contributions in one SQLite file. Every call is durable when it returns.
 
-It keeps what it is told; `ledger_file` has the tables. Times are wall clock, in seconds since the epoch.
+The tables are in `ledger_file`. Times are wall clock, in seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
 TIMELINE_SECONDS: Final = 366 * 86_400.0
-"""How long the timeline is kept: a year. What was contributed and what it cost is kept for good."""
+"""How long the timeline is kept: a year. Contributions and their energy are kept permanently."""
 REACTIONS_KEPT: Final = 1000
 
 _RECORD: Final = """
@@ -103,13 +103,13 @@ _FORGET_REACTIONS: Final = "DELETE FROM reactions WHERE number <= (SELECT max(nu
 
 
 class SqliteLedger:
-    """Implements ports.Ledger. Opens the file at the first call; from then on it belongs to that thread, `close` too.
+    """Implements ports.Ledger. Opens the file at the first call; all later calls, and `close`, must be in that thread.
 
-    Other processes may read, and even write, at the same time through ledgers of their own.
+    Other processes may read and write at the same time with their own ledgers.
     """
 
     def __init__(self, path: Path, clock: Clock | None = None, *, patience: float = BUSY_SECONDS) -> None:
-        """`patience` in seconds is how long a call waits for another process that is writing just now."""
+        """`patience` is how many seconds a call waits for another process that is writing."""
         self._path, self._patience = path, patience
         self._clock = clock or SystemClock()
         self._opened: sqlite3.Connection | None = None
@@ -150,7 +150,7 @@ class SqliteLedger:
     def record_change(self, change: Change) -> None:
         told = (change.at, change.project, change.share, change.rule, packed(change.reason), change.memory.value)
         self._run(_RECORD_CHANGE, (*told, int(change.network)))
-        # the entry that was in force a year ago stays, so that the year begins with it
+        # the entry that applied a year ago stays, so that the year begins with it
         self._run(_FORGET_CHANGES, (change.at - TIMELINE_SECONDS,))
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
@@ -197,7 +197,7 @@ class SqliteLedger:
                 connection.close()
 
     def _run(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        """The rows that a statement gives. Raises StorageError."""
+        """The rows of a statement's result. Raises StorageError."""
         with self._translated():
             if self._opened is None:
                 self._opened = open_ledger(self._path, self._patience)
@@ -208,7 +208,7 @@ class SqliteLedger:
         try:
             yield
         except sqlite3.ProgrammingError:
-            raise  # a mistake of ours, such as the wrong thread; the caller's log should show it as it is
+            raise  # a bug, such as use in the wrong thread; the caller's log should show it unchanged
         except (sqlite3.Error, OverflowError, OSError) as error:
             raise storage_error(self._path, error) from error
 

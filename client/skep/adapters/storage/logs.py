@@ -1,7 +1,7 @@
-"""Logs of one home in one folder: rotated, readable by this user only, and without what `core.redact` takes out.
+"""Logs of one home in one folder: rotated, readable by this user only, and redacted by `core.redact`.
 
-The root logger is left alone: it belongs to the program that embeds skep. A log that cannot be written (the disk is
-full) is silent, so that logging never stops what it records.
+The root logger is not changed: it belongs to the program that embeds skep. Errors of writing a log (a full disk) are
+ignored, so that logging does not stop the program.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ OLDER: Final = 4
 """How many earlier files are kept beside the current one."""
 
 PACKAGE: Final = "skep"
-"""Our modules log to loggers below this name."""
+"""skep's modules use loggers below this name."""
 
 
 def open_log(folder: Path, name: str) -> logging.Logger:
-    """A separate log, `name`.log in `folder`; both are made with the first entry. It passes nothing on."""
+    """A separate log, `name`.log in `folder`; both are created with the first entry. It does not propagate."""
     log = logging.Logger(name, logging.INFO)  # noqa: LOG001 - one made by getLogger would be shared between homes
     log.addHandler(_Rotated(folder, name))
     return log
@@ -36,7 +36,7 @@ def open_log(folder: Path, name: str) -> logging.Logger:
 
 @contextlib.contextmanager
 def collect_logs(folder: Path, name: str) -> Iterator[logging.Logger]:
-    """What our modules log goes to `name`.log in `folder` meanwhile, and nowhere else."""
+    """A context in which skep's modules log to `name`.log in `folder` only."""
     log = logging.getLogger(PACKAGE)
     handler = _Rotated(folder, name)
     level, propagate = log.level, log.propagate
@@ -66,7 +66,7 @@ class _Redacted(logging.Formatter):
 
 
 class _Rotated(RotatingFileHandler):
-    """Opens the file for each entry and closes it again: ours are rare, and two processes may share a log that way."""
+    """Opens and closes the file for each entry: entries are rare, and two processes can share a log this way."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder / f"{name}.log", maxBytes=SIZE, backupCount=OLDER, encoding="utf-8", delay=True)
@@ -82,7 +82,7 @@ class _Rotated(RotatingFileHandler):
                     stream.close()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Nothing: logging would print a traceback to the terminal."""
+        """Does nothing: logging would print a traceback to the terminal."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)

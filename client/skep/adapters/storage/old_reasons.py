@@ -1,7 +1,7 @@
-"""What skep 0.1 wrote into the ledger as English sentences, as the messages that they are now.
+"""Conversion of the English sentences in a ledger of skep 0.1 to messages.
 
-Used once, when a ledger of that version is opened. The sentences are those of that version and never change; one that
-is not known, such as what a source of readings said of itself, stays as it was written.
+Used once, when a ledger of that version is opened. The sentences are those of that version and never change; an unknown
+one, such as the note of a sensor, stays as it was written.
 """
 
 from __future__ import annotations
@@ -131,5 +131,5 @@ def _sentence(words: str) -> Text:
 
 
 def as_message(words: str) -> str:
-    """A reason as skep 0.1 wrote it, as `packed` writes it now; "" stays what it is."""
+    """A reason as skep 0.1 wrote it, in the present form of `packed`; "" stays unchanged."""
     return packed(_sentence(words)) if words else ""

@@ -1,7 +1,4 @@
-"""Where skep keeps things: the home with everything it remembers, and run folders for what lives as long as a process.
-
-It must not know what is in the files.
-"""
+"""Paths of skep's files: the home, and run folders that exist as long as a process."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from skep.core.text import Text
 RUN_PREFIX: Final = "skep-"
 
 LONGEST_RUN_PARENT: Final = 60
-"""Bytes. A unix socket's path ends at 104 (macOS) or 108 (Linux), and ours add up to 45 to the parent of a run folder."""
+"""Bytes. A unix socket's path is limited to 104 (macOS) or 108 (Linux), and skep adds up to 45 to a run folder's parent."""
 
 _ANOTHER: Final = Text("paths.choose_another_folder_home_skep")
 
@@ -60,18 +57,18 @@ class Home:
     control_file = Below("control.json")
 
     def check(self) -> None:
-        """Raise BadInput when there is a file in the folder's way, or its path is too long for this system."""
+        """Raise BadInput if a file has the folder's name, or its path is too long for this system."""
         try:
             free = stat.S_ISDIR(self.root.stat().st_mode)
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 raise BadInput(Text("paths.path_skep_folder_too_long"), _ANOTHER) from None
-            free = error.errno != errno.ENOTDIR  # anything else is said when the folder is used
+            free = error.errno != errno.ENOTDIR  # other errors are reported when the folder is used
         if not free:
             raise BadInput(Text("paths.cannot_skep_folder_since_there", root=str(self.root)), _ANOTHER)
 
     def create(self) -> None:
-        """Make the folder, for this user only; an existing one is closed to others. Raises StorageError."""
+        """Create the folder for this user only; permissions of an existing one are restricted. Raises StorageError."""
         with os_errors(
             Text("paths.folder_cannot_used", root=str(self.root)), Text("paths.choose_another_one_home_skep")
         ):
@@ -81,7 +78,7 @@ class Home:
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
-    """SKEP_HOME, or the system's place for a user's data. Absolute. Raises BadInput."""
+    """SKEP_HOME, or the system's folder for user data. Absolute. Raises BadInput."""
     chosen = environ.get("SKEP_HOME")
     if not chosen:
         return platformdirs.user_data_path("skep", appauthor=False)
@@ -108,7 +105,7 @@ def make_run_folder() -> Path:
 
 
 def _run_parents() -> list[str]:
-    """Best first. Environment variables are read here, since children are given others on purpose."""
+    """Best first. Environment variables are read here, since child processes get different ones."""
     wanted = [os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir()]
     short = [parent for parent in wanted if os.path.isabs(parent) and len(os.fsencode(parent)) <= LONGEST_RUN_PARENT]  # noqa: PTH117
     return [*short, "/tmp"]  # noqa: S108 - the last resort where everything else is too long; mkdtemp makes it private

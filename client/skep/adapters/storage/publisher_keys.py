@@ -1,6 +1,6 @@
-"""A publisher's named Ed25519 keys: the private parts among the home's secrets, the public ones in files beside.
+"""A publisher's named Ed25519 keys: the private parts among the home's secrets, the public ones in files.
 
-It must not sign; `signing` and `invitations` do, with the private key it hands out.
+`signing` and `invitations` sign with them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PublisherKeys:
         self._folder, self._secrets = folder, secrets
 
     def new(self, name: str, *, in_file: bool) -> StoredKey:
-        """Make a key. Raises BadInput when there is one of that name, SecretsError, StorageError."""
+        """Create a key. Raises BadInput if there is one of that name, SecretsError, StorageError."""
         self._check_free(name, in_file=in_file)
         private = Ed25519PrivateKey.generate()
         public = private.public_key().public_bytes_raw()
@@ -60,7 +60,7 @@ class PublisherKeys:
             NAME.read(name, "")
         except FieldError as error:
             raise BadInput(Text("key.name", phrase=error.phrase), Text("key.choose_another_name")) from None
-        # without consent to the keyring, nothing may ask to unlock it
+        # without consent to use the keyring, the user is not asked to unlock it
         taken = self._secrets.is_in_file(_secret(name)) if in_file else self._secrets.get(_secret(name)) is not None
         if taken or self._public(name).exists():
             raise BadInput(
@@ -89,11 +89,11 @@ class PublisherKeys:
         raise BadInput(Text("key.there_no_key_called_here", name=name), hint)
 
     def is_in_file(self, key: StoredKey) -> bool:
-        """Whether the private key lies unencrypted. Raises StorageError."""
+        """Whether the private key is stored unencrypted in a file. Raises StorageError."""
         return self._secrets.is_in_file(_secret(key.name))
 
     def private(self, key: StoredKey) -> Ed25519PrivateKey:
-        """Raises SecretsError when it is gone or is another key's."""
+        """Raises SecretsError if it is missing or belongs to another key."""
         try:
             raw = base64.b64decode(self._secrets.get(_secret(key.name)) or "", validate=True)
             private = Ed25519PrivateKey.from_private_bytes(raw)

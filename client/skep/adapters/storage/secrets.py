@@ -1,8 +1,8 @@
-"""Where secrets lie: the system's keyring or, only where the caller has consent for it, a file for this user alone.
+"""Storage of secrets: the system's keyring or, only with the user's consent, a file that only this user can read.
 
-The keyring is reached through the `keyring` library (Secret Service, KWallet, macOS, Windows), which is loaded at the
-first use, since it takes a good part of a second. Every call is bounded in time, because a keyring may ask its user for
-a password and wait for ever. It must not fall back by itself, nor put a secret into any message.
+The keyring is accessed with the `keyring` library (Secret Service, KWallet, macOS, Windows), which is imported at the
+first use, since that takes a large part of a second. Every call has a time limit, because a keyring may ask the user for a
+password and wait without limit. There is no automatic fallback to a file, and no secret appears in a message.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from skep.ports import SecretStore
 
 SERVICE: Final = "skep"
 PATIENCE_SECONDS: Final = 60.0
-"""Long enough to type a password where the keyring asks for one."""
+"""Time limit of a call: long enough to type a password if the keyring asks for one."""
 FILE_LIMIT: Final = 16 * 1024
 
 OTHERWISE: Final = Text("secrets.let_skep_keep_unencrypted_file")
 _IN_PLAIN_SIGHT: Final = ("keyring.backends.null", "keyrings.alt")
-"""Backends that keep nothing, or keep it in files without saying so."""
+"""Backends that store nothing, or that store secrets in unencrypted files."""
 
 Found = TypeVar("Found")
 
 
 class KeyringSecrets:
-    """Implements ports.SecretStore over the keyring; `scope` tells one home's secrets from another's."""
+    """Implements ports.SecretStore with the keyring; `scope` distinguishes the secrets of different homes."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class KeyringSecrets:
         return secret
 
     def put(self, name: str, secret: str) -> None:
-        """Raises SecretsError, also when the keyring took the secret and does not give it back."""
+        """Raises SecretsError, also if the keyring accepted the secret but does not return it."""
 
         def put_and_look(ring: Any) -> bool:
             ring.set_password(SERVICE, self._account(name), secret)
@@ -79,7 +79,7 @@ class KeyringSecrets:
             except Exception as error:  # noqa: BLE001 - a backend raises whatever its own libraries raise
                 errors.append(error)
 
-        # a thread that may be left behind: nothing else ends a call into a keyring that waits for its user
+        # a thread that may be abandoned: a call to a keyring that waits for the user cannot be aborted
         asking = threading.Thread(target=ask, name="keyring", daemon=True)
         asking.start()
         asking.join(self._patience)
@@ -94,7 +94,7 @@ class KeyringSecrets:
 
 
 def system_keyring() -> Any:
-    """The keyring library's choice. Raises SecretsError when it would not keep a secret secret."""
+    """The backend that the keyring library selects. Raises SecretsError if it does not protect secrets."""
     import keyring  # noqa: PLC0415 - see the module's docstring
 
     found = keyring.get_keyring()
@@ -128,7 +128,7 @@ def _translated(error: Exception) -> SecretsError:
 
 
 class FileSecrets:
-    """Implements ports.SecretStore over files of mode 0600 in a folder for this user alone. Not encrypted."""
+    """Implements ports.SecretStore with files of mode 0600 in a folder for this user only. Not encrypted."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -161,9 +161,9 @@ class FileSecrets:
 
 
 class HomeSecrets:
-    """A home's secrets: in the keyring, but for those that were put into a file with consent.
+    """A home's secrets: in the keyring, except those that were written to a file with the user's consent.
 
-    `in_file` is that consent. What lies in a file is found without asking the keyring.
+    `in_file` is that consent. Secrets in a file are found without accessing the keyring.
     """
 
     def __init__(self, keyring: SecretStore, files: SecretStore) -> None:
@@ -175,7 +175,7 @@ class HomeSecrets:
         return kept if kept is not None else self._keyring.get(name)
 
     def put(self, name: str, secret: str, *, in_file: bool) -> None:
-        """Raises SecretsError, StorageError; nothing is kept then."""
+        """Raises SecretsError, StorageError; then nothing is stored."""
         if in_file:
             self._files.put(name, secret)
         else:

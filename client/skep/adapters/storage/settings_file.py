@@ -1,8 +1,8 @@
-"""What a person chose, in files of the home: the settings in TOML, and a manual pause in JSON.
+"""The user's choices in files of the home: the settings in TOML, and a manual pause in JSON.
 
-People may edit the settings too: their comments, order and unknown keys are kept, and the file is read at every call, so
-an edit made in between is never overwritten. `core.settings` says what may stand there; percentages stand as percent. The
-session decides whether a pause is over.
+Users may edit the settings file: its comments, order and unknown keys are kept, and the file is read at every call, so that
+edits are not overwritten. `core.settings` defines the settings; shares are written in percent. The session decides whether a
+pause is over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skep.core.text import Text, verbatim
 LIMIT: Final = 256 * 1024
 """Largest settings file in bytes that is read; ours is under 2 kB."""
 FARTHEST: Final = 1e11
-"""Seconds since the epoch; a later end of a pause is no date any clock shows, so it is none."""
+"""Seconds since the epoch; a later end of a pause is outside the range of dates and is ignored."""
 
 
 class SettingsFile:
@@ -42,10 +42,10 @@ class SettingsFile:
         return dict(DEFAULTS) | self._values(*self._read())
 
     def save(self, values: dict[str, bool | int | float | str]) -> None:
-        """Write these, and nothing at all when they stand there already.
+        """Write these values, unless the file has them already.
 
-        A default that was chosen is written too: it is a choice, and stays one when a later version has another.
-        Raises SettingsError (also for a damaged file, which is left as it is) and StorageError.
+        A chosen value that equals the default is written too, since the default may change in a later version.
+        Raises SettingsError (also for a damaged file, which is not changed) and StorageError.
         """
         text, document = self._read()
         present = self._values(text, document)
@@ -60,7 +60,7 @@ class SettingsFile:
                 atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
 
     def set_aside(self) -> Path | None:
-        """Move the file away, so that the defaults hold; where to, or None where there was none. Raises StorageError."""
+        """Rename the file, so that the defaults apply; returns the new path, or None without a file. Raises StorageError."""
         numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
         free = next(each for each in numbered if not each.exists())
         with os_errors(
@@ -90,7 +90,7 @@ class SettingsFile:
         try:
             text = raw.decode()
             document = tomlkit.parse(text)
-            document.unwrap()  # only this finds a table that is given again in pieces
+            document.unwrap()  # only this detects a table that is defined twice in parts
         except UnicodeDecodeError:
             raise SettingsError(Text("setting.settings_file_not_utf_8", path=str(self._path)), _MEND) from None
         except (TOMLKitError, ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ _MEND: Final = Text("setting.mend_text_editor_move_file")
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """The line that gives `key` a value, counted from 1; a guide for the eye, so unusual spellings may escape it."""
+    """The line that sets `key`, counted from 1, for a message; it may miss unusual spellings."""
     section = ""
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
@@ -170,7 +170,7 @@ class PauseFile:
     def load(self) -> tuple[bool, float | None]:
         """Whether a pause was saved, and its end in seconds since the epoch. Raises StorageError.
 
-        A file that is there but damaged counts as a pause without an end, since a pause was asked for.
+        A damaged file counts as a pause without an end, since a pause was requested.
         """
         with os_errors(
             Text("pause_file.cannot_read", path=str(self._path)), Text("pause_file.make_file_readable_you_remove")

@@ -1,7 +1,6 @@
-"""The folder of downloaded shards: what is in it, whether it is whole, and room for the next one.
+"""The folder of downloaded shards: finding and verifying them, and making room for the next one.
 
-It must not know where shards come from. Files are named by their hash; a download under way ends in `.part`.
-Whatever else lies in the folder is left alone.
+Files are named by their hash; an unfinished download ends in `.part`. Other files in the folder are not touched.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from skep.core.project.shards import shard_name
 from skep.core.text import Text
 
 KEPT_FOR_THE_WORKER: Final = 3
-"""The last shards handed out are never evicted: one being read, one read ahead, one held out."""
+"""The shards returned last are never evicted: one being read, one read ahead, one held out."""
 
 _OURS: Final = re.compile(r"([0-9a-f]{64})\.safetensors(\.part)?")
 _CHUNK: Final = 1024 * 1024
@@ -42,7 +41,7 @@ def free_bytes(folder: Path) -> int:
 
 @contextlib.contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Translates what the file system says about `folder` into StorageError."""
+    """Convert the file system's errors about `folder` to StorageError."""
     with os_errors(
         Text("shard_cache.training_data_cannot_stored", folder=str(folder)),
         Text("shard_cache.check_folder_exists_you_may"),
@@ -59,7 +58,7 @@ def disk_errors(folder: Path) -> Iterator[None]:
 
 
 class PartFile:
-    """A shard under way. What is already there is hashed on opening, what comes is hashed while it is written."""
+    """An unfinished download. Existing content is hashed on opening, new content while it is written."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
@@ -69,7 +68,7 @@ class PartFile:
     def __enter__(self) -> Self:
         with disk_errors(self._path.parent):
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            # unbuffered, so that "disk full" is said by the write it belongs to
+            # unbuffered, so that "disk full" is raised by the write that causes it
             self._file = os.fdopen(descriptor, "r+b", buffering=0)
             self._hash_what_is_there()
         return self
@@ -89,7 +88,7 @@ class PartFile:
         return self._digest.hexdigest()
 
     def restart(self) -> None:
-        """Forget what was there."""
+        """Discard the existing content."""
         with disk_errors(self._path.parent):
             self._file.seek(0)
             self._file.truncate()
@@ -97,7 +96,7 @@ class PartFile:
         self.have = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append. Raises DataError when it would become larger than announced, StorageError when the disk is full."""
+        """Append. Raises DataError if it would exceed the announced size, StorageError if the disk is full."""
         if self.have + len(chunk) > self._size:
             raise DataError(Text("shard_cache.more_bytes_came_than_shard"))
         rest = memoryview(chunk)
@@ -118,7 +117,7 @@ class _Entry:
 
 
 class ShardCache:
-    """Verified shards by hash, within a limit. Safe to use from several threads."""
+    """Verified shards by hash, within a size limit. Thread-safe."""
 
     def __init__(
         self, folder: Path, *, limit_bytes: int, keep_free_bytes: int, free_space: Callable[[Path], int] = free_bytes
@@ -134,16 +133,16 @@ class ShardCache:
         self._pinned: set[str] = set()
 
     def find(self, shard: Wanted) -> Path | None:
-        """The whole, verified file for the worker to open, or None; a damaged file is thrown away.
+        """The path of the complete, verified file, or None; a damaged file is deleted.
 
-        Hashes a file at its first use only.
+        A file is hashed at its first use only.
         """
         path = self._folder / shard_name(shard.sha256)
         with disk_errors(self._folder):
             with self._lock:
                 if not path.is_file() or path.is_symlink():
                     return None
-                # still under the lock, so that no other download evicts it while it is hashed
+                # under the lock, so that no other download evicts it while it is hashed
                 self._keep_for_the_worker(shard)
             if path.stat().st_size == shard.bytes and self._is_verified(path, shard.sha256):
                 os.utime(path)
@@ -152,14 +151,14 @@ class ShardCache:
         return None
 
     def find_any_size(self, file: FileRef) -> Path | None:
-        """As `find`, for a file of unknown size: the hash alone decides."""
+        """As `find`, for a file of unknown size: only the hash is checked."""
         path = self._folder / shard_name(file.sha256)
         with disk_errors(self._folder):
             size = path.stat().st_size if path.is_file() else 0
         return self.find(replace(file, bytes=size)) if size else None
 
     def pin(self, sha256: str) -> None:
-        """Never evict this file: a project that needs it needs it at every start."""
+        """Never evict this file: a project needs it at every start."""
         with self._lock:
             self._pinned.add(sha256)
 
@@ -168,7 +167,7 @@ class ShardCache:
 
     @contextlib.contextmanager
     def room(self, shard: Wanted) -> Iterator[None]:
-        """Room for a download of this shard, held while it is under way. Raises StorageError."""
+        """A context that reserves space for the download of this shard. Raises StorageError."""
         with self._lock, disk_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._evict(self._victims(shard))
@@ -181,7 +180,7 @@ class ShardCache:
                 self._drop_if_empty(self.part(shard))
 
     def keep(self, shard: Wanted) -> Path:
-        """The part file is whole and its hash was right: it becomes the shard, for the worker to open."""
+        """Rename the complete and verified part file to the shard; returns its path."""
         path = self._folder / shard_name(shard.sha256)
         with self._lock, disk_errors(self._folder):
             self.part(shard).replace(path)
@@ -223,7 +222,7 @@ class ShardCache:
         return sorted(entries, key=lambda entry: entry.used_at)
 
     def _victims(self, shard: Wanted) -> list[_Entry]:
-        """What must go for this shard to come, least recently used first. Raises StorageError if that is not enough."""
+        """The files to evict for this shard, least recently used first. Raises StorageError if that is not enough."""
         expected = {**self._expected, shard.sha256: shard.bytes}
         entries = self._entries()
         wanted = {*expected, *self._handed_out, *self._pinned}

@@ -1,6 +1,6 @@
 """Ed25519 keys and signatures of manifests: key files, the detached signature file, and its verification.
 
-The signature is checked before the manifest is parsed. It must not decide whom to trust; the catalogue pins keys.
+The signature is checked before the manifest is parsed. The catalogue pins the trusted keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from skep.core.text import Text, verbatim
 from skep.recipes.registry import parse_manifest
 
 PREFIX: Final = b"skep manifest v1\n"
-"""Goes before the signed bytes, so that a signature of something else can never pass for a manifest's."""
+"""Prefix of the signed bytes, so that a signature of other data is not valid for a manifest."""
 SIGNATURE_FILE_LIMIT: Final = 4096
 KEY_FILE_LIMIT: Final = 1024
 SIGNATURE_SUFFIX: Final = ".sig"
@@ -36,9 +36,9 @@ _SIGNATURE_FIELDS: Final[dict[str, Field]] = {
 
 
 def make_key(path: Path) -> bytes:
-    """Make a publisher's key: private at `path` (0600), public beside it. Returns the public key.
+    """Create a publisher's key: private at `path` (0600), public beside it. Returns the public key.
 
-    Raises BadInput when a key is there already: a lost key can never sign for its projects again.
+    Raises BadInput if there is a key already: an overwritten key could never sign for its projects again.
     """
     private = Ed25519PrivateKey.generate()
     public = private.public_key().public_bytes_raw()
@@ -55,23 +55,23 @@ def make_key(path: Path) -> bytes:
 
 
 def ensure_key(path: Path) -> bytes:
-    """The public key of the key file at `path`, made if it is missing."""
+    """The public key of the key file at `path`, created if it is missing."""
     there = os.path.exists(path)  # noqa: PTH110 - says no where Path.exists raises
     return load_private(path).public_key().public_bytes_raw() if there else make_key(path)
 
 
 def key_text(public: bytes) -> str:
-    """A public key as it stands in a manifest."""
+    """A public key in the form used in manifests."""
     return KEY_PREFIX + base64.b64encode(public).decode()
 
 
 def public_text(public: bytes) -> bytes:
-    """What lies in the file beside a private key, for people."""
+    """Content of the public key file beside a private key."""
     return f"{key_text(public)}\nfingerprint {fingerprint(public)}\n".encode()
 
 
 def given_path(text: str) -> Path:
-    """A path as a person wrote it, ~ included. Raises ManifestError."""
+    """A path that the user entered, with ~ expanded. Raises ManifestError."""
     try:
         return Path(text.replace("\0", "?")).expanduser().absolute()
     except RuntimeError:
@@ -83,19 +83,19 @@ def signature_path(manifest: Path) -> Path:
 
 
 def sign_manifest(path: Path, key: Path) -> Path:
-    """Sign the manifest at `path` with the key file; as `sign_with`."""
+    """As `sign_with`, with the key in a file."""
     return sign_with(path, load_private(key), verbatim(str(key)))
 
 
 def publisher_of(path: Path) -> bytes:
-    """The public key that the manifest at `path` names, its signature not looked at. Raises ManifestError."""
+    """The public key that the manifest at `path` names, without checking the signature. Raises ManifestError."""
     return parse_manifest(read_capped(path, MANIFEST_BYTES_LIMIT)).publisher.key
 
 
 def sign_with(path: Path, private: Ed25519PrivateKey, named: Text) -> Path:
-    """Sign the manifest at `path`, which must parse and carry this key; returns the signature file.
+    """Sign the manifest at `path`, which must be valid and name this key; returns the signature file.
 
-    `named` is what the key is called in sentences. Raises BadInput.
+    `named` is the name of the key in messages. Raises BadInput.
     """
     public = private.public_key().public_bytes_raw()
     raw = read_capped(path, MANIFEST_BYTES_LIMIT)
@@ -129,7 +129,7 @@ def verify(raw: bytes, signature_file: bytes) -> bytes:
 
 
 def check(raw: bytes, signature_file: bytes) -> Manifest:
-    """The manifest in `raw`, after its signature was verified and is by the publisher it names. Raises ManifestError."""
+    """The manifest in `raw`, after verifying that it is signed by the publisher it names. Raises ManifestError."""
     key = verify(raw, signature_file)
     manifest = parse_manifest(raw)
     if manifest.publisher.key != key:
