@@ -1,1 +1,1 @@
-"""The operator's side: seed peer, practice swarm, dataset tools. Real peers, always in processes of their own."""
+"""The operator's side: seed peer, practice swarm, dataset tools. Peers always run in separate processes."""

@@ -1,8 +1,8 @@
 """`skep project export`: a checkpoint as a model folder that transformers loads.
 
-The terminal's side picks the checkpoint and runs this module, `python -m skep.host.export`, as a process of its own, which
-builds the model and prints one JSON line, what was written or a problem. It reaches no network: the model is built from
-skep's own fields, and the folder is there whole or not at all.
+The terminal's side picks the checkpoint and runs this module, `python -m skep.host.export`, as a separate process, which
+builds the model and prints one JSON line: what was written, or a problem. It does not use the network: the model is built
+from skep's own fields. The folder is created atomically.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SUFFIX: Final = ".safetensors"
 def newest_checkpoint(folder: HostFolder, manifest: Manifest) -> Path:
     """The newest checkpoint that this home's host wrote of a project. Raises BadInput."""
     kept = folder.checkpoints(manifest.run_id)
-    # epochs stand in the names with leading zeros
+    # the names contain epochs with leading zeros
     newest = max(kept.glob(f"epoch-*{SUFFIX}"), default=None)
     if newest is None:
         raise BadInput(
@@ -104,7 +104,7 @@ def write_model(source: Path, folder: Path, files: Path | None) -> dict[str, Any
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
             written = Path(temporary) / "model"
             model.save_pretrained(written)
-            written.rename(folder)  # onto an empty folder or none; anything else is an error
+            written.rename(folder)  # fails unless the target is missing or an empty folder
     return {"folder": str(folder), "epoch": checkpoint.epoch, "run_id": checkpoint.run_id}
 
 

@@ -1,7 +1,7 @@
-"""Entry of the process that looks at the training stack, `python -m skep.host.inspection`, for `skep self-test`.
+"""The process that checks the training stack, `python -m skep.host.inspection`, for `skep self-test`.
 
-Every module of the worker and of the recipes is imported, and every kind of model makes one tiny step, so that whatever a
-build left out is missed here and not in a swarm. Prints one JSON line. It reaches no network and joins nothing.
+It imports every module of the worker and of the recipes, and trains every kind of model for one tiny step, so that parts
+missing from a build are found here. It prints one JSON line and does not use the network.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def look() -> dict[str, Any]:
 
 
 def _stack_modules() -> Iterator[str]:
-    """What computes: the worker, and the recipes it trains by."""
+    """The modules of the worker and of the recipes."""
     import skep.recipes  # noqa: PLC0415 - in the child's own time
     import skep.worker  # noqa: PLC0415 - in the child's own time
 
@@ -60,7 +60,7 @@ def _stack_modules() -> Iterator[str]:
 
 
 def _one_step(recipe: Recipe) -> str:
-    """Build, compute, step and write the model; which it was."""
+    """Build the model, compute a step and write it; returns its name."""
     import torch  # noqa: PLC0415 - in the child's own time
 
     opened = open_recipe(recipe)
@@ -91,7 +91,7 @@ def _devices() -> list[str]:
 
 
 def _p2pd() -> str:
-    """Where hivemind's network program lies. Raises PermissionError when it has lost its run bit."""
+    """The path of p2pd. Raises PermissionError if it is not executable."""
     import hivemind  # noqa: PLC0415 - as above
 
     path = Path(hivemind.__file__).parent / "hivemind_cli" / "p2pd"

@@ -1,1 +1,1 @@
-"""The network: downloads over HTTP, updates, and the local socket of the control commands."""
+"""Network access: downloads over HTTP, updates, and the local socket of the control commands."""

@@ -1,6 +1,6 @@
-"""The projects known in a home, each a verified manifest with its signature, its publisher's key pinned; how one is fetched.
+"""The projects known in a home, each a verified manifest with its signature and pinned key, and fetching them.
 
-A manifest comes from a path, a web address or a `.skep` file with a join link. Nothing of a project is run here.
+A manifest comes from a path, a web address or a `.skep` file with a join link.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def fetch_over_web(address: str, what: Text, limit: int, *, proxy: str = "") -> 
 
 
 def verified(source: str, fetch: Fetch) -> Verified:
-    """What lies at a path or web address, its signature checked. Raises ManifestError."""
+    """The manifest at a path or web address, its signature checked. Raises ManifestError."""
     if "://" not in source:
         return Verified(*signing.load_verified(signing.given_path(source)))
     try:
@@ -213,7 +213,7 @@ class FileCatalogue:
         return found
 
     def _kept(self, project_id: str) -> VerifiedProject | None:
-        """What is kept of a project, None when it is unknown. Raises ManifestError when it is damaged."""
+        """The stored manifest of a project, None if it is unknown. Raises ManifestError if it is damaged."""
         path = self._folder / project_id / NAME
         if not re.fullmatch(ID.expression, project_id) or not os.path.exists(path):  # noqa: PTH110 - never raises
             return None

@@ -1,4 +1,7 @@
-"""How a second terminal talks to the skep that runs: one JSON object as a request, one as the answer, over a local socket that a file in the home names."""
+"""The control socket, by which a terminal sends requests to the running skep: one JSON object each way.
+
+A file in the home names the local socket.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ class ControlFile(msgspec.Struct, frozen=True):
 
     @classmethod
     def read(cls, control_file: Path) -> ControlFile:
-        """Raises OSError; a damaged file leads nowhere and counts as missing."""
+        """Raises OSError; a damaged file counts as missing."""
         try:
             return msgspec.json.decode(control_file.read_bytes(), type=cls)
         except (ValueError, RecursionError):
@@ -56,12 +59,12 @@ def _listen(listening: socket.socket, socket_file: Path) -> None:
     listening.bind(str(socket_file))
     socket_file.chmod(0o600)
     listening.listen(BACKLOG)
-    # a client may be gone between our waiting and accepting; then accept must not wait for the next one
+    # a client may disconnect between select and accept; then accept would block until the next one
     listening.setblocking(False)
 
 
 def remove_stale(control_file: Path) -> None:
-    """Remove what a killed holder of this home left: the file, and the socket with its folder."""
+    """Remove the leftovers of a killed holder of this home: the file, and the socket with its folder."""
     with contextlib.suppress(OSError):
         socket_file = Path(ControlFile.read(control_file).socket_file)
         if socket_file.is_socket():
@@ -97,7 +100,7 @@ PATIENCE: Final = 5.0
 log = logging.getLogger(__name__)
 
 _FOREIGN: Final = (AuthenticationError, AssertionError, EOFError, OSError, ValueError)
-"""What a connection raises for rubbish, a wrong key, silence or a client that is gone."""
+"""Errors of a connection: invalid data, a wrong key, a timeout or a disconnected client."""
 
 
 class ControlServer:
@@ -171,7 +174,7 @@ class ControlServer:
             try:
                 client, _ = self._listening.accept()
             except OSError:
-                self._free_places.release()  # the client is gone already
+                self._free_places.release()  # the client has disconnected already
                 self._closing.wait(0.1)  # or we are out of file descriptors, and trying at once would only spin
                 continue
             self._clients.add(client)

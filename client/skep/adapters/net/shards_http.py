@@ -1,6 +1,6 @@
-"""Fetches a project's shard index and shards over HTTP, verifies them by hash and says what happened.
+"""Fetching a project's shard index and shards over HTTP, and verifying them by hash.
 
-It must not open what is in a shard (the worker does), and never takes a file name from a project.
+Shards are not parsed here (the worker does that), and file names never come from a project.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class HttpShards:
         return shard_address(self._index_address, shard.sha256)
 
     def _attempt(self, shard: Wanted, address: str) -> None:
-        """One try to make the part file whole and right. Raises DataError, TryAgain, StorageError, Stopped."""
+        """One attempt to complete and verify the part file. Raises DataError, TryAgain, StorageError, Stopped."""
         with PartFile(self._cache.part(shard), shard.bytes) as file:
             resumed = file.have > 0
             if file.have < shard.bytes:
@@ -193,12 +193,12 @@ class HttpShards:
             if file.sha256 == shard.sha256:
                 return
         self._cache.throw_away(shard)
-        # what lay here from before may be to blame: a fresh download decides
+        # the earlier part of the file may be wrong: download it again
         kind = TryAgain if resumed else DataError
         raise kind(Text("shard.named_wrong_hash_deleted", named=_named(shard)), _PUBLISHER)
 
     def _receive(self, shard: Wanted, address: str, file: PartFile) -> bool:
-        """Writes what comes. Returns whether bytes from before are part of the result."""
+        """Write the response body. Returns whether the result includes earlier bytes."""
         try:
             with self._web.get(address, Text("shard.named_name", named=_named(shard)), file.have) as answer:
                 if answer.start == 0:

@@ -1,7 +1,6 @@
-"""A TUF repository of skep's releases, read by python-tuf: nothing of it is used unless our root vouches for it.
+"""A TUF repository of skep's releases, read by python-tuf and verified from skep's root of trust.
 
-What was verified is kept in a private folder, so that a server which shows an older list later is noticed. It must not
-install anything, nor decide whether a release is newer than this one.
+Verified metadata is kept in a private folder, so that a later rollback by the server is detected.
 
 Protocol: The Update Framework, specification 1.0.
 """
@@ -29,7 +28,7 @@ METADATA: Final = "metadata/"
 TARGETS: Final = "targets/"
 
 Told = Callable[[int, int], None]
-"""Hears how many bytes of how many have come."""
+"""Called with the bytes received and the total."""
 
 
 class UpdateRepository:
@@ -40,7 +39,7 @@ class UpdateRepository:
         self._fetcher = _Fetcher(web, folder)
 
     def newest(self, notice: str) -> Release | None:
-        """What the notice of that name says; None when the repository has none for this kind of computer.
+        """The release in the notice of that name; None if the repository has none for this kind of computer.
 
         Raises UpdateError, Stopped.
         """
@@ -54,7 +53,7 @@ class UpdateRepository:
             return read_notice(Path(updater.download_target(found, str(self._folder / "notice.json"))).read_bytes())
 
     def fetch(self, release: Release, told: Told = lambda _came, _of: None) -> Path:
-        """The verified archive of a release, in our folder; one that lies there already is not fetched again.
+        """The verified archive of a release, in our folder; an existing one is not fetched again.
 
         Raises UpdateError, Stopped.
         """
@@ -109,7 +108,7 @@ class _Fetcher(FetcherInterface):
     def __init__(self, web: Web, folder: Path) -> None:
         self._web, self._folder = web, folder
         self.heard: Callable[[int], None] = _unheard
-        """Hears how many bytes of a file have come."""
+        """Called with the bytes received of a file."""
 
     def _fetch(self, url: str) -> Iterator[bytes]:
         try:

@@ -1,6 +1,6 @@
-"""GET over https under our rules: who may be asked, how long we wait, when to try again, and how to stop at once.
+"""GET requests over https with skep's rules for addresses, timeouts, retries and cancellation.
 
-Plain http is for this computer's own loopback only. It must not write files or know what is downloaded.
+Plain http is allowed for loopback only.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ Result = TypeVar("Result")
 
 
 class TryAgain(DataError):
-    """A failure that may pass."""
+    """A failure that may be temporary."""
 
 
 class ServerTimeout(TryAgain):
-    """The server does not begin to answer. That was waited for already, so it is not asked again at once."""
+    """The server does not begin to answer. Not retried immediately, because the wait was long already."""
 
 
 class RangeRefused(TryAgain):
-    """The server cannot go on at the byte we asked for."""
+    """The server cannot continue at the requested byte."""
 
 
 class NotThere(DataError):
@@ -58,7 +58,7 @@ class NotThere(DataError):
 
 
 class Stopped(Exception):
-    """Downloads were stopped from our side, so there is nothing to tell a person."""
+    """Downloads were stopped by skep, so there is nothing to report to the user."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Patience:
 
 
 class Stop:
-    """Ends waits and open answers of all downloads at once, from any thread."""
+    """Ends waits and open answers of all downloads immediately, from any thread."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -132,7 +132,7 @@ class Answer:
     _stop: Stop
 
     def chunks(self) -> Iterator[bytes]:
-        """The body as it arrives. Raises TryAgain when it breaks off or only trickles, Stopped."""
+        """The body as it arrives. Raises TryAgain if it breaks off or is too slow, Stopped."""
         window_start, came = time.monotonic(), 0
         while chunk := self._read():
             yield chunk

@@ -1,4 +1,4 @@
-"""The practice swarm as a child of a front end: started, listened to, and ended with everything it had started."""
+"""The practice swarm as a child process of a front end: starting it, reading its output, ending its process tree."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ START: Final = 120.0
 
 
 class PracticeProcess:
-    """`skep practice` in a session of its own. `folder` takes its temporary files and its log."""
+    """`skep practice` in its own session. `folder` is for its temporary files and its log."""
 
     def __init__(self, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
         self._home, self._folder, self._environ = home, folder, environ
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Returns at once; `manifest` waits until the swarm is there."""
+        """Returns immediately; `manifest` waits until the swarm is ready."""
         self._folder.mkdir(mode=0o700)
         # what the swarm leaves in temporary folders, even when killed, goes with the demo's own folder
         places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR"), str(self._folder))
@@ -71,14 +71,14 @@ class PracticeProcess:
         return verbatim(" ".join(line.strip() for line in lines[-4:] if line.strip()))
 
     def ask(self) -> None:
-        """Ask it to end, politely; may be called more than once, and from a signal handler."""
+        """Ask it to end; may be called repeatedly, and from a signal handler."""
         if self._child is None:
             return
         with contextlib.suppress(ProcessLookupError):
             self._child.send_signal(signal.SIGINT)
 
     def end(self, within: float) -> None:
-        """Ask, wait for `within` seconds at most, kill what is left of its tree. Nothing of it is left afterwards."""
+        """Ask it to end, wait for at most `within` seconds, kill what is left of its process tree."""
         if self._child is None:
             return
         # not waited for before all is over, so that its number stays its own

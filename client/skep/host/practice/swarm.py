@@ -1,7 +1,7 @@
-"""A practice swarm on this computer: a seed peer, training peers and a file server, all real processes, all loopback.
+"""A practice swarm on this computer: a seed peer, training peers and a file server as processes, on loopback.
 
-Joining it goes exactly the way a real project is joined: a signed manifest, shards over HTTP by hash, real averaging.
-It must not touch the engine, the ledger or the control socket of the home it lives in.
+It is joined like any project: a signed manifest, shards over HTTP by hash, real averaging. It does not use the engine, the
+ledger or the control socket of its home.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ SHARDS: Final = 24
 HELD_OUT_SAMPLES: Final = 256
 RESTART_SECONDS: Final = 3.0
 SHARE: Final = 0.3
-"""What each training peer computes at: enough to average with, and most of the processor is left for who joins."""
+"""Share of each training peer: enough to average with, and most of the processor is left for the user's peer."""
 
 
 @dataclass(frozen=True)
 class PracticeFolder:
-    """Where a home keeps what its practice swarm needs; the key stays, so that a joined project can be updated."""
+    """The folder of a home's practice swarm; the key is kept, so that a joined project can be updated."""
 
     root: Path
 
@@ -199,7 +199,7 @@ def practice_manifest(
 
 
 class Trainer:
-    """One training peer of the practice swarm: skep's own worker, with its shards handed over from the served folder."""
+    """One training peer of the practice swarm: skep's own worker, with shards from the served folder."""
 
     def __init__(self, folder: PracticeFolder, number: int, manifest: str, index: ShardIndex) -> None:
         self._folder = folder
@@ -218,7 +218,7 @@ class Trainer:
         self._restart: threading.Timer | None = None
 
     def start(self) -> None:
-        """Start its worker, unless it was told to stop. Raises SkepError."""
+        """Start its worker, unless `stop` was called. Raises SkepError."""
         identity = self._folder.identity(self._name)
         with self._changing:
             if self._stopping:
@@ -232,7 +232,7 @@ class Trainer:
             self._worker.start(structs.replace(self._options, identity_path=str(identity.path)))
 
     def stop(self) -> None:
-        """Ask it to leave; returns at once."""
+        """Ask it to leave; returns immediately."""
         with self._changing:
             self._stopping = True
             if self._restart:
@@ -271,5 +271,5 @@ class Trainer:
 
 
 def _say(message: Text) -> str:
-    """In English, as all of the practice swarm's log."""
+    """The text in English, the language of the practice swarm's log."""
     return translator(ENGLISH).say(message)

@@ -1,8 +1,7 @@
-"""Checkpoints of a run as safetensors files in one folder: written whole or not at all, the newest few kept.
+"""Checkpoints of a run as safetensors files in one folder: written atomically, the newest few kept.
 
 A file holds `parameter.NAME` for each trained parameter and `optimizer.NUMBER` for each tensor of the optimizer's
-state, in hivemind's order; its metadata names the format, run id, epoch, and the manifest it belongs to. It must not
-know about the swarm. No pickle anywhere.
+state, in hivemind's order; its metadata contains the format, run id, epoch and manifest. pickle is not used.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Checkpoint:
 
 
 class CheckpointFolder:
-    """The checkpoints of one run, of which the newest `keep` stay."""
+    """The checkpoints of one run, of which the newest `keep` are kept."""
 
     def __init__(self, folder: Path, keep: int) -> None:
         self._folder, self._keep = folder, keep
@@ -56,7 +55,7 @@ class CheckpointFolder:
                 return []
 
     def write(self, checkpoint: Checkpoint) -> Path:
-        """Add it, then drop the oldest beyond those to keep. Raises StorageError, and then nothing is changed."""
+        """Add it, then delete the oldest beyond `keep`. Raises StorageError; then nothing is changed."""
         path = self._folder / f"epoch-{checkpoint.epoch:08d}.safetensors"
         with self._errors():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +66,7 @@ class CheckpointFolder:
         return path
 
     def _tidy(self) -> None:
-        """Remove what a process that was killed while it wrote has left."""
+        """Remove unfinished files of a process that was killed while writing."""
         for path in self._folder.iterdir():
             if _LEFTOVER.fullmatch(path.name):
                 path.unlink()
@@ -80,7 +79,7 @@ class CheckpointFolder:
 
 
 def read(path: Path) -> Checkpoint:
-    """The checkpoint in a file. Raises StorageError when it is none, or damaged."""
+    """The checkpoint in a file. Raises StorageError if it is not one, or damaged."""
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

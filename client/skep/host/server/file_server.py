@@ -1,7 +1,7 @@
-"""A small web server for the files of one folder, or for a list of files, and nothing else.
+"""A small web server for the files of one folder, or for a list of files.
 
-For practice it listens on loopback; a host may open it, and then it serves only what is on its list. No listing, no
-folders below, no links, no more than so many connections at a time.
+In a practice swarm it listens on loopback; a host may open it to others, and then it serves only listed files. It has no
+directory listings, subfolders or links, and a limited number of connections.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _IDLE_SECONDS: Final = 60
 _CHUNK: Final = 64 * 1024
 MOST_CONNECTIONS: Final = 128
-"""At a time; each has a thread. Further ones are closed at once, and downloads try again by themselves."""
+"""Simultaneous connections, each with a thread. Further ones are closed immediately; downloads retry automatically."""
 
 Place = Path | Mapping[str, Path]
-"""Where the served files are: a folder, or each file by the name it is asked for."""
+"""The served files: a folder, or each file by its name in requests."""
 
 
 @contextmanager
 def serving(place: Place, port: int = 0, host: str = HOST) -> Iterator[str]:
-    """Serves `place` in threads meanwhile; yields its address, without a slash at its end. Connections end with it.
+    """A context that serves `place` in threads; yields its address without a trailing slash. Connections end with it.
 
     Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. Raises BadInput when the port is
     taken or not allowed.
@@ -110,7 +110,7 @@ class _Server(http.server.ThreadingHTTPServer):
                     connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Nothing: clients go away all the time."""
+        """Does nothing: clients often disconnect."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -119,7 +119,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
-        """Quiet: the terminal belongs to the program around it."""
+        """Does nothing: the terminal belongs to the calling program."""
 
     def version_string(self) -> str:
         return "skep"
@@ -173,7 +173,7 @@ def _open_file(place: Place, target: str) -> BinaryIO:
     path = place / name if isinstance(place, Path) else place.get(name)
     if path is None:
         raise FileNotFoundError(target)
-    # O_NONBLOCK: opening a named pipe must not hang before it is seen to be none of ours
+    # O_NONBLOCK: opening a named pipe would block before its type is checked
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -182,7 +182,7 @@ def _open_file(place: Place, target: str) -> BinaryIO:
 
 
 def _parse_range(header: str | None, size: int) -> range | None:
-    """The bytes asked for; None when the whole file is to be sent, empty when there is nothing at that place."""
+    """The requested bytes; None for the whole file, empty if the range is outside of the file."""
     match = _RANGE.fullmatch(header or "")
     if not match or not (match[1] or match[2]):
         return None

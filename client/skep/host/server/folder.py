@@ -1,6 +1,6 @@
-"""Where a home keeps what hosting needs, and the addresses of its seed peer, as a manifest must name them.
+"""The folder of a home's host, and the addresses of its seed peer for a manifest.
 
-Identity and address must stay the same from one start to the next. Nothing here listens or dials.
+Identity and address stay the same from one start to the next.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
 
 @dataclass(frozen=True)
 class HostAddress:
-    """Where other peers reach the seed: its TCP port here, and HOST or HOST:PORT where the world sees another one."""
+    """The seed's address for other peers: its TCP port here, and HOST or HOST:PORT if it has another one publicly."""
 
     port: int
     announce: str = ""
@@ -58,7 +58,7 @@ class HostFolder:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def address(self, port: int | None, announce: str | None) -> HostAddress:
-        """The address kept from last time, with what is given now, which is kept from now on. Raises StorageError."""
+        """The stored address, updated and stored with the given values. Raises StorageError."""
         kept = self._kept()
         wanted = HostAddress(
             kept.port if port is None else port,
@@ -91,9 +91,9 @@ class HostFolder:
 
 
 def seed_addresses(address: HostAddress, peer_id: str) -> list[str]:
-    """What a manifest's `peers` may hold to name this host: the announced address, or those of this computer.
+    """Addresses of this host for a manifest's `peers`: the announced address, or those of this computer.
 
-    Raises BadInput when the announced address is none.
+    Raises BadInput if the announced address is invalid.
     """
     return [f"{announced}/p2p/{peer_id}" for announced in announced_addresses(address) or _own(address.port)]
 
@@ -131,7 +131,7 @@ def _kind(host: str) -> str:
 
 
 def _own(port: int) -> list[str]:
-    """One for each IPv4 address of this computer, loopback only where there is no other."""
+    """One for each IPv4 address of this computer, loopback only if there is no other."""
     found = [
         entry.address
         for entries in psutil.net_if_addrs().values()
@@ -144,8 +144,8 @@ def _own(port: int) -> list[str]:
 def check_named(peers: Sequence[str], address: HostAddress, peer_id: str) -> None:
     """Raise ManifestError unless one of the manifest's `peers` is this host's seed.
 
-    An announced address must stand there as it is. Otherwise identity and port are compared: under which of its names
-    the world knows this computer cannot be seen from here.
+    An announced address must be listed unchanged. Otherwise identity and port are compared, since this computer's public
+    name is unknown here.
     """
     expected = seed_addresses(address, peer_id)
     ours = [peer for peer in peers if peer.endswith(f"/p2p/{peer_id}")]

@@ -1,7 +1,7 @@
-"""`skep host`: what a project needs on one small server, from its signed manifest to the end.
+"""`skep host`: running a project's seed, state keeper and shard server, from its signed manifest.
 
-A child process is the seed and the state keeper; the shard server runs in threads of this one. It must not import the
-training stack, nor touch the engine and the ledger of the home it lives in.
+A child process is the seed and the state keeper; the shard server runs in threads of this one. The training stack is not
+imported, and the engine and ledger of the home are not used.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from skep.host.server.project_files import find_files, served_files
 RESTART_SECONDS: Final = 3.0
 
 Report = Callable[[dict[str, Any]], None]
-"""Handed an event, from any thread."""
+"""Called with an event, from any thread."""
 
 
 @dataclass(frozen=True)
 class Hosting:
-    """What the operator asked for. `web` is address and port of the shard server; `url` is where the manifest is public.
+    """The operator's options. `web` is address and port of the shard server; `url` is the manifest's public address.
 
-    `every` counts epochs between checkpoints, `keep` checkpoints that stay.
+    `every` is the number of epochs between checkpoints, `keep` the number of checkpoints kept.
     """
 
     manifest: Path
@@ -51,11 +51,11 @@ class Hosting:
     every: int = 10
     keep: int = 5
     invitation: Path | None = None
-    """This peer's, of the role seed, where the project is for the invited."""
+    """This peer's invitation with the role seed, if the project requires invitations."""
 
 
 def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
-    """Host until `stop` is set. Raises SkepError, and then nothing was started or everything has ended."""
+    """Host until `stop` is set. Raises SkepError; then no process is left running."""
     raw, signature, manifest = signing.load_verified(asked.manifest)
     check_expiry(manifest, datetime.now(UTC))
     check_named(manifest.peers, asked.address, folder.identity.peer_id)
@@ -109,7 +109,7 @@ def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
 
 
 def join_link(asked: Hosting, manifest: Manifest) -> str:
-    """The link that joins the project; empty where the manifest's public address is unknown."""
+    """The link that joins the project; empty if the manifest's public address is unknown."""
     address = asked.url
     if not address and asked.data is not None:
         parts = urlsplit(manifest.data.index)
@@ -132,7 +132,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
 
 
 class RestartedPeer:
-    """The host's peer process, started again when it ends by itself; its events are passed on."""
+    """The host's peer process, restarted when it ends unexpectedly; its events are forwarded."""
 
     def __init__(self, process: PeerProcess, report: Report) -> None:
         self._process, self._report = process, report
@@ -150,7 +150,7 @@ class RestartedPeer:
         self._process.ask_to_end()
 
     def end(self) -> None:
-        """Return when nothing of it is left, of one that is just being started again either."""
+        """Return when it has ended, including one that is just being restarted."""
         deadline = time.monotonic() + END_SECONDS
         while self._thread.is_alive() and time.monotonic() < deadline:
             self.ask_to_end()
@@ -169,12 +169,12 @@ class RestartedPeer:
             self._process.start()
         except SkepError:
             return
-        if self._stopping.is_set():  # asked to end while it started
+        if self._stopping.is_set():  # `end` was called during the start
             self._process.end()
             return
         self._listen()
 
     def _listen(self) -> None:
-        with contextlib.suppress(ValueError):  # its stdout is closed under us when it is ended
+        with contextlib.suppress(ValueError):  # `end` closes its stdout during the read
             for line in self._process.lines():
                 self._report(line)

@@ -1,4 +1,4 @@
-"""A seed peer as a child process: started, its addresses read, listened to, and ended with all that it started.
+"""A seed peer as a child process: starting it, reading its addresses and events, ending its process tree.
 
 The child, `skep.host.server.seed`, prints JSON lines, its addresses first, and ends when its stdin closes.
 """
@@ -19,17 +19,17 @@ from skep.core.errors import SwarmError
 from skep.core.text import Text, as_data
 
 START_SECONDS: Final = 60.0
-"""How long it may take until its addresses are there; importing torch on a busy computer is most of it."""
+"""How long it may take to print its addresses; importing torch on a busy computer is most of it."""
 END_SECONDS: Final = 2.0
 
 
 def problem_event(title: Text, hint: Text) -> dict[str, Any]:
-    """The event of `skep host` that says what went wrong."""
+    """The event of `skep host` that reports a problem."""
     return {"event": "problem", "title": as_data(title), "hint": as_data(hint)}
 
 
 class PeerProcess:
-    """The seed in a session of its own, its stderr appended to `log`."""
+    """The seed in its own session, its stderr appended to `log`."""
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         self._command = [*module_command("skep.host.server.seed"), *arguments]
@@ -38,9 +38,9 @@ class PeerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> list[str]:
-        """Returns its addresses; may be called again after it ended by itself.
+        """Returns its addresses; may be called again after it ended unexpectedly.
 
-        Raises SwarmError when it does not start; it is gone then.
+        Raises SwarmError when it does not start; then it is not running.
         """
         self._stop()
         self._run_folder = self._run_folder or make_run_folder()
@@ -62,7 +62,7 @@ class PeerProcess:
         return [str(address) for address in first["addresses"]]
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """What it says, until it has ended."""
+        """Its output, until it has ended."""
         assert self._process is not None
         assert self._process.stdout is not None
         for line in iter(self._process.stdout.readline, b""):
@@ -74,7 +74,7 @@ class PeerProcess:
             self._process.stdin.close()
 
     def end(self) -> None:
-        """Ask it to end, and kill it when that takes too long. Nothing of it is left."""
+        """Ask it to end, and kill its process tree if that takes too long."""
         self._stop()
         if self._run_folder is not None:
             shutil.rmtree(self._run_folder, ignore_errors=True)

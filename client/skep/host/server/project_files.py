@@ -1,6 +1,6 @@
-"""The files of a project in a folder of the operator's: what its recipe needs beside samples, and what a web server hands out.
+"""The files of a project in the operator's folder: those that its recipe needs besides samples, and those to serve.
 
-Everything is looked at once, so that what is missing is said before it is needed. Nothing is downloaded or served here.
+All files are checked in advance, so that missing ones are reported before they are needed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from skep.core.text import Text
 
 
 def find_files(recipe: Recipe, folder: Path | None) -> dict[str, Path]:
-    """Where each file of the recipe lies in `folder`, under the name it has in its address, by what it is called.
+    """Paths of the recipe's files in `folder`, named as in their addresses, by the recipe's names.
 
-    Raises BadInput for the first that is missing or another one.
+    Raises BadInput for the first file that is missing or has another hash.
     """
     return {wanted.name: _found(wanted, folder) for wanted in recipe.files}
 
@@ -51,9 +51,9 @@ def _found(wanted: FileRef, folder: Path | None) -> Path:
 
 
 def served_files(manifest: Manifest, data: Path, name: str, text: Path, signature: Path) -> Mapping[str, Path]:
-    """Each file by the name it is asked for. `name` is the manifest's own, `text` and `signature` lie here.
+    """Each file by its name in requests. `name` is the manifest's, `text` and `signature` are its files here.
 
-    Raises BadInput, DataError when the folder `data` does not hold the data that the manifest names.
+    Raises BadInput, DataError if the folder `data` does not contain the data that the manifest names.
     """
     index_name = urlsplit(manifest.data.index).path.rpartition("/")[2]
     index = _index(manifest, data / index_name)

@@ -1,7 +1,7 @@
-"""Entry of the peer that newcomers ask for the others, `python -m skep.host.server.seed`: a DHT node with a stable identity.
+"""The seed peer's process, `python -m skep.host.server.seed`: a DHT node with a stable identity.
 
-It trains nothing. With `--checkpoints` it is the keeper of one run's state too: both are one peer, so that a server needs
-one open port. A keeper that cannot work is told as a problem, and the seed goes on. It prints JSON lines, its addresses
+It does not train. With `--checkpoints` it also keeps the state of one run: both are one peer, so that a server needs one
+open port. Failures of the keeper are reported as a problem, and the seed continues. It prints JSON lines, its addresses
 first, and ends when its stdin closes.
 """
 
@@ -30,9 +30,9 @@ LOOK_SECONDS: Final = 2.0
 
 
 def main() -> None:
-    """A peer process from here to its end. Whatever happens, no child of it is left behind."""
+    """Run the peer process. In every case its child processes are ended."""
     arguments = _arguments()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent process; we see our stdin close
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and closes our stdin
     processes.tie_to_this_process()
     processes.raise_file_limit()
     processes.use_fork()
@@ -51,7 +51,7 @@ def _end(code: int) -> None:
 
 
 def serve(arguments: argparse.Namespace) -> None:
-    """Seed, and keep where it is asked for, until stdin ends. Raises SkepError for a wrong invitation."""
+    """Run the seed, and the state keeper if requested, until stdin ends. Raises SkepError for a wrong invitation."""
     os.environ.setdefault("HIVEMIND_MEMORY_SHARING_STRATEGY", "file_descriptor")  # no torch_shm_manager
     # in a thread, since a state download may take minutes
     threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
@@ -75,7 +75,7 @@ def _end_with_stdin() -> None:
 
 
 def start_dht(arguments: argparse.Namespace) -> Any:
-    """The running hivemind.DHT of a seed; its addresses are told on stdout. Raises SkepError for a wrong invitation."""
+    """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
     from hivemind.p2p import P2P  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
 
 
 def membership_of(arguments: argparse.Namespace) -> Any:
-    """The Membership that the seed's invitation gives, or None without one. Raises SkepError."""
+    """The Membership of the seed's invitation, or None without one. Raises SkepError."""
     from skep.worker.swarm.auth import Membership  # noqa: PLC0415 - as above
 
     if not arguments.invitation:
@@ -134,7 +134,7 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
 
 
 def tell(line: dict[str, Any]) -> None:
-    """One JSON line to the parent process."""
+    """Print one JSON line for the parent process."""
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 

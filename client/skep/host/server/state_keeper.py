@@ -1,7 +1,7 @@
-"""Keeps a run's state: loads it from the swarm every few epochs, writes it down, and hands it to newcomers.
+"""The state keeper: loads a run's state from the swarm every few epochs, saves it, and sends it to newcomers.
 
-It is a peer that contributes no gradients and enters no round: it has no gradient averager, never looks for a group, and
-publishes no progress but the one described at `SwarmRecords`. As a donor it stands behind every trainer of its epoch.
+It is a peer that contributes no gradients and enters no round: it has no gradient averager, never searches for a group, and
+publishes only the progress described at `SwarmRecords`. As a donor it has a lower priority than every trainer of its epoch.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from skep.worker.swarm.rounds import Rounds
 
 LOAD_SECONDS: Final = 300.0
 PAUSE_SECONDS: Final = 20.0
-"""Between two downloads at least, so that a state that cannot be used is not fetched for ever at the donors' cost."""
+"""Least time between two downloads, so that an unusable state is not fetched continuously from the donors."""
 BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
 BEACON_SECONDS: Final = 10.0
-"""How long our record is believed after it was published last."""
+"""Lifetime of our record after it was published last."""
 ANSWER_SECONDS: Final = 10.0
 
 Tell = Callable[[dict[str, Any]], None]
 
 
 class StateKeeper:
-    """One run's state in memory, in files, and on offer. Built on the main thread, because hivemind sets signal handlers.
+    """One run's state in memory and in files. Create it on the main thread, because hivemind sets signal handlers.
 
-    Every `every` epochs the state is loaded anew. `tell` is handed the events of `skep host`.
+    The state is loaded every `every` epochs. `tell` is called with the events of `skep host`.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class StateKeeper:
         self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)
         self._records = SwarmRecords(dht, manifest.run_id)
         self._kept = 0
-        """The epoch whose state is on offer; 0 while there is none."""
+        """The epoch of the state offered to newcomers; 0 while there is none."""
         self._seen: Swarm | None = None
         self._not_before = 0.0
         self._last_problem = NOTHING
 
     def restore(self) -> None:
-        """Take up the newest checkpoint that can be read; each that cannot be is told as a problem."""
+        """Load the newest readable checkpoint; each unreadable one is reported as a problem."""
         for path in self._folder.paths():
             try:
                 self._take_up(read(path))
@@ -88,7 +88,7 @@ class StateKeeper:
                 return
 
     def tend(self) -> None:
-        """One look at the swarm, and what it calls for. Blocks for as long as a state download takes."""
+        """Check the swarm's progress, and load or publish as needed. Blocks for as long as a state download takes."""
         try:
             swarm = self._records.look()
             self._report(swarm)
@@ -109,8 +109,8 @@ class StateKeeper:
         return swarm.epoch >= wanted and time.monotonic() >= self._not_before
 
     def _publish_epoch(self, swarm: Swarm) -> None:
-        """Publish our epoch to newcomers exactly while no trainer is there to do it."""
-        # a trainer may be one epoch behind the state that another has just handed us
+        """Publish our epoch to newcomers while there is no trainer, and only then."""
+        # a trainer may be one epoch behind the state that another has just sent
         carried = swarm.peers > 0 and swarm.epoch >= self._kept - 1
         if self._kept and not carried:
             self._records.publish(self._kept)
@@ -118,7 +118,7 @@ class StateKeeper:
             self._records.withdraw()
 
     def _load(self) -> None:
-        """Load the newest state from the swarm, write it down, offer it. Raises SkepError."""
+        """Load the newest state from the swarm, save it, offer it to newcomers. Raises SkepError."""
         self._not_before = time.monotonic() + PAUSE_SECONDS
         try:
             epoch = self._averager.load_checked(LOAD_SECONDS)
@@ -165,7 +165,7 @@ class StateKeeper:
             self._tell({"event": "swarm"} | asdict(swarm) | {"kept_epoch": self._kept})
 
     def _report_problem(self, error: SkepError) -> None:
-        """Tell a problem once, however often it comes in a row."""
+        """Report a problem, unless it is the same as the last."""
         if error.title != self._last_problem:
             self._last_problem = error.title
             self._tell(problem_event(error.title, error.hint))
@@ -183,9 +183,9 @@ class SwarmRecords:
     """A swarm's progress records in the DHT: those of its trainers are read, and one of our own is written.
 
     Each trainer publishes its epoch, samples and rate under its run's progress key; hivemind computes the swarm's epoch
-    from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners: it
-    stands there only while no trainer carries the run on, with no samples and no rate, and tells newcomers which epoch to
-    load. Calls block for at most ANSWER_SECONDS; one thread only.
+    from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners: it is
+    published only while there is no trainer, with no samples and no rate, and tells newcomers which epoch to load. Calls
+    block for at most ANSWER_SECONDS; one thread only.
     """
 
     def __init__(self, dht: hivemind.DHT, run_id: str) -> None:
@@ -196,14 +196,14 @@ class SwarmRecords:
         self._published = False
 
     def look(self) -> Swarm:
-        """What the trainers say of themselves; our own record is not among them. Raises concurrent.futures' TimeoutError."""
+        """The trainers' records, without our own. Raises concurrent.futures' TimeoutError."""
         found = self._dht.get(self._key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
         return Swarm(len(trainers), max((record.epoch for record in trainers), default=0))
 
     def publish(self, epoch: int) -> None:
-        """Say, for the next BEACON_SECONDS, that the run stands at `epoch`."""
+        """Publish `epoch` as the run's epoch for the next BEACON_SECONDS."""
         standing = LocalTrainingProgress(
             peer_id=self._dht.peer_id.to_bytes(),
             epoch=epoch,
@@ -216,7 +216,7 @@ class SwarmRecords:
         self._published = True
 
     def withdraw(self) -> None:
-        """Take our record back, where there is one."""
+        """Withdraw our record, if there is one."""
         if self._published:
             self._store(None)
             self._published = False
@@ -232,7 +232,7 @@ class SwarmRecords:
 
 
 def _record(value: Any) -> LocalTrainingProgress | None:
-    """None for a record taken back, and for one that is not valid."""
+    """None for a withdrawn or invalid record."""
     try:
         return None if value is None else LocalTrainingProgress.parse_obj(value)
     except ValidationError:
@@ -242,7 +242,7 @@ def _record(value: Any) -> LocalTrainingProgress | None:
 def _averager(
     manifest: Manifest, dht: hivemind.DHT, parameters: list[torch.nn.Parameter], membership: Membership | None
 ) -> CheckedStateAverager:
-    """A state averager of the run, whose tensors are as every trainer's, and which never asks for a round."""
+    """A state averager of the run with the same tensors as every trainer's, which never requests a round."""
     sync = manifest.sync
     silent = Rounds("keeper", lambda _: None)
     return CheckedStateAverager(

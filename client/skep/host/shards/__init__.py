@@ -1,1 +1,1 @@
-"""From an author's files to shards and an index."""
+"""Converting an author's files to shards and an index."""

@@ -1,6 +1,6 @@
-"""A corpus of text: which files belong to it, which part of them is held out, and their tokens as a stream.
+"""A corpus of text: its files, the part of them that is held out, and their tokens as a stream.
 
-It must not write anything, and holds no more than a piece of a file in memory.
+Only a piece of a file is in memory at a time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HELD_OUT_SHARE: Final = 20
 """One file in this many is held out; of fewer files, this part of each."""
 PIECE: Final = 1024 * 1024
 _CONTINUES: Final = 0x80
-"""The top bits of a byte that goes on with a character."""
+"""The top bits of a UTF-8 continuation byte."""
 
 Tokens = NDArray[np.uint8] | NDArray[np.int32]
 
@@ -136,14 +136,14 @@ def open_encoder(name: str) -> Encoder:
         raise BadInput(Text("corpus.no_tokenizer", path=str(path), title=error.title), error.hint) from None
 
     def encode(text: str) -> Tokens:
-        # without the tokens that it would put around a text
+        # without the special tokens around a text
         return np.asarray(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
 
     return Encoder(int(tokenizer.get_vocab_size()), np.int32, encode)
 
 
 def samples(segments: Iterable[Segment], encoder: Encoder, length: int) -> Iterator[Tokens]:
-    """Whole samples, [samples, length], piece by piece. Texts follow each other; what is left at the end is dropped."""
+    """Complete samples, [samples, length], piece by piece. Texts are concatenated; the remainder at the end is dropped."""
     rest: Tokens = encoder.encode("")
     for text in _pieces(segments):
         tokens = np.concatenate([rest, encoder.encode(text)])

@@ -1,6 +1,6 @@
-"""Writes datasets: shards, and the index that lists them, in a folder that any web server can serve.
+"""Writing datasets: shards, and the index that lists them, in a folder that any web server can serve.
 
-`write_dataset` spools an author's samples to the disk as they come, so that one shard at a time is held in memory.
+`write_dataset` spools an author's samples to the disk as they arrive, so that only one shard at a time is in memory.
 `build_shards` cuts byte-level shards in memory from text files, such as the Python sources of this interpreter's library.
 """
 
@@ -40,11 +40,11 @@ from skep.host.shards.corpus import HELD_OUT_SHARE
 
 INDEX_NAME: Final = "index.json"
 SHARD_BYTES: Final = 8 * 1024 * 1024
-"""What a shard holds where the author gives no number of samples: a few seconds' download."""
+"""Size of a shard if the author gives no number of samples: a few seconds' download."""
 FEWEST_SHARDS: Final = 8
-"""Less data is cut smaller, so that peers need not begin with the same shard."""
+"""Small datasets get smaller shards, so that peers can begin with different ones."""
 MOST_SHARDS: Final = 12_000
-"""As many as an index has room for; more data makes larger shards."""
+"""Limit of an index; large datasets get larger shards."""
 GOLDEN: Final = (math.sqrt(5) - 1) / 2
 LIBRARY: Final = Path(sysconfig.get_paths()["stdlib"])
 _LEFT_OUT: Final = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
@@ -98,7 +98,7 @@ class Spool:
 
 
 def _step(count: int) -> int:
-    """A stride that meets every sample once, and in a row ever far from those before (the golden section)."""
+    """A stride that visits every sample once, with consecutive ones far apart (the golden section)."""
     step = max(1, round(count * GOLDEN))
     while math.gcd(step, count) != 1:
         step += 1
@@ -107,9 +107,9 @@ def _step(count: int) -> int:
 
 @contextlib.contextmanager
 def new_folder(folder: Path) -> Iterator[Path]:
-    """A hidden folder beside `folder`, which takes its place when all went well, and is gone otherwise.
+    """A hidden folder beside `folder`, which is renamed to `folder` on success, and removed otherwise.
 
-    Raises BadInput when there is something already, StorageError when the disk is full or may not be written.
+    Raises BadInput if `folder` exists already, StorageError if the disk is full or not writable.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(
@@ -150,7 +150,7 @@ def _write(
     )
     raw = format_index(index)
     try:
-        # what a volunteer's computer would refuse is refused here
+        # apply the limits that joining peers apply
         parse_index(raw, layout)
     except DataError as error:
         raise DataError(

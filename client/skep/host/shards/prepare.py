@@ -1,4 +1,4 @@
-"""From an author's files to a dataset that any web server can serve: the same files always give the same hashes.
+"""Converting an author's files to a dataset that any web server can serve. The same files always give the same hashes.
 
 Text goes through `corpus`. Images are read with Pillow, one at a time, from a folder for each class, cut square and to
 one size.
@@ -40,7 +40,7 @@ _SPOOLS: Final = (".training", ".held_out")
 
 @dataclass(frozen=True)
 class Cut:
-    """How the author wants it: `samples_per_shard` None means chosen here, `held_out` is the most that is held out."""
+    """The author's options: `samples_per_shard` None chooses it automatically, `held_out` is the most that is held out."""
 
     samples_per_shard: int | None
     held_out: int
@@ -144,7 +144,7 @@ def read_pictures(
 
 
 def _read(path: Path, size: int, channels: int) -> NDArray[np.uint8]:
-    """The middle of the image, as large a square as fits, as a camera meant it to be held."""
+    """The largest centred square of the image, rotated by its EXIF orientation."""
     with readable(path):
         try:
             with Image.open(path) as opened:
