@@ -187,7 +187,7 @@ def build(
     """An engine that is not started yet, and its control socket. Hold the home first.
 
     With `join`, the port is checked now; without, the engine may stay idle, and the port is checked when it joins.
-    `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port in the settings is in use.
+    `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use.
     """
     from skep import senses
     from skep.adapters.net.shards_http import HttpShards

@@ -1,1 +1,1 @@
-"""The terminal face of the engine."""
+"""The terminal front end."""

@@ -1,4 +1,4 @@
-"""One command from its arguments to its exit code; the last resort that keeps tracebacks from people.
+"""Execution of one command, from its arguments to its exit code; unexpected errors are shown without a traceback.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 130 interrupted before there was anything to leave.
 """
@@ -42,7 +42,7 @@ _MODULES: Final[Mapping[str, Sequence[str]]] = {
 
 
 def parser(arguments: Sequence[str] = ()) -> Parser:
-    """Of every verb; or, where `arguments` name some, of those alone: whoever pauses need not wait for what joins."""
+    """The parser of all verbs, or only of those in `arguments`, to avoid imports that other verbs need."""
     made = Parser(
         prog="skep",
         description=tr("Lend this computer's idle GPU to open, peer-to-peer model training."),
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
 
 
 def _language(arguments: Sequence[str], environ: Mapping[str, str], *, json: bool) -> str:
-    """Programs are told English; a person what the setting says, English where it cannot be read."""
+    """English for JSON output; otherwise the language in the settings, or English if they cannot be read."""
     if json:
         return ENGLISH
     try:

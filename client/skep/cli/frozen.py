@@ -1,7 +1,7 @@
-"""The entry of the frozen terminal program: the command line, or one of our modules as a process of its own.
+"""The entry point of the frozen terminal program: the command line, or a module of skep as a separate process.
 
-It must know no module but those of `programs.MODULES`: a frozen skep is no Python for whoever finds it. Only light
-imports here, since every worker and every verb comes this way.
+Only the modules in `programs.MODULES` can be run, so that a frozen skep is not a general Python interpreter. Imports
+here are light, since every worker and every verb starts here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ctrl-C and its kin as one call: SIGINT, SIGTERM and SIGHUP ask to leave politely. Main thread only."""
+"""Handling of SIGINT, SIGTERM and SIGHUP as requests to leave. Main thread only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grammar of the command line: verbs, groups of verbs, and usage errors as one sentence each. It runs nothing."""
+"""The parser of the command line: verbs, groups of verbs, and usage errors as one sentence each."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Engine:
         sensors: Sequence[ports.Sensor] = (),
         graphical: bool = False,
     ) -> None:
-        """`open_ledger`, `notify` and `listen_host` are called in the engine's thread, the only one that uses the ledger.
+        """`open_ledger`, `notify` and `listen_host` are called in the engine's thread; only it uses the ledger.
 
         `listen_host` returns the address for a worker to listen at, before each start; it may raise SkepError.
 

@@ -1,1 +1,1 @@
-"""Words: a `Text` becomes English or German here, at the edge. Only front ends import this package."""
+"""Translation of messages to English or German. Only front ends import this package."""

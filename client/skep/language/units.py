@@ -1,8 +1,7 @@
-"""Numbers, sizes, lengths of time and moments as a person reads them, without Qt.
+"""Formatting of numbers, sizes, durations and times, without Qt.
 
-Digits stand in groups of three behind a thin space and units are the SI's in every language, as ISO 80000 and DIN 5008
-have them: those are functions here. What differs by language is in `Numbers`: the decimal sign, and how a date and a time
-are written.
+In every language digits are grouped by three with a thin space and units are SI units, as in ISO 80000 and DIN 5008:
+those are functions here. `Numbers` has what differs by language: the decimal sign, and the format of dates and times.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ Write = Callable[[datetime], str]
 
 @dataclass(frozen=True)
 class Numbers:
-    """As one language writes them. `time` and `date` come from whoever knows: here, or the system."""
+    """The formats of one language. `time` and `date` are given by the caller: from here, or from the system."""
 
     decimal: str = "."
     time: Write = lambda moment: f"{moment:%H:%M}"

@@ -1,4 +1,4 @@
-"""What can be trained: one file per recipe, which owns its fields in the manifest, its shapes and its model.
+"""The recipes, one file each with its fields in the manifest, its tensor shapes and its model.
 
-The engine and the app read manifests and must not load torch: a recipe's file imports it inside functions only.
+The engine and the app read manifests without torch: a recipe's file imports torch inside functions only.
 """

@@ -1,4 +1,4 @@
-"""What the file of a recipe declares, what the worker trains by, and the tensors that several kinds of models share."""
+"""The interfaces that a recipe implements, and the fields and tensors that several kinds of models share."""
 
 from __future__ import annotations
 

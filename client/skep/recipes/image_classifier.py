@@ -1,4 +1,4 @@
-"""Recipe image-classifier: say which class an image is of. A vision transformer (vit) from our own whitelisted fields."""
+"""Recipe image-classifier: predict the class of an image. A vision transformer (vit) from whitelisted fields."""
 
 from __future__ import annotations
 

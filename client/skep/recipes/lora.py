@@ -1,4 +1,4 @@
-"""Recipe lora: a frozen base predicts the next token, and small adapters beside its weights learn to do it better.
+"""Recipe lora: predict the next token with a frozen base model and small trained adapters beside its weights.
 
 The base is a published gpt2 or llama, its weights a safetensors file known by its hash; the adapters are peft's. They
 alone require gradients, so they alone are averaged and sent.

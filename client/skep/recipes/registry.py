@@ -1,4 +1,4 @@
-"""Every recipe by the name it has in a manifest. To add one: its file in this package, and its line in RECIPES."""
+"""All recipes by their names in manifests. To add one, add its file to this package and its line to RECIPES."""
 
 from __future__ import annotations
 

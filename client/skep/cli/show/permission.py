@@ -1,4 +1,4 @@
-"""What a project asks for, as a person reads it before joining: downloads, sends, uses at most. Pure."""
+"""The resources that a project needs, for display before joining: downloads, uploads, limits. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a run is shown: JSON lines for programs, a live panel on a terminal, plain lines anywhere else.
+"""Renderers of a run: JSON lines for programs, a live panel on a terminal, plain lines otherwise.
 
-`Events` turns messages and snapshots into events, each a dict for one JSON line; a face is told those and writes. It
-decides nothing, and is called from the main thread only.
+`Events` converts messages and snapshots to events, each a dict for one JSON line; a Face writes them. Both are called
+from the main thread only.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Events:
 
 
 class Face:
-    """Shows nothing, and keeps what went wrong."""
+    """A renderer that shows nothing, and keeps the problem that occurred."""
 
     failure: Problem | None = None
 
@@ -108,7 +108,7 @@ class Face:
         """A moment went by; `wall` is seconds since the epoch, `now` monotonic seconds."""
 
     def close(self, _totals: Totals, failure: Problem | None) -> None:
-        """The run is over; `failure` is why, when nobody asked for the end."""
+        """The run is over; `failure` is the reason, if the user did not end it."""
         self.failure = failure
 
 

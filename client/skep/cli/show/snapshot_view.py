@@ -1,4 +1,4 @@
-"""What a person sees while joined: a Snapshot as lines of toned text. Pure; knows no terminal and prints nothing."""
+"""The display of a Snapshot as lines of toned text. Pure; prints nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which language a command speaks: chosen once, when it starts, as gettext does it.
+"""The language of a command's output: set once, when the command starts.
 
 What the core says is a `Text` and goes through `say`. A verb's own strings stand in English where they are printed, in
 `tr("…")`; a test compares those with `locale/de/terminal.po`.

@@ -1,4 +1,4 @@
-"""Where the verbs write: sentences for people, toned by meaning, and JSON lines for programs."""
+"""The output of the verbs: styled text for the user, and JSON lines for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs about this computer: `devices` and `identity`; `sensors`, what skep knows of it now; `diagnostics` for who helps."""
+"""The verbs about this computer: `devices`, `identity`, `sensors` and `diagnostics`."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _read(sensor: Sensor, seen: list[Seen], place: int) -> None:
     except Exception as error:  # noqa: BLE001 - whatever a source raises counts as silence, as for the engine
         seen[place] = _silence(sensor, tr("It could not be read: {reason}.", reason=error))
     sensor.close()
-    sensor.wait(0.0)  # lets go of what only the reading thread may
+    sensor.wait(0.0)  # releases what only the reading thread may release
 
 
 def _silence(sensor: Sensor, note: str) -> Seen:

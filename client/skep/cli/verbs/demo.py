@@ -1,4 +1,4 @@
-"""The verb `demo`: a practice swarm and this computer in it, by the path every project takes, with a report."""
+"""The verb `demo`: starts a practice swarm, joins it like any project, and prints a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DEVOTED: Final = {
     "when.call_pause": False,
     "when.full_screen_pause": False,
 }
-"""Settings of the demo's own home: whoever watches it is at the computer, and would only see how it steps back."""
+"""Settings of the demo's own home: the user is at the computer, so training would otherwise be reduced."""
 POLITE: Final = 8.0
 """Seconds the practice swarm may take to end by itself."""
 HURRIED: Final = 0.4

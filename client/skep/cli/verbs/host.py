@@ -1,7 +1,7 @@
 """The verbs that run a swarm in the foreground until Ctrl-C.
 
-`practice` runs one of this computer's own, to try skep with, and holds neither lock nor control socket; `host` runs what a
-project needs, on one small server.
+`practice` runs a swarm on this computer alone, to try skep, and holds neither lock nor control socket; `host` runs the
+server processes of a project.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add(verbs: Verbs) -> None:
     ).add_argument
     option("--peers", metavar="N", type=spelled.count, default=1, help=tr("training peers beside the seed (1)"))
     option("--port", metavar="P", type=spelled.port, default=0, help=tr("TCP port of the seed (a free one)"))
-    # for `skep demo`, which holds the other end: however it ends, the practice swarm ends with it
+    # for `skep demo`, which holds the other end: the practice swarm ends when that process ends
     option("--until-eof", action="store_true", help=argparse.SUPPRESS)
     words = tr("run a project's seed peer, shard server and state keeper until Ctrl-C")
     more = tr(

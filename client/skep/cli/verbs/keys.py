@@ -125,7 +125,7 @@ def private_key(home: Home, chosen: str | None, public: bytes) -> Ed25519Private
     return signing.load_private(earlier) if earlier.exists() else keys.private(keys.find(DEFAULT_NAME))
 
 
-# --- consent to keep a secret unencrypted: by an option, or by a yes in the terminal; never by silence
+# --- consent to store a secret unencrypted: by an option, or by a yes in the terminal; never by default
 
 
 class Keep(Protocol[Kept_co]):

@@ -1,7 +1,7 @@
 """The verbs about projects: `projects`, and those of the group `project`.
 
-For everybody `add`, `show`, `verify`; for publishers `sign`, `shards`, `export` and `invite`; for who is invited `accept`,
-`invitations` and `decline`.
+For all users `add`, `show`, `verify`; for publishers `sign`, `shards`, `export` and `invite`; for invited users
+`accept`, `invitations` and `decline`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The verbs that read the ledger: `timeline`, what happened on a day, and `stats`, what this computer contributed.
 
-They work while skep runs and when it does not.
+They work whether skep runs or not.
 """
 
 from __future__ import annotations

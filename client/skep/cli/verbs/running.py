@@ -1,4 +1,4 @@
-"""The verbs about the skep that runs in this home: `status`, `pause`, `resume`, `share`, `leave`, and `explain`, which says why."""
+"""The verbs about the skep that runs in this home: `status`, `pause`, `resume`, `share`, `leave` and `explain`."""
 
 from __future__ import annotations
 

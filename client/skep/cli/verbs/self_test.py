@@ -1,8 +1,8 @@
-"""The verb `self-test`: whether everything skep consists of is here and works, one line for each part.
+"""The verb `self-test`: checks that every part of skep is installed and works, one line per part.
 
-It works in a folder of its own and touches neither home nor settings. What this computer does not have (a keyring) is
-said and is no failure; what skep itself lacks is. Each check ends what it has started, and raises SkepError, or anything,
-where a part does not work.
+It uses a temporary folder and changes neither home nor settings. A part that this computer lacks (a keyring) is
+reported but is not a failure; a missing part of skep is. Each check ends what it has started, and raises SkepError or
+another exception if a part does not work.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _shown(outcome: Outcome) -> str:
 
 
 def run(context: Context, bench: Bench, checks: Sequence[tuple[str, Check]]) -> int:
-    """Carry out every check, whatever became of those before it; 0 when none failed, 1 otherwise, 130 after Ctrl-C."""
+    """Run all checks, regardless of failures; 0 when none failed, 1 otherwise, 130 after Ctrl-C."""
     failed = []
     for name, check in checks:
         began = time.monotonic()

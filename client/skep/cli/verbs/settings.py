@@ -1,4 +1,4 @@
-"""The verb `settings`: list, get and set. A running skep is told, so that a change acts at once."""
+"""The verb `settings`: list, get and set. A change takes effect in a running skep immediately."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _set(context: Context, arguments: argparse.Namespace) -> None:
 
 
 def _remark_on_power(context: Context) -> None:
-    """Where no card lets skep limit its power, say so when somebody asks for it."""
+    """Print a remark if a power limit is set and skep cannot limit the power of any card."""
     caps = [cap for device in bootstrap.devices().list() if (cap := bootstrap.power_cap(device))]
     if not caps:
         context.terminal.note(tr("It has no effect on the processor, and there is no graphics card here."))

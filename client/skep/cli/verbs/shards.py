@@ -1,4 +1,4 @@
-"""The verb `project shards`: an author's text or images become shards and an index, ready for a web server."""
+"""The verb `project shards`: converts text or images to shards and an index for a web server."""
 
 from __future__ import annotations
 

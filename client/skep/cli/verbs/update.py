@@ -1,4 +1,4 @@
-"""The verb `update`: whether there is a newer skep, installing it, going back to the one before."""
+"""The verb `update`: checks for a new version, installs it, and goes back to the previous one."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Allowance:
     """What the policy grants now: a compute share 0..1, and the sentence that says why.
 
     `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None. `rule` names the rule
-    that won. `present` tells whether a user is or may be at the computer. Without `network` the worker leaves the swarm.
+    that won. `present` tells whether a user is or may be present. Without `network` the worker leaves the swarm.
     """
 
     share: float

@@ -1,6 +1,6 @@
-"""Puts published weights into a model built here, after checking that every tensor is the one the model has.
+"""Loading of published weights into a model, after a check that the tensors in the file match the model's.
 
-It must not download them, nor let the file decide what is built: the model comes first, the file fills it.
+The file never determines the architecture: the model is built first.
 """
 
 from __future__ import annotations

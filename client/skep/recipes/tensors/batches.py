@@ -80,8 +80,8 @@ def _draws(first: int, count: int) -> torch.Tensor:
     return torch.arange(first, first + count)
 
 
-# --- numbers that look drawn at random and are the same on every computer and device: a function of where they stand;
-# torch's own generators give other numbers on another device, and one for each sample would be slow
+# --- pseudorandom numbers that are equal on every computer and device: a function of their position; torch's own
+# generators give different numbers on different devices, and one generator per sample would be slow
 
 _STEP: Final = -0x61C8864680B583EB
 _FIRST: Final = -0x40A7B892E31B1A47

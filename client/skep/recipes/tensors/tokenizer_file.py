@@ -1,4 +1,4 @@
-"""Reads a tokenizer.json, with the library it is made for. It must not download one, nor turn text into shards."""
+"""Reading of a tokenizer.json with the tokenizers library."""
 
 from __future__ import annotations
 
