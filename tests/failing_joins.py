@@ -119,7 +119,7 @@ class Joins:
     def truncated_shards(self):
         keeps_parts = rf"{ADDED}|cache/[0-9a-f]{{64}}\.safetensors\.part"
         with spoilt_shards(self._practice, truncated) as data:
-            self._refused("truncated_shards", "broke off", within=WORKER + 30, may_keep=keeps_parts, data=data)
+            self._refused("truncated_shards", "was interrupted", within=WORKER + 30, may_keep=keeps_parts, data=data)
 
     def silent_shards(self):
         with spoilt_shards(self._practice, lambda _: silent) as data:

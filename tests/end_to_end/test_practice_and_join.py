@@ -148,12 +148,12 @@ def leave_after_the_round(running):
     """Once samples were counted: what was accumulated is waited for, with a countdown."""
     joined = len(running.named("progress"))
     wait_until(lambda: any(e["samples_per_second"] > 0 for e in running.named("progress")[joined:]), JOIN_SECONDS)
+    last = running.named("progress")[-1]["epoch"]  # the round may come while the command starts
     leaving = Running(running.home, "leave")
     until = running.wait_for(is_event("leaving"), 60)["until"]
     code, status = skep(running.home, "status")
     if code == 0:  # else the round has come already
         assert (status["phase"], status["leaving_until"]) == ("leaving", until)
-    last = running.named("progress")[-1]["epoch"]
     running.wait_for(is_event("left"), 65)
     assert running.end() == leaving.end() == 0
     settled = [e for e in running.named("contribution") if e["epoch"] >= last and e["state"] != "pending"]
