@@ -136,7 +136,7 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         assert lost.samples >= progress.samples
 
 
-LONG = 16384
+LONG = 98_304
 """Samples of an epoch that lasts seconds on a quick computer too. One that is shorter than a round that fails (3 s until
 a groupmate counts as gone) keeps two peers apart that were half an epoch apart: each comes when the other has gone."""
 STEP_AND_STATE_DELAYED: dict = {}  # as the example manifest has it
