@@ -28,12 +28,12 @@ def heard(who: Text, line: Line[Bus], ask: Callable[[Bus], bool]) -> Reading[boo
         return silent(Text("witnesses.does_not_answer", who=who, reason=error.reason))
 
 
-def any_of(said: Sequence[Reading[bool]], nobody: Text) -> Reading[bool]:
-    """True if one is true; else silent if one is; else False if one answers; else missing, with `nobody` as the note."""
+def any_of(said: Sequence[Reading[bool]], otherwise: Text) -> Reading[bool]:
+    """True if one is true; else silent if one is; else False if one answers; else missing, noted `otherwise`."""
     yes = [each for each in said if each.value]
     unsure = [each for each in said if each.source is Source.SILENT]
     no = [each for each in said if each.source is Source.ANSWERS]
-    return next(iter((*yes, *unsure, *no)), missing(nobody))
+    return next(iter((*yes, *unsure, *no)), missing(otherwise))
 
 
 def _running(targets: Sequence[Target]) -> Recently:

@@ -35,7 +35,7 @@ BEAT: Final = 0.1
 
 def add(verbs: Verbs) -> None:
     more = tr(
-        "Ctrl-C leaves at once, and exits with 0 once joined; `skep leave` in another terminal waits for the next round. "
+        "Ctrl-C leaves immediately, and exits with 0 once joined; `skep leave` in another terminal waits for the next round. "
         "With --for, the time counts from joining. SKEP_PEERS adds addresses of peers to start from."
     )
     parser = verbs.verb("join", _join, tr("join a project's swarm and train until Ctrl-C"), more)

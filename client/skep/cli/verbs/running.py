@@ -42,7 +42,7 @@ def snapshot_here(context: Context) -> Snapshot | None:
 
 
 def leave(context: Context, *, now: bool) -> None:
-    """Let the running skep leave, and return when it has left; Ctrl-C leaves at once. Raises SkepError."""
+    """Let the running skep leave, and return when it has left; Ctrl-C leaves immediately. Raises SkepError."""
     show, leaving = _Countdown(context.terminal), False
     with Interrupts() as interrupts, show.live or nullcontext():
         bootstrap.ask(context.home, {"verb": "leave", "now": now})
