@@ -89,9 +89,10 @@ class Joins:
     def __init__(self, practice, past, folder):
         self._practice, self._past, self._folder = practice, past, folder
 
-    def _refused(self, name, *said, within, may_keep=ADDED, settings=None, **changes):
+    def _refused(self, name, *said, within, may_keep=ADDED, settings=None, for_person=False, **changes):
         folder = self._folder / name
         homes = homes_with_past(self._past, folder)
+        homes = homes if for_person else homes.for_program()
         for home in homes:
             SettingsFile(home.settings_file).save(settings or {})
         manifest = self._practice.publish(folder, **changes)
@@ -104,7 +105,8 @@ class Joins:
         with mute() as address:
             silent = f"{address.split('/')[4]} did not answer within 5 s"
             said = ("127.0.0.1:1 refuses the connection", silent)
-            self._refused("dead_peers", *said, within=WORKER + 15, may_keep=CACHED, peers=[DEAD, address])
+            dead = [DEAD, address]
+            self._refused("dead_peers", *said, within=WORKER + 15, may_keep=CACHED, for_person=True, peers=dead)
 
     def other_peers(self):
         with no_peer() as address:

@@ -3,11 +3,11 @@
 One home is a person's, the other a program's: the same verb runs in both at once.
 """
 
+import contextlib
 import json
 import re
 import shutil
 import subprocess
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from manifests import signed
@@ -52,13 +52,17 @@ class Refusal:
 
 
 class Homes:
-    """One home for a person and one for a program; or one for both, where skep runs already."""
+    """One home for a person and one for a program; or one for both, where skep runs already; or a program's alone."""
 
     def __init__(self, person, program):
-        self.person, self.program = Home(person), Home(program)
+        self.person, self.program = person and Home(person), Home(program)
 
     def __iter__(self):
-        return iter((self.person, self.program))
+        return iter((self.person, self.program) if self.person else (self.program,))
+
+    def for_program(self):
+        """The program's home alone, where a second run of a slow verb would show nothing new."""
+        return Homes(None, self.program.root)
 
     def refused(self, *arguments, code, within=QUICK, may_keep=r"(?!)"):
         """`told`, after which nothing in the homes is changed, and nothing new but what matches `may_keep`."""
@@ -71,19 +75,22 @@ class Homes:
         return told
 
     def told(self, *arguments, code, within=QUICK):
-        """Run the verb for both readers. Both are told the same sentence and hint, within so many seconds."""
-        with (
-            started(self.person, arguments) as for_person,
-            started(self.program, ["--json", *arguments]) as for_program,
-        ):
-            _, error = for_person.communicate(timeout=within)
-            out, same_error = for_program.communicate(timeout=within)
-        assert (for_person.returncode, for_program.returncode) == (code, code), error + same_error
-        *notes, title, hint = error.splitlines()
-        assert all(NOTES.fullmatch(note) for note in notes), error
+        """Run the verb for each reader. Both are told the same sentence and hint, within so many seconds."""
+        with contextlib.ExitStack() as running:
+            readers = [
+                running.enter_context(started(home, [*flags, *arguments]))
+                for home, flags in ((self.person, []), (self.program, ["--json"]))
+                if home
+            ]
+            *of_person, (out, error) = [process.communicate(timeout=within) for process in readers]
+        assert {process.returncode for process in readers} == {code}, (*of_person, error)
+        title, hint = error.splitlines()
         assert_calm(title, hint)
-        title, hint = (words.replace(str(self.person.root), str(self.program.root)) for words in (title, hint))
-        assert same_error.splitlines() == [title, hint]
+        for _, same_error in of_person:
+            *notes, same_title, same_hint = same_error.splitlines()
+            assert all(NOTES.fullmatch(note) for note in notes), notes
+            place, same_place = str(self.program.root), str(self.person.root)
+            assert [words.replace(same_place, place) for words in (same_title, same_hint)] == [title, hint]
         events = [json.loads(line) for line in out.splitlines()]
         assert [(e["title"], e["hint"]) for e in events if e["event"] == "problem"] == [(title, hint)]
         return Refusal(title, hint, events)
@@ -97,7 +104,7 @@ def homes_with_past(past, folder):
     return Homes(folder / "person", folder / "program")
 
 
-@contextmanager
+@contextlib.contextmanager
 def started(home, arguments):
     """The verb in this home, ended with its family if it did not end by itself."""
     command = [*SKEP, "--home", str(home.root), *arguments]

@@ -18,7 +18,7 @@ from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_unti
 pytestmark = pytest.mark.alone
 
 SIDE_BY_SIDE = 2
-"""Each runs twice at once, for people and for programs, and each of these loads the training stack."""
+"""Each loads the training stack, one of them twice at once: for people and for programs."""
 
 
 @pytest.fixture(scope="module")

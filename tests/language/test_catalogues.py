@@ -21,6 +21,8 @@ KEYWORDS = {
     if word
 }
 """Made of what a setting may be, not written out."""
+SETTING_TEXTS = {text.id for setting in SETTINGS.values() for text in (setting.label, setting.help)}
+"""Made of the settings' keys, unless they are given."""
 
 
 def entries(language, area="core"):
@@ -81,7 +83,7 @@ TERMINAL, TERMINAL_GERMAN, TERMINAL_PLURALS = (
 
 
 def test_every_message_has_its_english_and_no_entry_is_left_over():
-    assert {id_ for id_, _, _ in SAID} | KEYWORDS == set(ENGLISH)
+    assert {id_ for id_, _, _ in SAID} | KEYWORDS | SETTING_TEXTS == set(ENGLISH)
 
 
 def test_every_entry_uses_only_what_its_message_brings():
@@ -91,7 +93,7 @@ def test_every_entry_uses_only_what_its_message_brings():
         for words in ENGLISH.get(id_, ())
         if None not in named and not places(words) <= named
     ]
-    assert wrong == []
+    assert wrong + [id_ for id_ in SETTING_TEXTS for words in ENGLISH[id_] if places(words)] == []
 
 
 def test_every_entry_has_its_german_with_the_same_places():

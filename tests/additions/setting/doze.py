@@ -6,12 +6,12 @@ from skep.core.text import verbatim
 SETTINGS = (
     Setting(
         "disk.doze_minutes",
-        verbatim("Doze"),
-        verbatim("How long skep dozes after lunch."),
         Kind.WHOLE,
         30,
         unit="min",
         minimum=1,
         maximum=90,
+        label=verbatim("Doze"),
+        help=verbatim("How long skep dozes after lunch."),
     ),
 )

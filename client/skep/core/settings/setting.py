@@ -27,12 +27,11 @@ class Setting:
 
     `default`, `minimum` and `maximum` are in `unit`, but fractions 0..1 for percentages. `zero` is the word for a
     value of 0 ("automatic"), which is then allowed even below the minimum; `empty` is the word for an empty text.
-    `form` describes a text that must match `pattern`.
+    `form` describes a text that must match `pattern`. `label` and `help` are by default the catalogues' entries for the
+    key: "setting.compute_share_away_label" and "…_help" for "compute.share_away".
     """
 
     key: str
-    label: Text
-    help: Text
     kind: Kind
     default: Value
     unit: str = ""
@@ -43,6 +42,13 @@ class Setting:
     choices: tuple[str, ...] = ()
     pattern: str = ""
     form: Text = NOTHING
+    label: Text = NOTHING
+    help: Text = NOTHING
+
+    def __post_init__(self) -> None:
+        stem = f"setting.{self.key.replace('.', '_')}"
+        object.__setattr__(self, "label", self.label or Text(f"{stem}_label"))
+        object.__setattr__(self, "help", self.help or Text(f"{stem}_help"))
 
     @property
     def group(self) -> str:
