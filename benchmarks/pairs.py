@@ -1,7 +1,7 @@
 """Measures two checkouts of skep in turn, from outside, and compares them row by row.
 
     make bench-pairs OLD=../before      about 3 minutes a pair; writes benchmarks/pairs.json and pairs.md
-    python benchmarks/pairs.py ../before --pairs 7 --old-name 1a2b3c4
+    python benchmarks/pairs.py ../before --pairs 7
 
 Each checkout has been set up (`make setup`) and runs with its own virtual environment. A turn is a practice swarm of
 two peers with a volunteer at an X server, then starts of the app on a desktop with a tray. Which checkout begins
