@@ -13,7 +13,7 @@ from skep.core.settings.settings import SETTINGS
 from skep.language.translator import LOCALE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KINDS = {"", "number", "percent", "time", "date", "setting", "capital", "sentences", "clauses", "words", "repr"}
+KINDS = {"", "number", "percent", "span", "time", "date", "setting", "capital", "sentences", "clauses", "words", "repr"}
 KEYWORDS = {
     "keyword." + word.replace(" ", "_")
     for setting in SETTINGS.values()

@@ -93,6 +93,7 @@ def translator(language: str, numbers: Numbers = WRITTEN_PLAINLY, setting: Calla
     shows: dict[str, Show] = {
         "number": units.number,
         "percent": lambda share: f"{share * 100:.0f} %",
+        "span": units.span,
         "time": lambda time: numbers.time(datetime.fromisoformat(f"2000-01-01 {time}")),
         "date": lambda date: numbers.date(datetime.fromisoformat(date)),
         "setting": setting,

@@ -19,6 +19,7 @@ from skep.core.project.fit import Estimate, Fit, Verdict
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.text import Text, sentences
+from skep.signatures import is_valid
 
 
 def read_manifest(path: str) -> Manifest:
@@ -72,7 +73,7 @@ def accept_invitation(home: Home, path: Path, hint: Text, *, in_file: bool) -> t
     Raises InvitationError, SecretsError.
     """
     raw = invitations.read_file(path)
-    wanted = invitation.read(raw, invitations.verify).project
+    wanted = invitation.read(raw, is_valid).project
     try:
         project = bootstrap.catalogue(home).find(wanted)
     except BadInput:

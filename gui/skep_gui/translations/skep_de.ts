@@ -317,36 +317,12 @@
         <translation>Beitritt zu %1.</translation>
     </message>
     <message>
-        <source>Paused until you resume.</source>
-        <translation>Pausiert, bis du fortsetzt.</translation>
-    </message>
-    <message>
-        <source>Paused until %1.</source>
-        <translation>Pausiert bis %1.</translation>
-    </message>
-    <message>
         <source>Not in a project, and paused.</source>
         <translation>In keinem Projekt, und pausiert.</translation>
     </message>
     <message>
         <source>Not in a project.</source>
         <translation>In keinem Projekt.</translation>
-    </message>
-    <message>
-        <source>Trying again.</source>
-        <translation>Neuer Versuch.</translation>
-    </message>
-    <message>
-        <source>Trying again in %1.</source>
-        <translation>Neuer Versuch in %1.</translation>
-    </message>
-    <message>
-        <source>Leaving the swarm.</source>
-        <translation>skep verlässt den Schwarm.</translation>
-    </message>
-    <message>
-        <source>Leaving after the next round, in %1 at most.</source>
-        <translation>skep verlässt den Schwarm nach der nächsten Runde, in höchstens %1.</translation>
     </message>
     <message>
         <source>asked %1</source>
@@ -423,26 +399,6 @@
     <message>
         <source>%1 of %2 samples</source>
         <translation>%1 von %2 Beispielen</translation>
-    </message>
-    <message>
-        <source>Check this computer</source>
-        <translation>Diesen Computer prüfen</translation>
-    </message>
-    <message>
-        <source>Fetch training data</source>
-        <translation>Trainingsdaten holen</translation>
-    </message>
-    <message>
-        <source>Reach the swarm</source>
-        <translation>Den Schwarm erreichen</translation>
-    </message>
-    <message>
-        <source>Warm up</source>
-        <translation>Aufwärmen</translation>
-    </message>
-    <message>
-        <source>Load the model&apos;s state</source>
-        <translation>Den Stand des Modells laden</translation>
     </message>
     <message>
         <source>For 15 minutes</source>

@@ -15,6 +15,7 @@ from skep.core.plain_text import plain
 from skep.core.policy import rules
 from skep.core.policy.conditions import Condition, Reading
 from skep.core.policy.decision import Holding
+from skep.core.session import phases
 from skep.core.session.phases import Phase, Stage, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.language import units
@@ -94,9 +95,9 @@ class Now(Speaker):
             case Phase.TRAINING | Phase.PAUSED:
                 return self.reason(snapshot, now)
             case Phase.RECOVERING:
-                return self._again(snapshot, now)
+                return self.said(phases.restarting(snapshot.restart_at, now))
             case Phase.LEAVING:
-                return self._leaving(snapshot, now)
+                return self.said(phases.leaving(snapshot.leaving_until, now))
 
     def first_line(self, snapshot: Snapshot, now: float) -> str:
         """The sentence with the project's title, for the tray."""
@@ -110,25 +111,12 @@ class Now(Speaker):
         pause = snapshot.pause
         if pause is None or snapshot.allowance.share > 0 or rules.is_over(pause, now):
             return self.said(snapshot.allowance.reason)
-        if pause.until is None:
-            return self.tr("Paused until you resume.")
-        return filled(self.tr("Paused until %1."), self.numbers.clock_time(pause.until, now))
+        return self.said(rules.paused("" if pause.until is None else self.numbers.clock_time(pause.until, now)))
 
     def _idle(self, snapshot: Snapshot) -> str:
         if snapshot.pause is not None:
             return self.tr("Not in a project, and paused.")
         return self.tr("Not in a project.")
-
-    def _again(self, snapshot: Snapshot, now: float) -> str:
-        if snapshot.restart_at is None or snapshot.restart_at <= now:
-            return self.tr("Trying again.")
-        return filled(self.tr("Trying again in %1."), units.span(snapshot.restart_at - now))
-
-    def _leaving(self, snapshot: Snapshot, now: float) -> str:
-        if snapshot.leaving_until is None:
-            return self.tr("Leaving the swarm.")
-        left = units.span(max(0.0, snapshot.leaving_until - now))
-        return filled(self.tr("Leaving after the next round, in %1 at most."), left)
 
     def share(self, snapshot: Snapshot) -> str:
         """The share that the worker measured, otherwise the granted one."""
@@ -216,26 +204,13 @@ class Now(Speaker):
         rows = []
         for index, stage in enumerate(order):
             if index != position:
-                rows.append(StageRow(self._stage(stage), Mark.DONE if index < position else Mark.TO_COME))
+                rows.append(StageRow(self.said(stage.label), Mark.DONE if index < position else Mark.TO_COME))
                 continue
             failed = snapshot.phase is Phase.RECOVERING
             fraction = current.fraction if current is not None and math.isfinite(current.fraction) else None
             detail = plain(self.said(current.detail)) if current is not None else ""
-            rows.append(StageRow(self._stage(stage), Mark.FAILED if failed else Mark.UNDER_WAY, fraction, detail))
+            rows.append(StageRow(self.said(stage.label), Mark.FAILED if failed else Mark.UNDER_WAY, fraction, detail))
         return rows
-
-    def _stage(self, stage: Stage) -> str:
-        match stage:
-            case Stage.HARDWARE:
-                return self.tr("Check this computer")
-            case Stage.DATA:
-                return self.tr("Fetch training data")
-            case Stage.PEERS:
-                return self.tr("Reach the swarm")
-            case Stage.WARM_UP:
-                return self.tr("Warm up")
-            case Stage.STATE:
-                return self.tr("Load the model's state")
 
     def pauses(self, now: float, zone: tzinfo | None = None) -> list[PauseChoice]:
         """`now` is wall clock seconds; `zone` None is the system's."""

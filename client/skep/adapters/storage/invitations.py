@@ -10,8 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters.storage.files import atomic_write, os_errors, unreadable
 from skep.adapters.storage.secrets import HomeSecrets
@@ -21,15 +20,7 @@ from skep.core.project.data import Project
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.text import Text
-
-
-def verify(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Implements invitation.Verify."""
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
+from skep.signatures import is_valid
 
 
 def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
@@ -69,7 +60,7 @@ class KeptInvitations:
 
     def accept(self, raw: bytes, manifest: Manifest, *, in_file: bool) -> Invitation:
         """Check and store it, replacing an earlier one. Raises InvitationError, SecretsError, StorageError."""
-        found = invitation.read(raw, verify)
+        found = invitation.read(raw, is_valid)
         invitation.check(found, manifest, self._peer_id(), self._now())
         self._secrets.put(_secret(manifest.id), found.text, in_file=in_file)
         return found
@@ -102,7 +93,7 @@ class KeptInvitations:
 
     def _kept(self, project: Project) -> Invitation | None:
         text = self._secrets.get(_secret(project.id))
-        return None if text is None else invitation.read(text.encode(), verify)
+        return None if text is None else invitation.read(text.encode(), is_valid)
 
 
 def _secret(project_id: str) -> str:

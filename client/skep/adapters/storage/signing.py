@@ -10,8 +10,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters.storage.files import atomic_create, atomic_write, os_errors, unreadable
 from skep.core.errors import BadInput, ManifestError, SkepError
@@ -20,6 +19,7 @@ from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, fingerpri
 from skep.core.strict_json import read_object
 from skep.core.text import Text, verbatim
 from skep.recipes.registry import parse_manifest
+from skep.signatures import is_valid
 
 PREFIX: Final = b"skep manifest v1\n"
 """Prefix of the signed bytes, so that a signature of other data is not valid for a manifest."""
@@ -116,15 +116,11 @@ def verify(raw: bytes, signature_file: bytes) -> bytes:
     body = read_object(signature_file, SIGNATURE_FILE_LIMIT, _bad_signature_file)
     try:
         read = Object(dict, _SIGNATURE_FIELDS).read(body, "")
-        Ed25519PublicKey.from_public_bytes(read["key"]).verify(base64.b64decode(read["signature"]), PREFIX + raw)
     except FieldError as error:
         raise _bad_signature_file(error.text) from None
-    except InvalidSignature:
-        raise ManifestError(
-            Text("signing.manifest_signature_does_not_fit"),
-            Text("signing.get_both_files_again_from"),
-        ) from None
     key: bytes = read["key"]
+    if not is_valid(key, base64.b64decode(read["signature"]), PREFIX + raw):
+        raise ManifestError(Text("signing.manifest_signature_does_not_fit"), Text("signing.get_both_files_again_from"))
     return key
 
 

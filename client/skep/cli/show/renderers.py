@@ -15,7 +15,7 @@ from rich.console import Group
 from rich.live import Live
 
 from skep.cli.show import snapshot_view
-from skep.cli.show.speech import tr
+from skep.cli.show.speech import say, tr
 from skep.cli.show.terminal import Terminal, problem_event, toned
 from skep.core.record.contributions import ContributionState, Totals
 from skep.core.session import messages as m
@@ -179,7 +179,7 @@ class PlainFace(Face):
         match event["event"]:
             case "stage" if event["name"] != self._stage:
                 self._stage = event["name"]
-                self._terminal.write(f"{snapshot_view.stage_name(Stage(event['name']))} …")
+                self._terminal.write(f"{say(Stage(event['name']).label)} …")
             case "joined":
                 joined = {name: event[name] for name in ("epoch", "device", "peer_id")}
                 self._terminal.write(tr("Joined at epoch {epoch} on {device} as {peer_id}.", **joined))

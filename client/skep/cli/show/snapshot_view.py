@@ -7,7 +7,7 @@ from typing import Final
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.record.contributions import Tally, Totals
-from skep.core.session import timeline
+from skep.core.session import phases, timeline
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
@@ -17,20 +17,6 @@ NARROW: Final = 60
 """Columns; below this the bars move to a line of their own."""
 _BAR: Final = 24
 _LABEL: Final = 14
-
-
-def stage_name(stage: Stage) -> str:
-    match stage:
-        case Stage.HARDWARE:
-            return tr("Check this computer")
-        case Stage.DATA:
-            return tr("Fetch training data")
-        case Stage.PEERS:
-            return tr("Reach the swarm")
-        case Stage.WARM_UP:
-            return tr("Warm up")
-        case Stage.STATE:
-            return tr("Load the model's state")
 
 
 def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
@@ -68,21 +54,21 @@ def checklist(current: StageProgress | None, width: int) -> list[Line]:
     lines: list[Line] = []
     for index, stage in enumerate(order):
         if index < position:
-            lines.append((Span("✓ ", Tone.LEAF), Span(stage_name(stage))))
+            lines.append((Span("✓ ", Tone.LEAF), Span(say(stage.label))))
         elif index == position:
             lines.extend(_under_way(stage, current, width))
         else:
-            lines.append((Span("· ", Tone.SOFT), Span(stage_name(stage), Tone.SOFT)))
+            lines.append((Span("· ", Tone.SOFT), Span(say(stage.label), Tone.SOFT)))
     return lines
 
 
 def _under_way(stage: Stage, current: StageProgress | None, width: int) -> list[Line]:
     fraction = current.fraction if current is not None else 0.0
     detail = f"  {say(current.detail)}" if current is not None and current.detail else ""
-    name: Line = (Span("→ ", Tone.HONEY), Span(stage_name(stage), Tone.STRONG))
+    name: Line = (Span("→ ", Tone.HONEY), Span(say(stage.label), Tone.STRONG))
     if width < NARROW:
         return [name, (Span("  "), *bar(fraction, min(_BAR, width - 4)), Span(detail, Tone.SOFT))]
-    gap = " " * max(2, _BAR - len(stage_name(stage)))
+    gap = " " * max(2, _BAR - len(say(stage.label)))
     return [(*name, Span(gap), *bar(fraction, _BAR), Span(detail, Tone.SOFT))]
 
 
@@ -103,14 +89,9 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.TRAINING | Phase.PAUSED:
             return reason(snapshot)
         case Phase.RECOVERING:
-            if snapshot.restart_at is None or snapshot.restart_at <= now:
-                return tr("Trying again.")
-            return tr("Trying again in {span}.", span=units.span(snapshot.restart_at - now))
+            return say(phases.restarting(snapshot.restart_at, now))
         case Phase.LEAVING:
-            if snapshot.leaving_until is None:
-                return tr("Leaving the swarm.")
-            left = units.span(max(0.0, snapshot.leaving_until - now))
-            return tr("Leaving after the next round, in {span} at most.", span=left)
+            return say(phases.leaving(snapshot.leaving_until, now))
 
 
 def reason(snapshot: Snapshot) -> str:

@@ -15,9 +15,10 @@ from skep.cli import arguments as spelled
 from skep.cli.interrupt import Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show import snapshot_view
-from skep.cli.show.speech import numbers, tr, worded
+from skep.cli.show.speech import numbers, say, tr, worded
 from skep.cli.show.terminal import Terminal, table
 from skep.core.errors import NotRunning, SkepError
+from skep.core.policy import rules
 from skep.core.session import explain
 from skep.core.session.control import finite, snapshot_of
 from skep.core.session.phases import Phase
@@ -107,11 +108,8 @@ def _pause(context: Context, arguments: argparse.Namespace) -> None:
     now = bootstrap.clock().wall()
     until = None if arguments.span is None else now + arguments.span
     bootstrap.ask(context.home, {"verb": "pause", "until": until})
-    if until is None:
-        words = tr("Paused until you resume.")
-    else:
-        words = tr("Paused until {time}.", time=numbers().clock_time(until, now))
-    context.terminal.show({"paused": True, "until": until}, [words])
+    words = rules.paused("" if until is None else numbers().clock_time(until, now))
+    context.terminal.show({"paused": True, "until": until}, [say(words)])
 
 
 def _resume(context: Context, _arguments: argparse.Namespace) -> None:

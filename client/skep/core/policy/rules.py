@@ -120,10 +120,13 @@ def _paused(facts: Facts) -> Allowance | None:
     pause = facts.pause
     if pause is None or is_over(pause, facts.now):
         return None
-    if pause.until is None:
-        return Allowance(0.0, Text("rule.paused_until_you_resume"))
-    until = hours.clock_time(pause.until, facts.now, facts.zone)
-    return Allowance(0.0, Text("rule.paused_until", until=until), until=pause.until)
+    until = "" if pause.until is None else hours.clock_time(pause.until, facts.now, facts.zone)
+    return Allowance(0.0, paused(until), until=pause.until)
+
+
+def paused(until: str | Text) -> Text:
+    """The sentence for a pause by the user that ends at the local time `until`; "" stands for no end."""
+    return Text("rule.paused_until", until=until) if until else Text("rule.paused_until_you_resume")
 
 
 def _schedule(facts: Facts) -> Allowance | None:

@@ -1,4 +1,4 @@
-"""Phases of the engine, stages of joining, and the worker's latest progress report. Data only."""
+"""Phases of the engine and stages of joining, what both front ends say of them, and the worker's latest report. Pure."""
 
 from __future__ import annotations
 
@@ -27,6 +27,34 @@ class Stage(StrEnum):
     PEERS = "peers"
     WARM_UP = "warm-up"
     STATE = "state"
+
+    @property
+    def label(self) -> Text:
+        match self:
+            case Stage.HARDWARE:
+                return Text("stage.hardware")
+            case Stage.DATA:
+                return Text("stage.data")
+            case Stage.PEERS:
+                return Text("stage.peers")
+            case Stage.WARM_UP:
+                return Text("stage.warm_up")
+            case Stage.STATE:
+                return Text("stage.state")
+
+
+def restarting(at: float | None, now: float) -> Text:
+    """The sentence of the phase recovering; the next attempt is `at`, in wall-clock seconds."""
+    if at is None or at <= now:
+        return Text("phase.trying_again")
+    return Text("phase.trying_again_in", seconds=at - now)
+
+
+def leaving(until: float | None, now: float) -> Text:
+    """The sentence of the phase leaving; the round is waited for `until` a time in wall-clock seconds, if at all."""
+    if until is None:
+        return Text("phase.leaving")
+    return Text("phase.leaving_after_round", seconds=max(0.0, until - now))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from skep.host.server.file_server import serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
 from skep.host.server.peer_process import END_SECONDS, PeerProcess, problem_event
 from skep.host.server.project_files import find_files, served_files
+from skep.signatures import is_valid
 
 RESTART_SECONDS: Final = 3.0
 
@@ -104,7 +105,7 @@ def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
             Text("invitation.invited_peers_seed_one_them", title=manifest.title),
             Text("invitation.make_invitation_skep_project_invite", peer_id=peer_id),
         )
-    found = invitation.read(invitations.read_file(file), invitations.verify)
+    found = invitation.read(invitations.read_file(file), is_valid)
     invitation.check(found, manifest, peer_id, datetime.now(UTC))
 
 

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import hivemind
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from hivemind.dht import DHTID, protocol
 from hivemind.dht.validation import DHTRecord, RecordValidatorBase
@@ -40,6 +39,7 @@ from skep.core.project.addresses import peer_id_of
 from skep.core.project.invitation import TRAINER, Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.text import Text
+from skep.signatures import is_valid
 
 PUBLISH_SECONDS: Final = 15.0
 LOOK_PAUSE_SECONDS: Final = 1.0
@@ -60,7 +60,7 @@ class Membership:
         self.raw = text.encode()
         self.key = IdentityKey(identity_path)
         self.peer = peer_of_key(self.key.get_public_key().to_bytes())
-        self._read = functools.lru_cache(READ_AT_MOST)(functools.partial(invitation.read, verify=verify))
+        self._read = functools.lru_cache(READ_AT_MOST)(functools.partial(invitation.read, verify=is_valid))
         self.own = self._judge_own()
 
     def _judge_own(self) -> Invitation:
@@ -113,15 +113,6 @@ def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
 
 def now() -> datetime:
     return datetime.now(UTC)
-
-
-def verify(key: bytes, signature: bytes, message: bytes) -> bool:
-    """Implements invitation.Verify."""
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-    except (InvalidSignature, ValueError):
-        return False
-    return True
 
 
 @functools.lru_cache(READ_AT_MOST)
