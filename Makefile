@@ -150,7 +150,7 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (an hour)
 
 # OLD=…: a checkout of the commit to compare with, in which `make setup` was run
 .PHONY: bench-pairs
-bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (3 minutes a pair)
+bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (6 minutes a pair)
 	$(BIN)/python benchmarks/pairs.py "$(OLD)"
 
 # ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again

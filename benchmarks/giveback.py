@@ -123,7 +123,7 @@ class Volunteer:
         training: list[float] = []
         other: list[float] = []
         for number in range(1, times + 1):
-            taken, computed = self._trial(act)
+            taken, computed = self.trial(act)
             undo()
             (training if computed else other).append(taken)
             if number % 5 == 0:
@@ -138,7 +138,7 @@ class Volunteer:
             rows.append(Row("the same, in a round, a step or a wait, p95", p95(other), "s", None, other))
         return rows
 
-    def _trial(self, act: Callable[[], None]) -> tuple[float, bool]:
+    def trial(self, act: Callable[[], None]) -> tuple[float, bool]:
         """Seconds from the action to rest, and whether the thread was computing at that time."""
         self._wait_until_it_computes()
         ran = Ran(self.terminal.worker().pid)

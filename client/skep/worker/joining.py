@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
+from hivemind import DHT
 from hivemind.p2p import PeerID
 
 from skep.core.errors import DataError
@@ -86,9 +87,8 @@ class Joining:
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
             if self.options.nice:
-                lower_training(
-                    self.options.nice
-                )  # after the network's processes were forked, which keep their priority
+                # after the network's processes were forked, which keep their priority
+                lower_training(self.options.nice)
                 self.standing.begin()
             threads.use(present=self.orders.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
@@ -105,19 +105,7 @@ class Joining:
         )
         with self._stage(Stage.STATE):
             sync.synchronise()
-        self.link.send(
-            WorkerJoined(
-                peer_id=str(dht.peer_id),
-                device=chosen.name,
-                precision=chosen.precision,
-                epoch=sync.epoch,
-                step_batch=step_batch,
-                micro_batch=limits.size,
-                addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
-                client_mode=dht.client_mode,
-                heavy=limits.heavy,
-            )
-        )
+        self.link.send(self._joined(dht, chosen, limits, epoch=sync.epoch, step_batch=step_batch))
         return TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -128,6 +116,21 @@ class Joining:
             traffic=traffic,
             step_batch=step_batch,
             limits=limits,
+        )
+
+    def _joined(
+        self, dht: DHT, chosen: device.TrainingDevice, limits: ResourceLimits, *, epoch: int, step_batch: int
+    ) -> WorkerJoined:
+        return WorkerJoined(
+            peer_id=str(dht.peer_id),
+            device=chosen.name,
+            precision=chosen.precision,
+            epoch=epoch,
+            step_batch=step_batch,
+            micro_batch=limits.size,
+            addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
+            client_mode=dht.client_mode,
+            heavy=limits.heavy,
         )
 
     @contextmanager

@@ -102,9 +102,8 @@ def lower_training(nice: int) -> None:
     later by the calling thread inherit its priority.
     """
     if sys.platform != "linux":
-        os.nice(
-            nice
-        )  # the whole process: threads have no separate priority; the network's processes were forked before
+        # the whole process: threads have no separate priority; the network's processes were forked before
+        os.nice(nice)
         return
     # this thread and the process's native ones: OpenMP's, and the GPU driver's
     pythons = {each.native_id for each in threading.enumerate()} - {threading.get_native_id()}
@@ -115,9 +114,8 @@ def lower_training(nice: int) -> None:
 
 def _lower(thread: int, nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, thread, max(nice, os.getpriority(os.PRIO_PROCESS, thread)))
-    with contextlib.suppress(
-        PermissionError
-    ):  # it is in a lower class already, for example when started with chrt --idle
+    # it is in a lower class already, for example when started with chrt --idle
+    with contextlib.suppress(PermissionError):
         # no pre-emption on waking from a nap; not SCHED_IDLE, where a thread that holds the GIL would block the network's
         # threads for seconds while all cores are busy
         os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
