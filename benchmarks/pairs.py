@@ -217,8 +217,8 @@ def write(rows: list[Row], old: Checkout, new: Checkout, pairs: int, out: Path) 
     lines = [
         f"`python benchmarks/pairs.py` with {pairs} pairs of {old.name} (old) and {new.name} (new) in turn, on {where}, {taken}.",
         "",
-        f"A ratio above 1 is worse; the upper end of its 95 % bound should not be above {BOUND}. Reactions are compared by their"
-        f" difference, whose upper end should not be above {REACTION_BOUND} s. In brackets: the least and the largest value.",
+        f"A ratio above 1 is worse; the upper end of its 95 % bound should not be above {BOUND}. A reaction is compared by",
+        f"its difference, whose upper end should not be above {REACTION_BOUND} s. In brackets: least and largest value.",
         "",
         "| what | old, median | new, median | ratio or difference | 95 % bounds | |",
         "|---|---|---|---|---|---|",
