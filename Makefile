@@ -47,7 +47,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: check system-packages ## every check and the default test suites (about 20 minutes on 2 cores)
+test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
@@ -55,9 +55,7 @@ test: check system-packages ## every check and the default test suites (about 20
 	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
 	$(PYTEST) $(TWO) tests/packaged
 	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
-	$(PYTEST) $(ALONE) tests/engine tests/adapters tests/cli tests/host
-	$(PYTEST) $(ALONE) tests/end_to_end
-	AT_ONCE=1 tests/each_file.sh $(PYTEST) $(ALONE) -- $$(grep --files-with-matches mark.alone tests/swarm/test_*.py)
+	$(PYTEST) $(ALONE) tests/engine tests/adapters
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named

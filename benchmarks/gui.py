@@ -4,7 +4,7 @@ gui.md.
     python benchmarks/gui.py                  everything, about 10 minutes
     python benchmarks/gui.py start pixels     these parts alone; the others keep their earlier results
 
-start      seconds from the process's start until its icon stands in the tray, hidden, nothing joined; median of 9. Before
+start      seconds from the process's start until its icon is in the tray, hidden, nothing joined; median of 9. Before
            each start the app's files are dropped from the system's cache, as after a boot
 rest       hidden and nothing joined: memory, and the processor's time over a minute
 training   the same while a practice swarm trains, hidden and with the window on its live plots

@@ -42,7 +42,7 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A system and what runs in it: `make demo`, or the suites on Python `suites`. Without a `release`, this computer."""
+    """A system and what runs in it: `make demo`, or the suites on Python `suites`. No `release`: this computer."""
 
     name: str
     system: str

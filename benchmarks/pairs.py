@@ -10,9 +10,9 @@ alternates from pair to pair, so that a drift in the machine's speed favours nei
 A row's ratio is new / old, inverted where more is better, so that above 1 is worse. What is judged is the upper end
 of the one-sided 95 % confidence interval of the ratios' geometric mean (Student's t on their logarithms); its target is
 1.03. Reactions are times of some milliseconds between two looks at the kernel's accounting, so the differences of their
-medians are judged in seconds, with REACTION_BOUND as the target. Of the trials of a reaction, those count that came while
-the volunteer trained; others met a round or a wait for the swarm. The least and the largest value are beside each row.
-Exits with 1 when a row misses its target, with 2 when a wait timed out.
+medians are judged in seconds, with REACTION_BOUND as the target. Of the trials of a reaction, those count that came
+while the volunteer trained; others met a round or a wait for the swarm. The least and the largest value are beside each
+row. Exits with 1 when a row misses its target, with 2 when a wait timed out.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Row:
 
     @property
     def bounds(self) -> tuple[float, float, float]:
-        """Mean of the differences in seconds, or geometric mean of the ratios; both ends of its one-sided 95 % intervals."""
+        """Mean difference in seconds, or geometric mean of the ratios; both ends of its one-sided 95 % intervals."""
         if self.reaction:
             return interval([new - old for old, new in zip(self.old, self.new, strict=True)])
         mean, low, high = map(math.exp, interval([math.log(ratio) for ratio in self.ratios]))

@@ -204,7 +204,7 @@ def of_skep(folder: Path, case: str, setting: Setting) -> dict[str, Any]:
 
 
 def fitting_share(peer: SkepPeer, setting: Setting) -> float:
-    """The share at which three such peers fill the target in the seconds of an epoch. Raises Unmeasured if there is none."""
+    """The share at which three such peers fill the target in an epoch's seconds. Raises Unmeasured if there is none."""
     now = time.monotonic()
     rate = peer.wait_for(lambda event: is_progress(event) and event["seconds"] > now)["rate"]
     share = setting.rate * FIRST_SHARE / rate if rate else 1.0

@@ -5,7 +5,7 @@ import struct
 
 
 class Function:
-    """A foreign function: takes what ctypes lets through, and lets its types be declared."""
+    """A foreign function: accepts what ctypes accepts, and allows its types to be declared."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -16,7 +16,7 @@ class Function:
 
 
 class Mac:
-    """`idle` seconds, `locked`; `session` False where nobody is logged in at the screen."""
+    """`idle` seconds, `locked`; `session` is False if no user is logged in at the screen."""
 
     def __init__(self, *, idle=3.5, locked=False, session=True):
         self.idle, self.locked, self.session = idle, locked, session
@@ -47,7 +47,7 @@ class Mac:
 
 
 class Windows:
-    """Ticks are milliseconds since the start, in 32 bits; `state` is what SHQueryUserNotificationState says."""
+    """Ticks are milliseconds since the start, in 32 bits; `state` is the result of SHQueryUserNotificationState."""
 
     def __init__(self, *, now=100_000, last=96_500, flags=1, state=5, foreground_pid=4711):
         self.now, self.last, self.flags, self.state, self.foreground_pid = now, last, flags, state, foreground_pid

@@ -1,7 +1,8 @@
-"""The swarm's books by a clock of our own: trackers that train, report and look exactly when their code says, in no time.
+"""Simulates the swarm's progress records with a simulated clock.
 
-Peers train in step batches at their rate; whoever first believes the epoch to be over ends it for all, as a round does.
-Nothing runs beside the test, so that the figures are the same each time.
+The trackers report and fetch exactly at the times in their code. Peers train in step batches at their rate; the first
+peer that considers the epoch complete ends it for all, as a round does. No other process runs, so the figures are the
+same each time.
 """
 
 from dataclasses import dataclass, field
@@ -17,13 +18,13 @@ from skep.worker.swarm.tracker import LiveProgressTracker
 TARGET = 240
 STEP_BATCH = 2
 RATE = 4.0
-"""Samples a second of each of the three: epochs of 20 s."""
+"""Samples per second of each of the three peers: epochs of 20 s."""
 TICK = 0.05
 
 
 @dataclass
 class Table:
-    """The DHT, in which records are seen at once and end when they expire."""
+    """A DHT in which records are visible immediately and end when they expire."""
 
     now: float = 1000.0
     records: dict = field(default_factory=dict)
@@ -60,7 +61,7 @@ class SimulatedPeer:
         self.reported_at = -1e9
 
     def tick(self):
-        """A moment of training, and whatever is due of reporting and looking."""
+        """TICK seconds of training, and the reports and fetches that are due."""
         self.counted += RATE * self.share * TICK
         if self.counted - self.accumulated >= STEP_BATCH:
             self.accumulated += STEP_BATCH
@@ -87,7 +88,7 @@ class SimulatedPeer:
         self.tracker.global_progress = self.tracker._parse_swarm_progress_data(found.value if found else None)
 
     def pause(self):
-        """As the loop does: hivemind's own peers just stop."""
+        """As the training loop does; a stock hivemind peer only stops."""
         self.share, self.resting = 0.0, True
         if isinstance(self.tracker, LiveProgressTracker):
             self.accumulated = int(self.counted)
@@ -95,14 +96,14 @@ class SimulatedPeer:
             self.tracker.rest()
 
     def end_epoch(self, epoch):
-        """The round takes what everybody has; returns it."""
+        """The round uses what this peer has accumulated; returns that."""
         taken, self.epoch, self.accumulated, self.counted = int(self.counted), epoch, 0, 0.0
         if self.resting and isinstance(self.tracker, LiveProgressTracker):
             self.tracker.withdraw(0.0)
             self._publish()
             return taken
         if self.resting:
-            return taken  # it no longer calls step, and takes no part in rounds: its record stays as it was
+            return taken  # it no longer calls step and takes no part in rounds: its record does not change
         with self.tracker.lock_global_progress:
             self.tracker.update_epoch(epoch)
         return taken
@@ -113,7 +114,7 @@ def kind_expiration(kind):
 
 
 def epochs(kind, event, count):
-    """Real samples of each epoch of three peers: ten, then `event(peer)` happens to one in the middle of the next, and more."""
+    """The samples of each epoch of three peers; in the middle of epoch 10, `event` is called with one of them."""
     table = Table()
     clocks = [
         mock.patch.object(tracker_module, "get_dht_time", table.clock),
@@ -148,6 +149,6 @@ def _epochs(table, peers, event, count):
             if any(peer.tracker.ready_to_update_epoch for peer in peers if not peer.resting):
                 break
         yield sum(peer.end_epoch(epoch + 1) for peer in peers)
-        table.now += 1.0  # the round
+        table.now += 1.0  # duration of the round
         for peer in peers:
             peer.tracker.performance_ema.reset_timer()

@@ -1,4 +1,4 @@
-"""What every suite shares: the words as they stand now, a home, a stand-in card, and the watch for what tests leave behind."""
+"""Fixtures of every suite: current message catalogues, a home, a stand-in card, and the check for what tests leave."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ from skep.adapters.storage.paths import Home
 
 pytest.register_assert_rewrite("contracts")
 
-# a time limit for single examples measures the machine's other work, not ours
+# a time limit for single examples would depend on the machine's other work
 settings.register_profile("skep", deadline=None)
 settings.load_profile("skep")
 
@@ -22,13 +22,13 @@ TESTS = Path(__file__).resolve().parent
 
 
 def pytest_configure():
-    os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; what is started inherits this
+    os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; child processes inherit this
     _compile_catalogues()
     leftovers.pytest_configure()
 
 
 def _compile_catalogues():
-    """The words as they stand in the sources now."""
+    """Compile catalogues that are older than their sources."""
     spec = importlib.util.spec_from_file_location("catalogues", TESTS.parent / "assets" / "catalogues.py")
     catalogues = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(catalogues)
@@ -36,7 +36,7 @@ def _compile_catalogues():
 
 
 def pytest_collection_modifyitems(items):
-    """Only the app has a Qt event loop; elsewhere an exception in a thread is not Qt's, and not always a fault."""
+    """Only the app has a Qt event loop; elsewhere an exception in a thread is unrelated to Qt and may be intended."""
     for item in items:
         if item.path.relative_to(TESTS).parts[0] != "gui":
             item.add_marker("qt_no_exception_capture")
@@ -56,6 +56,6 @@ def library_folder(tmp_path_factory):
 
 @pytest.fixture
 def card(library_folder, tmp_path, monkeypatch):
-    """An NVIDIA card in this computer, for this process alone, which the test conducts."""
+    """An NVIDIA card that only this process sees; the test controls it."""
     with nvml_card.plugged_in(library_folder, tmp_path, monkeypatch) as made:
         yield made

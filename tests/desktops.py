@@ -1,6 +1,6 @@
-"""Desktops of a test's own: X servers, window managers, message buses and what answers on them, real or by python-dbusmock.
+"""Private desktops for tests: X servers, window managers, message buses and their services, real or by python-dbusmock.
 
-Nothing of the person's own session is touched, and all that was started ends with its `close`.
+The user's own session is not used, and all processes end with `close`.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from skep.adapters.linux.bus import Bus, Target
 START_SECONDS = 60
 """A timeout, not a duration: the machine may be busy."""
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""python-dbusmock comes as a package of the system's."""
+"""python-dbusmock is installed as a system package."""
 WINDOW = Path(__file__).with_name("x11_window.py")
 
 
 def need(*programs):
-    """Skip the test where the programs are not; on CI as root they must be."""
+    """Skip the test if the programs are missing; on CI as root they are required."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing and os.environ.get("CI") and os.geteuid() == 0:
         pytest.fail(f"not installed: {', '.join(missing)}; packaging/system-packages.sh installs them")
@@ -91,10 +91,10 @@ class Programs:
 
 
 class Screen:
-    """An X server on a display number that was free; `environ` is what a program at that screen needs."""
+    """An X server on a free display number; `environ` is what a program at that screen needs."""
 
     def __init__(self, *arguments, window_manager=None):
-        """`arguments` of the X server's own, such as an extension that it is to lack."""
+        """`arguments` go to the X server, for example to disable an extension."""
         self._programs, self._server, self._arguments = Programs(), None, arguments
         self._manager = window_manager
         self.number = self._start_anywhere()
@@ -124,7 +124,7 @@ class Screen:
         return self.environ["DISPLAY"]
 
     def run(self, *command):
-        """A program at this screen, to its end: what it says."""
+        """The output of a program that runs to its end at this screen."""
         environ = {**os.environ, **self.environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False).stdout
 
@@ -137,7 +137,7 @@ class Screen:
         return Window(self._programs, self.environ, pid)
 
     def kill(self):
-        """Kill the server, and with it every program on it."""
+        """Kill the server; every program connected to it loses its connection."""
         self._server.kill()
         self._server.wait()
         self._remove_traces()
@@ -157,7 +157,7 @@ class Screen:
         self._remove_traces()
 
     def _remove_traces(self):
-        """What a killed server leaves; another one may have the number by now."""
+        """Remove the files of a killed server, unless another server has its number now."""
         lock = Path(f"/tmp/.X{self.number}-lock")
         if lock.exists() and int(lock.read_text()) == self._server.pid:
             lock.unlink()
@@ -165,7 +165,7 @@ class Screen:
 
 
 class Window:
-    """A plain window that obeys; it says that it belongs to the process `pid`, by default its own."""
+    """A plain window that follows commands; it claims to belong to the process `pid`, by default its own."""
 
     def __init__(self, programs, environ, pid=None):
         self._programs = programs
@@ -174,7 +174,7 @@ class Window:
         assert self._process.stdout.readline() == "open\n"
 
     def tell(self, command):
-        """ "full" or "normal"; returns when the request was made, not when the window manager has obeyed."""
+        """Request "full" or "normal"; returns after the request, which the window manager may carry out later."""
         self._process.stdin.write(f"{command}\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == f"{command}\n"
@@ -184,13 +184,13 @@ class Window:
 
 
 class PrivateBus:
-    """A message bus of our own; `environ` makes it a program's session and system bus."""
+    """A private message bus; `environ` makes it a program's session and system bus."""
 
     def __init__(self):
         self._folder = Path(tempfile.mkdtemp(prefix="bus-"))
         self._programs = Programs()
         (self._folder / "services").mkdir()
-        # a bus that starts nothing by itself, but for what a test lays there
+        # a bus that starts only the services that a test adds
         self._config = self._folder / "bus.conf"
         self._config.write_text(
             "<busconfig><type>session</type>"
@@ -235,19 +235,19 @@ class PrivateBus:
             bus.close()
 
     def make_folder(self, name):
-        """For a program in the session; removed with the bus."""
+        """A folder for a program in the session; removed with the bus."""
         folder = self._folder / name
         folder.mkdir(mode=0o700)
         return folder
 
     def offer(self, *names):
-        """Let the bus start services that only leave a trace; whether it started one."""
+        """Let the bus start services that only create a file; returns a function that says whether one was started."""
         trace = self._folder / "started"
         for name in names:
             service = f"[D-BUS Service]\nName={name}\nExec=/bin/sh -c 'touch {trace}'\n"
             (self._folder / "services" / f"{name}.service").write_text(service)
-        self._startable()  # once it answers, it has a handler: before, the signal would end it
-        self._daemon.send_signal(signal.SIGHUP)  # it looks there again
+        self._startable()  # once it answers, it has a signal handler: earlier, the signal would end it
+        self._daemon.send_signal(signal.SIGHUP)  # makes it read the folder again
         until(lambda: set(names) <= set(self._startable()))
         return trace.exists
 
@@ -264,19 +264,18 @@ class PrivateBus:
         subprocess.run(command, env={**os.environ, **self.environ}, check=True, timeout=60)
 
     def mock(self, name, path, interface):
-        """A service by python-dbusmock, without methods so far."""
+        """A service by python-dbusmock, without methods."""
         process = self.run([SYSTEM_PYTHON, "-m", "dbusmock", "--session", name, path, interface])
         until(lambda: self.has(name), name)
         return Mock(self, process, Target(name, path, interface))
 
     def template(self, template, name, interface=None):
-        """A service by python-dbusmock's template, whose object lies at the path that goes with its name."""
+        """A service by python-dbusmock's template, whose object path is derived from its name."""
         process = self.run([SYSTEM_PYTHON, "-m", "dbusmock", "--template", template])
         until(lambda: self.has(name), name)
         return Mock(self, process, Target(name, "/" + name.replace(".", "/"), interface or name))
 
     def logind(self):
-        """systemd's login manager."""
         return self.template("logind", "org.freedesktop.login1", "org.freedesktop.login1.Manager")
 
     def close(self):
@@ -291,7 +290,7 @@ class Mock:
         self._bus, self._process, self.target = bus, process, target
 
     def answer(self, method, signature, code, arguments="", path=None):
-        """From now on this method answers `code`, a Python statement such as `ret = 1`."""
+        """From now on this method runs `code`, a Python statement such as `ret = 1`."""
         body = (self.target.interface, method, arguments, signature, code)
         self.ask("AddMethod", "sssss", body, path)
 
@@ -307,7 +306,7 @@ class Mock:
             bus.close()
 
     def change(self, values, path=None, interface=None):
-        """New values of properties, told to whoever listens; `values` name -> (signature, value)."""
+        """Set properties and send the change signal; `values` is name -> (signature, value)."""
         self.ask("UpdateProperties", "sa{sv}", (interface or self.target.interface, values), path)
 
     def freeze(self):

@@ -1,4 +1,4 @@
-"""What the core says, in English, for tests that read it."""
+"""The core's messages in English, for tests that compare them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENGLISH = translator(ENGLISH)
 
 
 def in_english(message: Any) -> Any:
-    """A message, or the title of a problem or an error, in words; what is none of them unchanged."""
+    """A message, or the title of a problem or an error, in words; any other value unchanged."""
     match message:
         case Text():
             return _ENGLISH.say(message)
@@ -37,14 +37,14 @@ def in_english(message: Any) -> Any:
 
 @contextmanager
 def raises(kind: type[BaseException] | tuple[type[BaseException], ...], match: str = "") -> Iterator[Any]:
-    """As pytest's, for errors whose words are data."""
+    """As pytest.raises, for errors whose words are data."""
     with pytest.raises(kind) as caught:
         yield caught
     assert re.search(match, in_english(caught.value)), f"{match!r} is not in {in_english(caught.value)!r}"
 
 
 def spoken(value: Any) -> Any:
-    """`value` with every message in it as its English words, to be compared with what `verbatim` makes."""
+    """`value` with every message replaced by its English words, for comparison with results of `verbatim`."""
     if isinstance(value, Text):
         return verbatim(in_english(value)) if value else value
     if isinstance(value, list | tuple):

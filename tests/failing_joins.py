@@ -1,4 +1,4 @@
-"""Joins of a practice swarm that cannot work: dead and wrong peers, servers of spoilt data, disks without room."""
+"""Joins of a practice swarm that cannot work: dead and wrong peers, servers with damaged data, full disks."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ from skep.core.project.shards import shard_name
 from web_of_faults import FaultyServer, silent, whole
 
 WORKER = 30
-"""Seconds a worker may take until it wants data or peers, on a busy computer."""
+"""Seconds until a worker on a busy computer requests data or peers, at most."""
 ADDED = r"projects/practice/project\.json"
 """What a join of the practice swarm adds to a home before it fails."""
 CACHED = rf"{ADDED}|cache/[0-9a-f]{{64}}\.safetensors"
-"""The same, when data came."""
+"""The same, if data was received."""
 
 NOBODY = PEER.rpartition("/")[2]
 DEAD = f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"
@@ -25,7 +25,7 @@ DEAD = f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"
 
 @contextmanager
 def mute():
-    """The address of a peer behind a wall: it takes no connection and refuses none."""
+    """The address of a peer that neither accepts nor refuses a connection, as behind a firewall that drops packets."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, socket.socket() as first, socket.socket() as second:
         for guest in (first, second):
             guest.setblocking(False)
@@ -35,7 +35,7 @@ def mute():
 
 @contextmanager
 def no_peer():
-    """The address of something that takes connections and says nothing."""
+    """The address of a server that accepts connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"/ip4/127.0.0.1/tcp/{server.getsockname()[1]}/p2p/{NOBODY}"
 
@@ -55,7 +55,7 @@ def truncated(body):
 
 @contextmanager
 def spoilt_shards(practice, act_for):
-    """The manifest's data entry for a server that has the practice swarm's index, and serves each shard its own way."""
+    """The manifest's data entry of a server with the practice swarm's index; `act_for` makes the answer for a shard."""
     raw = (practice.served / "index.json").read_bytes()
     index = json.loads(raw)
     with FaultyServer() as server:
@@ -84,7 +84,7 @@ HUGE = json.dumps(
 
 
 class Joins:
-    """Joins that fail, each in homes of its own."""
+    """Joins that fail; each has its own homes."""
 
     def __init__(self, practice, past, folder):
         self._practice, self._past, self._folder = practice, past, folder

@@ -1,6 +1,6 @@
-"""Stand-ins for the ports, typed and without surprises; those of real adapters pass the same contract tests.
+"""Typed stand-ins for the ports; they pass the same contract tests as the real adapters.
 
-They keep everything in memory and start no thread: what they post is posted in the caller's thread.
+They keep everything in memory and start no thread: they post in the caller's thread.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def together(each: Iterable[Spent]) -> Spent:
     return functools.reduce(Spent.plus, each, Spent())
 
 
-# --- things to pass around
+# --- values
 
 
 def make_project(id: str = "tiny", title: str = "Tiny model", manifest: bytes | None = None) -> VerifiedProject:  # noqa: A002 - the field's name
@@ -106,9 +106,9 @@ class FakeClock:
 
 @dataclass
 class FakeWorker:
-    """Does what its script says: `on_start` is posted when started, WorkerExited when stopped (unless `stubborn`).
+    """Follows a script: posts `on_start` when started, and WorkerExited when stopped (unless `stubborn`).
 
-    Told to finish, it exits too, unless no `rounds_come`.
+    At FinishEpoch it exits too, if `rounds_come`.
     """
 
     post: Post
@@ -147,7 +147,7 @@ class FakeWorker:
         self.exit(-9)
 
     def exit(self, code: int) -> None:
-        """The process ends, by itself or because the test says so."""
+        """End the process; called by the fake itself or by a test."""
         if self.running:
             self.running = False
             self.post(m.WorkerExited(code))
@@ -155,7 +155,7 @@ class FakeWorker:
 
 @dataclass
 class FakeLedger:
-    """`failing` is raised by every write, as a full disk would."""
+    """Every write raises `failing`, as with a full disk."""
 
     failing: SkepError | None = None
     closed: bool = False
@@ -235,7 +235,7 @@ class FakeLedger:
         return self.added_at
 
     def earned(self, begin: float, end: float) -> Sequence[Earned]:
-        return []  # it keeps no times
+        return []  # it stores no times
 
     def lost_reasons(self, project_id: str | None = None) -> Mapping[str, Tally]:
         lost = [each for each in self.contributions(project_id) if each.state is ContributionState.LOST]
@@ -268,13 +268,13 @@ def _tally(rows: Iterable[Contribution], state: ContributionState) -> Tally:
 
 @dataclass
 class FakeShards:
-    """Answers at once: the index, or `problem`; shards are said to lie under /shards unless in `missing`."""
+    """Answers immediately: the index, or `problem`; shards get paths under /shards unless they are in `missing`."""
 
     index: ShardIndex | None = field(default_factory=make_index)
     problem: Problem = field(default_factory=lambda: Problem(verbatim("The shard server does not answer.")))
     missing: frozenset[str] = frozenset()
     hold: bool = False
-    """Keep the answers in `held` instead, for the test to give later."""
+    """Keep the answers in `held` instead; the test posts them later."""
     held: list[Callable[[], None]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
     closed: bool = False
@@ -330,7 +330,7 @@ class FakePauses:
 
 @dataclass
 class FakeCatalogue:
-    """Projects by source: `offered` can be added, `known` were."""
+    """Projects by source: `offered` can be added, `known` were added."""
 
     offered: dict[str, Project] = field(default_factory=dict)
     known: list[Project] = field(default_factory=list)
@@ -358,7 +358,7 @@ class FakeCatalogue:
 
 @dataclass
 class FakeSecrets:
-    """`failing` is raised by every call, as a locked keyring would."""
+    """Every call raises `failing`, as with a locked keyring."""
 
     failing: SkepError | None = None
     kept: dict[str, str] = field(default_factory=dict)
@@ -382,7 +382,7 @@ class FakeSecrets:
 
 @dataclass
 class FakeInvitations:
-    """For a project of the invited presents `text`, or raises `failing`."""
+    """Presents `text` for a project that requires an invitation, or raises `failing`."""
 
     text: str = ""
     failing: SkepError | None = None
@@ -411,9 +411,9 @@ class FakeDevices:
 
 @dataclass
 class FakeSensor:
-    """Tells `seen`; `failing` is raised by every reading, and with `hanging` set a reading waits for its end.
+    """Reports `seen`; every reading raises `failing` if that is set, and waits while `hanging` is set.
 
-    `wait` returns when `happen` is called, or after the seconds that it was given.
+    `wait` returns when `happen` is called, or after the given seconds.
     """
 
     seen: Seen

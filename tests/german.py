@@ -1,4 +1,4 @@
-"""The app's German for tests: its tongue, and the files of the pages' own strings."""
+"""German for tests of the app: its translator, and the files with the pages' own strings."""
 
 import subprocess
 import sysconfig
@@ -14,14 +14,14 @@ ENGLISH_DESKTOP = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates
 
 
 def linguist(tool, *arguments):
-    """Run lupdate or lrelease with what `make translations` gives it."""
+    """Run lupdate or lrelease with the arguments that `make translations` uses."""
     subprocess.run(
         [Path(sysconfig.get_path("scripts")) / f"pyside6-{tool}", "-silent", *map(str, arguments)], check=True
     )
 
 
 class German:
-    """While it is entered, Qt speaks German; `tongue` is what pages are made with."""
+    """Inside the context Qt uses German; pages are made with `tongue`."""
 
     def __enter__(self):
         before = QLocale()

@@ -1,4 +1,4 @@
-"""The app inside the test's own process, with its real engine and home, and its end."""
+"""Starts and ends the app inside the test's process, with its real engine and home."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ SOON = 20_000
 
 
 class TellingTray(Tray):
-    """Its notifications are kept in `told`, as (title, hint)."""
+    """Keeps its notifications in `told`, as (title, hint)."""
 
     def __init__(self):
         super().__init__(Now(), "#6B665E")
@@ -29,14 +29,14 @@ def wait(qtbot, condition, milliseconds=SOON):
 
 
 def remember(home, *lines):
-    """What the app kept of an earlier start: the first steps are done, and whatever `lines` say."""
+    """Write what the app stores at an earlier start: the first steps are done; `lines` are added."""
     home.create()
     (home.root / "window.ini").write_text("\n".join(("[General]", "first-run-done=done", *lines, "")))
 
 
 @contextlib.contextmanager
 def started(qt, qtbot, home, *, ready=True, language=None, kind=App, **options):
-    """`ready` waits until the engine runs; without, it may be refused. `endings` are filled when it ended."""
+    """With `ready`, wait until the engine runs; without, the start may be refused. `endings` is filled at the end."""
     app = kind(qt, TellingTray(), language or Language(qt), home=str(home.root), **options)
     app.endings, running = [], []
     app.ended.connect(lambda: app.endings.append(True))

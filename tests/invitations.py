@@ -1,4 +1,4 @@
-"""A project for invited peers, and the invitations to it: real keys, identities in files of the test's own."""
+"""A project for invited peers, and the invitations to it: real keys, identities in files of the test."""
 
 import base64
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ class Project:
         self.manifest = parse_manifest(raw(membership="invited", publisher__key=text, **changes))
 
     def invite(self, peer, role="trainer", days=1.0, since=0.0, **changes):
-        """The text of an invitation from `since` days ago for `days` days."""
+        """The text of an invitation issued `since` days ago and valid for `days` days."""
         issued = (datetime.now(UTC) - timedelta(days=since)).replace(microsecond=0)
         fields = {
             "project": self.manifest.id,

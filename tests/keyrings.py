@@ -1,4 +1,4 @@
-"""A real GNOME Keyring on a private session bus, unlocked or locked; nothing of the person's own session is touched."""
+"""A real GNOME Keyring on a private session bus, unlocked or locked; the user's own session is not used."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ def lacking():
 
 
 def need():
-    """Skip the test where the programs are not; on CI as root they must be."""
+    """Skip the test if the programs are missing; on CI as root they are required."""
     missing = lacking()
     if missing and os.environ.get("CI") and os.geteuid() == 0:
         pytest.fail(f"not installed: {', '.join(missing)}; packaging/system-packages.sh installs them")
@@ -29,7 +29,7 @@ def need():
 
 
 def look_again(monkeypatch):
-    """The keyring library looks around once in a process; let it do so again at its next use."""
+    """The keyring library searches for a backend once per process; let it search again at its next use."""
     monkeypatch.setattr(keyring.core, "_keyring_backend", None)
     vars(keyring.backend.get_all_keyring.__wrapped__).pop("always_returns", None)
 
@@ -50,13 +50,13 @@ class Session:
         }
 
     def enter(self, monkeypatch):
-        """Make this process a program of the session, for the length of a test."""
+        """Make this process a program of the session for one test."""
         look_again(monkeypatch)
         for name, value in self.environ.items():
             monkeypatch.setenv(name, value)
 
     def _start_bus(self):
-        # a bus that starts nothing by itself: no prompter, and no second keyring
+        # a bus that starts no services: no prompter, and no second keyring
         config = self._folder / "bus.conf"
         config.write_text(
             "<busconfig><type>session</type>"
@@ -68,7 +68,7 @@ class Session:
         return bus.stdout.readline().strip()
 
     def start_keyring(self, password=None):
-        """With a password the login keyring is made, or unlocked; without one it stays locked."""
+        """With a password the login keyring is created or unlocked; without one it stays locked."""
         command = ["gnome-keyring-daemon", "--foreground", "--components=secrets"]
         environ = {**os.environ, **self.environ}
         keyring = self._start([*command, "--unlock"] if password else command, environ)
@@ -89,7 +89,6 @@ class Session:
             time.sleep(0.05)
 
     def end(self, process):
-        """End one of its programs."""
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             try:

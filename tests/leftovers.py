@@ -1,7 +1,7 @@
-"""The watch that no test leaves a process or a run folder behind; every suite's conftest has it.
+"""Checks that no test leaves a process or a run folder behind; every suite uses it.
 
-Everything that a run starts inherits a marker in its environment, and a temporary folder of the run's own. So what a test left
-behind is told from other programs' processes, also when several runs share the computer.
+Every process that a test run starts inherits a marker in its environment, and the run's own temporary folder. They
+distinguish leftovers from other programs' processes, also if several runs share the computer.
 """
 
 import atexit
@@ -18,25 +18,25 @@ import pytest
 
 MARKER = "SKEP_TEST_RUN"
 GRACE_SECONDS = 2.0
-"""How long a process that was just ended may take to be gone."""
+"""Seconds within which a terminated process must have ended."""
 
 
 def pytest_configure():
     system_folder = tempfile.gettempdir()
-    # pytest keeps the folders of failed tests where people look for them
+    # pytest keeps the folders of failed tests in the usual place
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", system_folder)
     own = tempfile.mkdtemp(prefix="st-", dir=system_folder)  # short: unix socket paths end at 108 characters
-    Path(own).chmod(0o711)  # a test that gives up the administrator's rights finds its own files still
+    Path(own).chmod(0o711)  # a test that drops root's rights still has access to its own files
     os.environ[MARKER] = secrets.token_hex(8)
     os.environ["TMPDIR"] = tempfile.tempdir = own
     os.environ.pop("XDG_RUNTIME_DIR", None)
-    # at the very end: multiprocessing, loaded later, still looks for its own files there when it ends
+    # registered first, so called last: multiprocessing still uses its files there when it ends
     atexit.register(shutil.rmtree, own, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
-    """Fails the test that leaves a process or a run folder; ends and removes what it left."""
+    """Fail the test that leaves a process or a run folder; end and remove what it left."""
     processes, files = set(psutil.pids()), _files()
     yield
     left = _left(processes, files)
@@ -48,7 +48,7 @@ def nothing_left_behind():
 
 @pytest.fixture(scope="session", autouse=True)
 def nothing_left_behind_by_the_run():
-    """The same for what outlived a wider fixture."""
+    """The same for what remains after a fixture of wider scope."""
     yield from nothing_left_behind.__wrapped__()
 
 
@@ -73,7 +73,7 @@ def _ours(pids, elders):
 
 
 def _serves_a_wider_fixture(process, elders):
-    """Started during the test by a process of ours that was there before it, such as a practice swarm's restart."""
+    """Started during the test by a process of ours that is older than the test, e.g. a restart by a practice swarm."""
     parents = [parent.pid for parent in process.parents()]
     below_us = parents[: parents.index(os.getpid())] if os.getpid() in parents else []
     return any(pid in elders for pid in below_us)
@@ -96,7 +96,7 @@ def _is_descendant(process):
 
 
 def _files():
-    """Run folders in this run's own temporary folder; a peer's sockets lie in them, or in a test's own folder there."""
+    """Run folders in this run's temporary folder; peers keep their sockets in them."""
     return set(Path(tempfile.gettempdir()).glob("skep-*"))
 
 

@@ -1,4 +1,4 @@
-"""Builds manifests for tests: the design's example, changed field by field, signed with a key of the test's own."""
+"""Builds manifests for tests: the example manifest, changed field by field, signed with a key of the test."""
 
 import json
 from copy import deepcopy
@@ -62,7 +62,7 @@ REMOVED = object()
 
 
 def masked(kind="bert", **shape):
-    """A recipe masked-lm, small and over bytes, with changes to its model."""
+    """A small recipe masked-lm on bytes, with changes to its model."""
     sizes = {"layers": 2, "heads": 2, "width": 16, "vocabulary": 257}
     own = {"embedding_width": 8} if kind == "albert" else {}
     return {
@@ -75,7 +75,7 @@ def masked(kind="bert", **shape):
 
 
 def images(**shape):
-    """A recipe image-classifier, small, with changes to its model."""
+    """A small recipe image-classifier, with changes to its model."""
     sizes = {"layers": 2, "heads": 2, "width": 16, "image_size": 8, "patch_size": 4, "channels": 3, "classes": 4}
     return {"name": "image-classifier", "model": {"type": "vit"} | sizes | shape, "seed": 0}
 
@@ -93,7 +93,7 @@ _PUBLISHED = {
 
 
 def lora(kind="llama", targets=("q_proj", "v_proj"), **shape):
-    """A recipe lora, small and over bytes, with changes to its model. A wide base has as many key heads as heads."""
+    """A small recipe lora on bytes, with changes to its model. A Llama with changed `heads` has as many key heads."""
     sizes = {"layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
     own = dict(_PUBLISHED[kind])
     if "heads" in shape and kind == "llama":
@@ -136,7 +136,7 @@ def raw(**changes):
 
 
 def signed(folder, key=None, name="manifest.json", **changes):
-    """A signed manifest file in `folder`, carrying the key at `key` (made there if it is missing)."""
+    """A signed manifest file in `folder`, with the key at `key` (created there if it is missing)."""
     folder = Path(folder)
     key = key or folder / "publisher.key"
     public = signing.ensure_key(key)

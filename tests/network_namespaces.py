@@ -1,4 +1,4 @@
-"""Several computers in one: network namespaces on one bridge, each with an address, some behind a drop-inbound firewall."""
+"""Several computers on one: network namespaces on a bridge, each with an address, some with a drop-inbound firewall."""
 
 import contextlib
 import secrets
@@ -14,12 +14,12 @@ table inet router {
   }
 }
 """
-"""What a home router does to a computer behind it: answers come in, nothing else does, and nobody is told."""
+"""The firewall of a home router: it accepts replies and silently drops all other incoming packets."""
 MISSING = "packaging/system-packages.sh names the Debian packages it takes."
 
 
 def why_not():
-    """Why no namespaces can be made here; empty when they can."""
+    """Why network namespaces cannot be created here; empty if they can."""
     for tool in ("ip", "nft"):
         if shutil.which(tool) is None:
             return f"there is no {tool}: {MISSING}"
@@ -40,7 +40,7 @@ def inside(name, *command):
 
 
 class Computers:
-    """Made by name with `add`, which returns the computer's namespace and address."""
+    """`add` creates a computer and returns its namespace and address."""
 
     def __init__(self):
         self._bridge = f"skt{secrets.token_hex(3)}"

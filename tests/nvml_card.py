@@ -1,4 +1,4 @@
-"""A stand-in for an NVIDIA card behind the real pynvml: it heats up, fills, is shared, is lost, as the test says."""
+"""A stand-in for an NVIDIA card behind the real pynvml: tests set its temperature, memory, processes and failures."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,7 @@ LIBRARY = "libnvidia-ml.so.1"
 
 
 def build_library(folder):
-    """Compile the stand-in for the driver's library into `folder`; skips the test where there is no compiler."""
+    """Compile the stand-in for the driver's library into `folder`; skip the test if there is no compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("no C compiler to build the stand-in for NVIDIA's library with")
@@ -24,7 +24,7 @@ def build_library(folder):
 
 
 class Card:
-    """Sets the card's state from now on; the words are explained in nvml_stub.c."""
+    """Sets the card's state; nvml_stub.c explains the words."""
 
     def __init__(self, folder):
         self.file = Path(folder) / "card"
@@ -32,18 +32,18 @@ class Card:
         self.say()
 
     def say(self, **words):
-        """Add to what was said, or say it anew; a call's name with an error makes it fail, with 0 no more."""
+        """Set or add values; the name of a call with an error makes that call fail, with 0 it succeeds again."""
         self._words |= words
         self._write()
 
     def share_with(self, *processes):
-        """The processes the driver has something to tell of: number, percent, time stamp."""
+        """Set the processes that the driver lists: id, percent, time stamp."""
         self._lines = [f"process {pid} {percent} {stamp}" for pid, percent, stamp in processes]
         self._write()
 
     @property
     def limit(self):
-        """The power limit that was set, in watts; None when none was."""
+        """The power limit that was set, in watts; None if none was set."""
         with contextlib.suppress(FileNotFoundError):
             return int(self._limit_file.read_text()) / 1000
         return None
@@ -67,7 +67,7 @@ class Card:
 def plugged_in(library_folder, folder, monkeypatch):
     made = Card(folder)
     monkeypatch.setenv("NVML_STUB_FILE", str(made.file))
-    # a copy, since a library keeps what it remembers for as long as the process lives
+    # a copy, since a loaded library keeps its state until the process ends
     library = shutil.copy(library_folder / LIBRARY, Path(folder) / LIBRARY)
     monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(library)))
     monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})

@@ -1,4 +1,4 @@
-"""The files that recipes need, made small and on the spot: base weights as transformers saves them, and a tokenizer."""
+"""Creates small versions of the files that recipes need: base weights as transformers saves them, and a tokenizer."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from skep.recipes.registry import parse_manifest
 
 
 def published(kind="llama", seed=7, *, tied=True, width=16):
-    """A base as a stranger would publish it: the library's own model of the size that manifests.lora names."""
+    """A base model as others publish it: the library's own class, with the sizes of manifests.lora."""
     torch.manual_seed(seed)
     if kind == "gpt2":
         return GPT2LMHeadModel(
@@ -36,13 +36,13 @@ def published(kind="llama", seed=7, *, tied=True, width=16):
 
 
 def weights(model, **changes):
-    """What `save_pretrained` writes of the model, with some tensors changed; None leaves one out."""
+    """The content that `save_pretrained` writes, with some tensors changed; None omits one."""
     tensors = {name: parameter.detach().clone() for name, parameter in model.named_parameters()} | changes
     return save({name: tensor for name, tensor in tensors.items() if tensor is not None})
 
 
 def lora_recipe(folder, kind="llama", targets=("q_proj", "v_proj"), content=None, **shape):
-    """A recipe lora whose base lies in `folder`, and where it lies."""
+    """A recipe lora whose base is in `folder`, and the path of the base."""
     content = content or weights(published(kind, tied=shape.get("tied_embeddings", True)))
     sha256 = hashlib.sha256(content).hexdigest()
     path = Path(folder) / f"{sha256}.safetensors"
@@ -52,7 +52,7 @@ def lora_recipe(folder, kind="llama", targets=("q_proj", "v_proj"), content=None
 
 
 def tokenizer(folder, words=("[MASK]", "[UNK]", "a", "b")):
-    """A tokenizer.json that knows these words."""
+    """A tokenizer.json with these words."""
     made = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token=words[1]))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
     path = Path(folder) / "tokenizer.json"
@@ -74,7 +74,7 @@ def add_shard(folder, **tensors):
 
 
 def pattern_text(samples, length, seed=0):
-    """Text that is easy to learn: every sample counts on from one of eight letters. uint8 [samples, length]."""
+    """Text that is easy to learn: every sample repeats 0 to 7 from a random start. uint8 [samples, length]."""
     starts = torch.randint(8, (samples, 1), generator=torch.Generator().manual_seed(seed))
     return ((starts + torch.arange(length)) % 8).to(torch.uint8)
 
@@ -85,7 +85,7 @@ def text_index(folder, length=32):
 
 
 def plain_images(samples, layout, seed=0):
-    """Images that are easy to tell apart: each class has a brightness of its own, with noise."""
+    """Images that are easy to classify: each class has its own brightness, with noise."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(layout.classes, (samples,), generator=generator)
     shape = (samples, layout.channels, layout.size, layout.size)

@@ -1,6 +1,6 @@
-"""Two homes with a past, and what is expected of skep when it refuses or fails there.
+"""Two homes that were used before, and what skep must do when it refuses or fails there.
 
-One home is a person's, the other a program's: the same verb runs in both at once.
+In one the verb prints text for a person, in the other JSON for a program; both run at the same time.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from skep.core.text import NOTHING
 from terminals import SKEP
 
 QUICK = 20
-"""Seconds for a verb that has nothing to wait for, on a busy computer."""
+"""Seconds for a verb that waits for nothing, on a busy computer."""
 VOLATILE = re.compile(r"lock|logs/.*")
 """Files that do not count as the contents of a home."""
 NOTES = re.compile(r".* is published by .+\.|It needs .*")
@@ -29,7 +29,7 @@ NOTES = re.compile(r".* is published by .+\.|It needs .*")
 
 
 def make_past(folder):
-    """A home that somebody has used."""
+    """A home that was used before."""
     home = Home(folder / "home")
     home.create()
     home.settings_file.write_text('# mine\n[compute]\nthreads = 1\nmood = "kept"\n')
@@ -44,7 +44,7 @@ def make_past(folder):
 
 @dataclass(frozen=True)
 class Refusal:
-    """What both kinds of reader were told."""
+    """What was reported, the same in text and in JSON."""
 
     title: str
     hint: str
@@ -52,7 +52,7 @@ class Refusal:
 
 
 class Homes:
-    """One home for a person and one for a program; or one for both, where skep runs already; or a program's alone."""
+    """A home for text and one for JSON; or one for both, if skep runs there already; or only the one for JSON."""
 
     def __init__(self, person, program):
         self.person, self.program = person and Home(person), Home(program)
@@ -61,11 +61,11 @@ class Homes:
         return iter((self.person, self.program) if self.person else (self.program,))
 
     def for_program(self):
-        """The program's home alone, where a second run of a slow verb would show nothing new."""
+        """Only the home for JSON, if a second run of a slow verb would show nothing new."""
         return Homes(None, self.program.root)
 
     def refused(self, *arguments, code, within=QUICK, may_keep=r"(?!)"):
-        """`told`, after which nothing in the homes is changed, and nothing new but what matches `may_keep`."""
+        """As `told`; no file in the homes may change, and new files must match `may_keep`."""
         before = [contents(home) for home in self]
         told = self.told(*arguments, code=code, within=within)
         for home, was in zip(self, before, strict=True):
@@ -75,7 +75,7 @@ class Homes:
         return told
 
     def told(self, *arguments, code, within=QUICK):
-        """Run the verb for each reader. Both are told the same sentence and hint, within so many seconds."""
+        """Run the verb in each home. Both must report the same sentence and hint, within so many seconds."""
         with contextlib.ExitStack() as running:
             readers = [
                 running.enter_context(started(home, [*flags, *arguments]))
@@ -97,7 +97,7 @@ class Homes:
 
 
 def homes_with_past(past, folder):
-    """A copy of the `past` home for each reader, in `folder`."""
+    """Two copies of the `past` home, in `folder`."""
     for name in ("person", "program"):
         shutil.copytree(past, folder / name, copy_function=shutil.copy)
         (folder / name).chmod(0o700)
@@ -106,13 +106,13 @@ def homes_with_past(past, folder):
 
 @contextlib.contextmanager
 def started(home, arguments):
-    """The verb in this home, ended with its family if it did not end by itself."""
+    """The verb in this home; at the end it is killed if it still runs."""
     command = [*SKEP, "--home", str(home.root), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
-            process.kill()  # its worker sees that and ends
+            process.kill()  # its worker detects that and ends
 
 
 def assert_calm(title, hint):
@@ -123,7 +123,7 @@ def assert_calm(title, hint):
 
 
 def contents(home):
-    """What a home remembers, by path. Locks and logs are no memory."""
+    """The contents of a home's files by path, without locks and logs."""
     return {
         name: path.read_bytes()
         for path in home.root.rglob("*")

@@ -1,4 +1,4 @@
-"""A screen reader on a desktop's accessibility bus, by AT-SPI, which belongs to the system's own Python."""
+"""A screen reader on a desktop's accessibility bus, by AT-SPI, which only the system's Python has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 LAUNCHER = "/usr/libexec/at-spi-bus-launcher"
 CHILD = Path(__file__).with_name("screen_reader_child.py")
 ASKS = {"QT_LINUX_ACCESSIBILITY_ALWAYS_ON": "1"}
-"""Qt else waits for the desktop to say that a screen reader runs."""
+"""Without it Qt waits until the desktop reports a screen reader."""
 IMPORTS = "import gi; gi.require_version('Atspi', '2.0'); from gi.repository import Atspi"
 
 
@@ -26,21 +26,21 @@ def missing() -> list[str]:
 
 
 class ScreenReader:
-    """Each method looks anew; None and [] while the application is not there. The role "" is any."""
+    """Each method reads the tree again; None or [] while the application does not run. The role "" means any."""
 
     def __init__(self, process: subprocess.Popen[str], application: str) -> None:
         self._process, self._application = process, application
 
     def tree(self) -> list[dict[str, Any]]:
-        """What shows: role, name, description, states and actions."""
+        """The visible objects: role, name, description, states and actions."""
         return self._ask({"do": "tree"}) or []
 
     def names(self, *roles: str) -> list[str]:
-        """Of all that shows, or of these roles alone."""
+        """The names of all visible objects, or of those with these roles."""
         return [each["name"] for each in self.tree() if not roles or each["role"] in roles]
 
     def focused(self) -> list[str]:
-        """Names of what has the keyboard: a list and its current row may both."""
+        """Names of the focused objects: a list and its current row may both have the focus."""
         return [each["name"] for each in self.tree() if "focused" in each["states"]]
 
     def press(self, role: str, name: str, action: str = "Press") -> bool:
@@ -59,7 +59,7 @@ class ScreenReader:
 
 @contextlib.contextmanager
 def screen_reader(environ: dict[str, str], application: str = "skep") -> Iterator[ScreenReader]:
-    """With an accessibility bus on this desktop; both are gone at the end."""
+    """A screen reader and an accessibility bus on this desktop; both end with the context."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     launcher = subprocess.Popen([LAUNCHER, "--launch-immediately"], env=environ, start_new_session=True, **quiet)
     child = subprocess.Popen(
@@ -76,7 +76,7 @@ def screen_reader(environ: dict[str, str], application: str = "skep") -> Iterato
             if pipe is not None:
                 pipe.close()
         child.wait(20)
-        # the registry and the bus it started are of its group
+        # the registry and the bus that it started are in its process group
         with contextlib.suppress(ProcessLookupError):
             os.killpg(launcher.pid, 15)
         launcher.wait(20)

@@ -1,4 +1,4 @@
-"""What a screen reader does, as a program of the system's own Python: reads the tree, presses, gives the keyboard.
+"""A screen reader's functions as a program of the system's Python: reads the tree, presses, sets the focus.
 
 One JSON request a line on standard input, one JSON answer a line on standard output. Started by screen_reader.py.
 """
@@ -9,7 +9,7 @@ import sys
 import gi
 
 gi.require_version("Atspi", "2.0")
-from gi.repository import Atspi, GLib  # noqa: E402 - the version is asked for first
+from gi.repository import Atspi, GLib  # noqa: E402 - the version is required first
 
 STATES = ("SHOWING", "VISIBLE", "ENABLED", "FOCUSABLE", "FOCUSED", "CHECKED")
 
@@ -78,7 +78,7 @@ def main():
     for line in sys.stdin:
         try:
             said = {"answer": answer(json.loads(line))}
-        except GLib.GError as error:  # what is read may be gone by then
+        except GLib.GError as error:  # the object may no longer exist
             said = {"answer": None, "error": error.message}
         sys.stdout.write(json.dumps(said) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The real app as a separate process on a desktop, and its state from the terminal's verbs."""
+"""Runs the real app as a separate process on a desktop, and reads its state with the terminal's verbs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command(home: Home, *arguments: str) -> list[str]:
 def running(
     home: Home, environ: dict[str, str], *arguments: str, first_run: bool = False
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """`first_run` lets the first steps come. At the end it is asked to leave, as at the end of a session."""
+    """With `first_run` it shows the first steps. It is ended by SIGTERM, as at the end of a session."""
     if not first_run:
         (home.root / "window.ini").write_text("[General]\nfirst-run-done=done\n")
     process = subprocess.Popen(command(home, *arguments), env=environ)
@@ -33,12 +33,12 @@ def running(
         try:
             process.wait(20)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGABRT)  # prints the line at which each thread hangs
+            process.send_signal(signal.SIGABRT)  # prints the current line of each thread
             process.wait()
 
 
 def status(home: Home) -> dict[str, Any] | None:
-    """As `skep status --json`; None while no skep runs in this home."""
+    """As `skep status --json`; None if no skep runs in this home."""
     try:
         answer: dict[str, Any] = bootstrap.ask(home, {"verb": "status"})["status"]
     except NotRunning:

@@ -1,4 +1,4 @@
-"""A volunteer whose computer sleeps in the middle of training: front end, worker and p2pd stand still, and go on, together."""
+"""A volunteer whose computer sleeps during training: front end, worker and p2pd are stopped and resumed together."""
 
 import re
 import time
@@ -9,16 +9,16 @@ import skep as skep_package
 from terminals import JOIN_SECONDS, Running, devote, is_event, skep
 
 BACK_SECONDS = 240
-"""Seconds until a contribution must be confirmed again on a busy computer, several epochs at most."""
+"""Seconds within which a contribution must be confirmed again on a busy computer: several epochs."""
 NO_GROUP = "hivemind.averaging.partition.AllreduceException: Averaging step failed"
 SOURCES = Path(skep_package.__file__).parent
 OUR_FRAME = re.compile(rf'File "{re.escape(str(SOURCES))}/')
 MARGIN_SECONDS = 3.0
-"""Progress is told once a second."""
+"""Progress is reported once a second."""
 
 
 class Sleeper:
-    """Joined when made, with a contribution confirmed. `end` may be called more than once."""
+    """After `__init__` it has joined and has a confirmed contribution. `end` may be called more than once."""
 
     def __init__(self, home, link):
         self.running = Running(devote(home), "join", link)
@@ -30,7 +30,7 @@ class Sleeper:
             raise
 
     def fall_asleep(self):
-        """As with the lid closed."""
+        """Stop all processes, as when the lid is closed."""
         self._family = self.running.family()
         self._before, self._told = self.running.named("progress")[-1], len(self.running.events)
         self._begun = time.monotonic()
@@ -39,14 +39,14 @@ class Sleeper:
             process.suspend()
 
     def wake_up(self, seconds):
-        """After so many seconds of sleep in all, or at once where it was more already."""
+        """Resume after `seconds` of sleep in total, or immediately if that time has passed."""
         time.sleep(max(0.0, self._begun + seconds - time.monotonic()))
         for process in self._family:
             process.resume()
         self._slept = time.monotonic() - self._begun
 
     def check_that_it_comes_back(self):
-        """A contribution of a later epoch is confirmed; the sleep was neither computing nor naps; nobody was troubled."""
+        """A contribution of a later epoch is confirmed; the sleep counts as neither computing nor naps; no problem."""
         known = {event["id"] for event in self.running.events[: self._told] if event["event"] == "contribution"}
         back = self.running.wait_for(
             lambda event: is_confirmed(event) and event["id"] not in known and event["epoch"] > self._before["epoch"],
@@ -58,7 +58,7 @@ class Sleeper:
         assert not [event for event in self.running.events if event["event"] == "problem"]
 
     def check_what_it_leaves(self):
-        """Left in order, with a ledger that agrees with what was told, and no error of ours in the logs."""
+        """It leaves normally; its ledger agrees with what was reported; the logs contain no error of ours."""
         assert self.running.finish(within=20) == 0
         assert_ledger_agrees(self.running)
         for log in self.running.home.rglob("*.log*"):
@@ -80,9 +80,9 @@ def busy_seconds(progress):
 
 
 def assert_no_error_of_ours(log):
-    """No traceback leads through our code, but those that hivemind writes for a round without a group.
+    """No traceback contains our code, except those that hivemind writes for a round without a group.
 
-    Connections and waits that the sleep outlasted end in tracebacks of hivemind's alone.
+    Connections and waits that ended during the sleep cause tracebacks of hivemind only.
     """
     for trouble in log.split("Traceback (most recent call last):")[1:]:
         assert NO_GROUP in trouble or not OUR_FRAME.search(trouble), trouble

@@ -47,7 +47,7 @@ PROGRESS = SwarmProgress(
 
 
 def ruled(snapshot: Snapshot) -> Snapshot:
-    """With the allowance and the rules that its own conditions and pause give it."""
+    """The snapshot with the allowance and rules that follow from its conditions and pause."""
     given = grant(Grades(), Facts(snapshot.conditions, snapshot.settings, NOW, pause=snapshot.pause), at_once=True)
     return replace(snapshot, allowance=given.allowance, holding=given.holding)
 
@@ -135,7 +135,7 @@ def estimated(project: VerifiedProject) -> Estimate:
 
 
 def known(project: VerifiedProject, memory: int) -> Known:
-    """As a computer without a GPU and with `memory` bytes knows it."""
+    """The project on a computer without a GPU and with `memory` bytes."""
     return Known(
         project, check(project.manifest, DEVICES[-1:], memory=memory, disk_free=10**12), estimate=estimated(project)
     )
@@ -145,7 +145,7 @@ KNOWN = [known(PROJECT, 2_600_000_000), known(BIG, 8_200_000_000)]
 
 
 def history(snapshot: Snapshot = TRAINING) -> History:
-    """Ten minutes: full share, slowed while somebody was there, full again."""
+    """Ten minutes: full share, slowed while the computer was in use, full again."""
     made = History()
     assert snapshot.progress is not None
     for second in range(0, 600, 2):
@@ -176,7 +176,7 @@ def contributions() -> dict[str, tuple[Contribution, ...]]:
 
 
 def record(unit: Unit = Unit.DAY) -> Record:
-    """Two weeks of two projects, and a day with most of what can happen on one."""
+    """Two weeks of two projects, and one day with most kinds of changes."""
     ledger, zone = FakeLedger(), ZoneInfo("Asia/Tokyo")
     for project, rows in contributions().items():
         for each in rows:
@@ -214,7 +214,7 @@ def record(unit: Unit = Unit.DAY) -> Record:
 
 
 def changes(midnight: float) -> list[Change]:
-    """Those of a day until the afternoon; `midnight` in wall clock seconds."""
+    """Changes of a day until the afternoon; `midnight` in wall clock seconds."""
     full, you = Text("rule.training_full_share"), Text("rule.share_in_use", share=0.2)
     call, battery = Text("rule.call_film_running"), Text("rule.on_battery")
     outside = Text("rule.outside_your_hours_until", until=Text("hours.today", time="16:00"))

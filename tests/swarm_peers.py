@@ -1,4 +1,4 @@
-"""Peers of a few numbers with our optimizer on them: swarms whose every gradient a test knows, for exact comparisons."""
+"""Peers with a few parameters and our optimizer: a test sets every gradient of the swarm, for exact comparisons."""
 
 import asyncio
 import shutil
@@ -31,7 +31,7 @@ PATIENCE = 60
 
 
 def manifest_of(name, target, **changes):
-    """A manifest whose optimizer and synchronisation are as plain as can be, but for `changes`."""
+    """A manifest with the simplest optimizer and synchronisation, except for `changes`."""
     plain = {
         "id": name,
         "sync__target_batch_size": target,
@@ -49,7 +49,7 @@ def manifest_of(name, target, **changes):
 
 
 class SmallPeer:
-    """One peer; its parameters begin at `start`."""
+    """One peer with the initial parameters `start`."""
 
     def __init__(self, manifest, dht, start):
         self.told = []
@@ -58,7 +58,7 @@ class SmallPeer:
         self.optimizer = GlobalRounds(Participant(manifest, dht, self.parameters, STEP_BATCH, self.rounds))
 
     def compute(self, gradients, samples):
-        """As a backward pass over so many samples, whose mean gradients are given, and no step batch is full yet."""
+        """As a backward pass over `samples` with these mean gradients, without filling a step batch."""
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad += gradient * (samples / STEP_BATCH)
         self.rounds.grow(self.optimizer.local_epoch, samples)
@@ -74,19 +74,19 @@ class SmallPeer:
         wait_until(lambda: (self.tend(), condition())[1])
 
     def take_up_until(self, condition):
-        """Put what arrives in the background into the model, and begin no round: others may not be there for one."""
+        """Apply background results to the model; begin no round, for which the other peers may not be ready."""
         wait_until(lambda: (self.optimizer.apply_arrived(), condition())[1])
 
     def settle_in(self):
-        """Know the swarm's epoch, after which being one behind the others is no reason to load their state."""
+        """Learn the swarm's epoch; from then on a peer that is one epoch behind does not load the others' state."""
         self.tend_until(lambda: not self.optimizer._should_check_synchronization_on_update)
 
     def move_on(self):
-        """Until the epoch changes: the round at its end has begun, or is over where nothing is delayed."""
+        """Wait until the epoch changes: its round has begun, or without delayed parts has ended."""
         wait_until(self.tend)
 
     def finish(self, epoch):
-        """Until the contribution to `epoch` is settled; what became of it."""
+        """Wait until the contribution to `epoch` is settled; returns how."""
         self.tend_until(lambda: self.settled(epoch))
         return self.settled(epoch)
 
@@ -120,13 +120,13 @@ def wait_until(condition, within=PATIENCE):
 
 
 def together(*calls):
-    """Each call in a thread of its own; their results."""
+    """The results of the calls, each in its own thread."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
 def run_round(*averagers):
-    """One round of all; the results in the same order, an exception where a round failed."""
+    """One round of all averagers; the results in the same order, an exception for each failure."""
     with ThreadPoolExecutor(len(averagers)) as pool:
         controls = [averager.step(wait=False, timeout=PATIENCE) for averager in averagers]
         return list(pool.map(outcome, controls))
@@ -140,7 +140,7 @@ def outcome(control):
 
 
 class SmallSwarm:
-    """Two DHT nodes on which peers of many runs can live, one run after the other; each node has one key for its books."""
+    """Two DHT nodes for the peers of several runs, one run after the other; each node has one key for its records."""
 
     def __init__(self):
         self.dhts = [hivemind.DHT(start=True, startup_timeout=60)]
@@ -150,9 +150,9 @@ class SmallSwarm:
 
     @contextmanager
     def peers(self, manifest, starts):
-        """As many peers as `starts`, each on a node of its own."""
+        """One peer for each of `starts`, each on its own node."""
         made = []
-        # the averagers' processes take over what becomes of warnings here: hivemind's codecs rely on ignored ones
+        # the averagers' processes inherit the warning filters: hivemind's codecs cause warnings that must be ignored
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield from self._peers(manifest, starts, made)
@@ -160,7 +160,7 @@ class SmallSwarm:
     def _peers(self, manifest, starts, made):
         try:
             for dht, key, start in zip(self.dhts, self._keys, starts, strict=False):
-                # else all peers of one process would share a record
+                # otherwise all peers of one process would share a record
                 with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=key: key):
                     made.append(SmallPeer(manifest, dht, start))
             yield made
@@ -171,14 +171,14 @@ class SmallSwarm:
 
 @contextmanager
 def small_swarm():
-    """A swarm with its sockets in a folder of its own; nothing of it is left afterwards."""
+    """A swarm with its sockets in a temporary folder; its processes and files are removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
     interrupt = signal.getsignal(signal.SIGINT)
     with mock.patch.object(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-"):
         with mock.patch.object(ProgressTracker, "run", run_tracker):
             swarm = SmallSwarm()
             yield swarm
-        signal.signal(signal.SIGINT, interrupt)  # hivemind ignores it from its first averager on
+        signal.signal(signal.SIGINT, interrupt)  # hivemind ignores SIGINT after its first averager
         for process in psutil.Process().children(recursive=True):
             process.kill()
         for dht in swarm.dhts:
@@ -187,7 +187,7 @@ def small_swarm():
 
 
 def run_tracker(tracker):
-    """As hivemind's, but with its event loop closed at the end, which hivemind leaves to chance."""
+    """As hivemind's, but closes its event loop at the end, which hivemind does not."""
 
     async def both():
         await asyncio.gather(tracker._progress_reporter(), tracker._progress_fetcher())

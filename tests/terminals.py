@@ -16,11 +16,11 @@ from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 JOIN_SECONDS = 120
-"""How long a busy computer may take until a swarm is joined, or a practice swarm can be."""
+"""Seconds within which a busy computer must join a swarm or start a practice swarm."""
 
 
 class Running:
-    """A `skep` verb running in the background, its JSON lines collected as they come."""
+    """A `skep` verb in the background; collects its JSON lines."""
 
     def __init__(self, home, *arguments, **environ):
         self.home = home
@@ -44,7 +44,7 @@ class Running:
                 self._news.notify_all()
 
     def wait_for(self, condition, within):
-        """The first event, past or coming, that meets the condition."""
+        """The first past or future event that meets the condition."""
         deadline = time.monotonic() + within
         with self._news:
             seen = 0
@@ -70,7 +70,7 @@ class Running:
         return [parent, *parent.children(recursive=True)]
 
     def finish(self, number=signal.SIGINT, within=10):
-        """Send a signal and wait; the exit code."""
+        """Send a signal and wait; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.end(within)
@@ -87,7 +87,7 @@ class Running:
 
 
 def skep(home, *arguments, within=20):
-    """Run a verb to its end; its exit code and its JSON."""
+    """Run a verb to its end; returns its exit code and its JSON."""
     done = subprocess.run(
         [*SKEP, "--home", str(home), "--json", *arguments], capture_output=True, text=True, timeout=within, check=False
     )
@@ -95,7 +95,7 @@ def skep(home, *arguments, within=20):
 
 
 def devote(home):
-    """Let a home's skep compute whatever else this computer does: other peers of the test are other programs to it."""
+    """Let a home's skep compute regardless of other programs: it counts the other peers of the test as such."""
     kept = Home(home)
     kept.create()
     SettingsFile(kept.settings_file).save({**DEVOTED})
@@ -114,5 +114,5 @@ def wait_until(condition, within):
 
 
 def count_of(running, name):
-    """How many processes of this name a running verb has."""
+    """The number of processes with this name that a running verb has."""
     return sum(process.name() == name for process in running.family())

@@ -1,7 +1,7 @@
-"""What is certain to come is added from one new file, and at most one line that names it.
+"""Common additions need one new file, and at most one line that names it.
 
-Each case is a folder in `tests/additions`: the new file, and `use.py`, which uses it as the program would and exits with 3
-while it is not there. They run in a copy of the sources.
+Each case is a folder in `tests/additions`: the new file, and `use.py`, which uses it as the program does and exits
+with 3 without it. They run in a copy of the sources.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOT_FOUND = 3
 
 @dataclass(frozen=True)
 class Addition:
-    """`file` goes into the folder `into`; `line` is written into `named_in`, after the line `after`."""
+    """`file` is copied into the folder `into`; `line` is inserted in `named_in` after the line `after`."""
 
     what: str
     file: str
@@ -87,7 +87,7 @@ ADDITIONS = [
 
 
 class Sources:
-    """A copy of skep's sources, used instead of them by a process of its own."""
+    """A copy of skep's sources, which a separate process uses."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

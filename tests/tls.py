@@ -1,4 +1,4 @@
-"""A certificate of its own making for a web server on loopback."""
+"""A self-signed certificate for a web server on loopback."""
 
 import datetime as dt
 import ipaddress
@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 
 def behind_tls(server, folder):
-    """Put TLS before the server, for 127.0.0.1 and data.example.org: its address, and the path of its own certificate."""
+    """Let the server use TLS for 127.0.0.1 and data.example.org; returns its address and its certificate's path."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     names = x509.SubjectAlternativeName(

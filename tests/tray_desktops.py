@@ -1,4 +1,4 @@
-"""A desktop of a test's own: an X server, a session bus, a window manager and a tray, all gone at its end."""
+"""A private desktop for a test: an X server, a session bus, a window manager and a tray, all ended with the test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def missing() -> list[str]:
 
 @dataclass
 class Desktop:
-    """`environ` is what a program needs to appear on it."""
+    """A program started with `environ` appears on this desktop."""
 
     environ: dict[str, str]
 
@@ -36,7 +36,7 @@ class Desktop:
         return done.stdout.strip()
 
     def until(self, condition: Callable[[], object], patience: float = PATIENCE) -> object:
-        """What the condition gives once it is true. Fails after so many seconds."""
+        """The first true value of the condition. Fails after `patience` seconds."""
         deadline = time.monotonic() + patience
         while not (found := condition()):
             assert time.monotonic() < deadline, "it did not come to that"
@@ -48,7 +48,7 @@ class Desktop:
         return "window id" in self._say("xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
 
     def visible(self, name: str) -> str:
-        """The id of a visible window with this class, "" while there is none."""
+        """The id of a visible window with this class, "" if there is none."""
         return self.xdotool("search", "--onlyvisible", "--class", name).partition("\n")[0]
 
     def box(self, window: str) -> tuple[int, int, int, int]:
@@ -60,7 +60,7 @@ class Desktop:
         return left, top, width, height
 
     def lies_whole(self, window: str, width: int, height: int) -> bool:
-        """Whether a window and the frame around it lie inside a screen of that size."""
+        """Whether a window and its frame are completely inside a screen of that size."""
         said = self._say("xwininfo", "-id", window) + self._say("xprop", "-id", window, "_NET_FRAME_EXTENTS")
         corner = re.search(r"Absolute upper-left X: +(-?\d+).*Absolute upper-left Y: +(-?\d+)", said, re.DOTALL)
         extent = re.search(r"Width: (\d+).*Height: (\d+)", said, re.DOTALL)
@@ -74,7 +74,7 @@ class Desktop:
         return subprocess.run(command, env=self.environ, capture_output=True, text=True, check=False).stdout
 
     def picture(self, file: Path) -> list[tuple[int, object]] | None:
-        """The screen as a picture in `file`; the colours in it."""
+        """Write a picture of the screen to `file`; returns its colours."""
         connection = Display(self.environ["DISPLAY"])
         try:
             root = connection.screen().root
@@ -92,10 +92,10 @@ class Desktop:
 
 @contextlib.contextmanager
 def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
-    """Without `tray` there is none of the old kind, XEmbed; `size` is the screen's, in pixels."""
+    """`tray` starts an XEmbed tray, the older kind; `size` is the screen's, in pixels."""
     with contextlib.ExitStack() as stack:
         reading, writing = os.pipe()
-        # without -noreset the server begins anew when its last client leaves, as one that only looks may be
+        # without -noreset the server resets when its last client disconnects, which may be one that only reads
         command = ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{size}x24", "-nolisten", "tcp", "-noreset"]
         _running(stack, command, dict(os.environ), pass_fds=(writing,))
         os.close(writing)
@@ -114,7 +114,7 @@ def desktop(*, tray: bool = True, size: str = "1280x800") -> Iterator[Desktop]:
         stack.callback(bus.stdout.close)
         made = Desktop(environ)
         _running(stack, ["openbox"], environ)
-        # a window that asks to be shown while the window manager only begins may never be
+        # a window that is mapped while the window manager is still starting may never be shown
         made.until(made.is_managed)
         if tray:
             _running(stack, TRAYER, environ)

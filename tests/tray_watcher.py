@@ -1,6 +1,6 @@
-"""The watcher and host of StatusNotifierItem on a desktop's bus: what the trays of KDE, GNOME's extension and others are.
+"""The watcher and host of StatusNotifierItem on a desktop's bus, as in the trays of KDE, GNOME's extension and others.
 
-It hears who registers, reads the icon's properties and its menu, and chooses an entry as a person's click would.
+It accepts registrations, reads the icon's properties and its menu, and activates an entry as a click does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ XML = f"""<node><interface name="{NAME}">
 
 
 class Watcher:
-    """Serves in a thread of its own; `item` is the bus name of the last that registered, None before."""
+    """Serves in its own thread; `item` is the bus name of the last icon that registered, or None."""
 
     def __init__(self, address: str) -> None:
         self._serving = open_dbus_connection(address)
@@ -84,7 +84,7 @@ class Watcher:
     # --- the host
 
     def property(self, name: str) -> Any:
-        """Of the icon: Title, ToolTip, IconPixmap, Menu and so on."""
+        """A property of the icon: Title, ToolTip, IconPixmap, Menu and so on."""
         (_, value), *_ = self._ask("/StatusNotifierItem", PROPERTIES, "Get", "ss", (ITEM, name))
         return value
 
@@ -92,7 +92,7 @@ class Watcher:
         self._ask("/StatusNotifierItem", ITEM, "Activate", "ii", (0, 0))
 
     def entries(self) -> dict[str, tuple[int, dict[str, Any]]]:
-        """Id and properties of every visible menu entry by its label, those of submenus too."""
+        """Id and properties of every visible menu entry by its label, including submenus."""
         menu = self.property("Menu")
         self._ask(menu, MENU, "AboutToShow", "i", (0,))
         _, root = self._ask(menu, MENU, "GetLayout", "iias", (0, -1, []))
@@ -119,7 +119,7 @@ def _reply(connection: DBusConnection, asked: Message) -> Message:
 
 
 def _below(node: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """All entries of a dbusmenu layout, the root first; the underscore of an access key is no part of the label."""
+    """All entries of a dbusmenu layout, the root first; the underscore of an access key is removed from the label."""
     number, shown, children = node
     plain = {name: value for name, (_, value) in shown.items()}
     yield number, plain | {"label": plain.get("label", "").replace("_", "")}

@@ -1,6 +1,6 @@
-"""A place for updates as release_repo makes it, behind a real web server, and portable folders small enough for tests.
+"""An update repository made by release_repo on a real web server, and small portable folders.
 
-The programs in these are shell scripts that say their version, which is all that an update asks of them.
+The programs in these are shell scripts that print their version, which is all that an update needs from them.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ PASSPHRASE = "a long enough passphrase"
 
 
 def lay_version(versions, version, *, said=None, ballast=0):
-    """A version's folder whose program says `said`, with `ballast` files of 4 kB."""
+    """A version's folder whose program prints the version `said`, with `ballast` files of 4 kB."""
     program = versions / version / PROGRAM
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho skep {said or version}\n")
@@ -36,7 +36,7 @@ def lay_version(versions, version, *, said=None, ballast=0):
 
 
 def lay_app(folder, version, **options):
-    """A portable folder below `folder`."""
+    """A portable folder in `folder`."""
     app = folder / APP_DIR
     lay_version(app / VERSIONS, version, **options)
     (app / CURRENT).symlink_to(f"{VERSIONS}/{version}")
@@ -45,7 +45,7 @@ def lay_app(folder, version, **options):
 
 
 def pack(folder, version, **options):
-    """The archive of a version in `folder`, its path."""
+    """The path of a version's archive, created in `folder`."""
     made = folder / archive_name(version, *this_kind())
     staging = folder / f"staging-{version}"
     lay_app(staging, version, **options)
@@ -54,18 +54,18 @@ def pack(folder, version, **options):
 
 
 def starts(app):
-    """What skep says of itself when a person starts it."""
+    """The version that the start program prints."""
     return subprocess.run([app / START, "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 class UpdateServer:
-    """`folder` is served at `address`; `requests` are the paths that were asked for."""
+    """`folder` is served at `address`; `requests` are the requested paths."""
 
     def __init__(self, folder, address, keys, requests):
         self.folder, self.address, self.keys, self.requests = folder, address, keys, requests
 
     def publish(self, *arguments, passphrase=PASSPHRASE):
-        """Call the script as a publisher does."""
+        """Run the script as a publisher does."""
         return subprocess.run(
             [sys.executable, SCRIPT, "--keys", self.keys, "--to", self.folder, *arguments],
             env={**os.environ, "SKEP_RELEASE_PASSPHRASE": passphrase},
@@ -76,7 +76,7 @@ class UpdateServer:
 
     @property
     def root(self):
-        """As the first build took it in."""
+        """The root metadata that the first build contains."""
         return (self.folder / "metadata" / "1.root.json").read_bytes()
 
     def updates(self, home, app, running):

@@ -1,4 +1,4 @@
-"""A web server on loopback that misbehaves as told, for tests of downloads."""
+"""A web server on loopback with scripted faults, for tests of downloads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Act = Callable[[Handler], None]
 
 
 class FaultyServer(http.server.ThreadingHTTPServer):
-    """`scripts` says for each name what to do at the first, second … request; the last is repeated."""
+    """`scripts` has for each name the action at the first, second … request; the last one is repeated."""
 
     daemon_threads = True
     block_on_close = False
@@ -89,7 +89,7 @@ def whole(body: bytes) -> Act:
 
 
 def ranged(body: bytes, send_at_most: int | None = None) -> Act:
-    """Obeys Range; breaks off after `send_at_most` bytes."""
+    """Supports Range; closes the connection after `send_at_most` bytes."""
 
     def act(handler: Handler) -> None:
         asked = handler.headers.get("Range")
@@ -106,7 +106,7 @@ def ranged(body: bytes, send_at_most: int | None = None) -> Act:
 
 
 def trickle(body: bytes, pieces: int, seconds: float) -> Act:
-    """Sends the body in pieces with a pause after each."""
+    """Sends the body in pieces, with a pause after each."""
 
     def act(handler: Handler) -> None:
         handler.head(200, Content_Length=len(body))
@@ -120,7 +120,7 @@ def trickle(body: bytes, pieces: int, seconds: float) -> Act:
 
 
 def endless(handler: Handler) -> None:
-    """A body without a length and without an end."""
+    """Sends a body without a length and without an end."""
     handler.head(200)
     while not handler.server.released.is_set():
         handler.wfile.write(bytes(64 * 1024))

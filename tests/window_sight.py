@@ -1,4 +1,4 @@
-"""Checks of what is visible in a window: pages shown in turn, texts that are cut, widgets outside."""
+"""Checks of what is visible in a window: each page, cut-off texts, widgets outside the window."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ def settle():
 
 
 def show_all(window):
-    """Each page in turn, the one before joining too where a project is known; yields its name."""
+    """Show each page in turn, including the page before joining if a project is known; yields its name."""
     for name in ("now", "projects", "stats", "settings"):
         page = getattr(window, name)
         window.go_to(page)
@@ -30,7 +30,7 @@ def show_all(window):
 
 
 def cut(page: QWidget, window: QWidget) -> list[str]:
-    """The texts of a page that cannot be read whole, and buttons that do not reach into the window."""
+    """The texts of a page that are cut off, and buttons that are partly outside the window."""
     labels = [each for each in page.findChildren(QLabel) if each.isVisible() and each.text()]
     narrow = [each for each in labels if not each.wordWrap() and each.width() < each.sizeHint().width() - 1]
     low = [each for each in labels if each.height() < each.heightForWidth(each.width()) - 1]
@@ -45,7 +45,7 @@ def _right_edge(widget, window):
 
 
 def _can_be_scrolled_to(widget, window):
-    """What is below the window's edge must be in something that scrolls."""
+    """Whether the widget is above the window's lower edge or in a scroll area."""
     parent = widget.parentWidget()
     while parent is not None and parent is not window:
         if isinstance(parent, QScrollArea):
@@ -55,7 +55,7 @@ def _can_be_scrolled_to(widget, window):
 
 
 def spoken(widget):
-    """The name that a screen reader says; for a box of choices it is not Qt's text but the name of its label."""
+    """The name that a screen reader reads; for a combo box that is not Qt's text but the name of its label."""
     if isinstance(widget, QComboBox):
         return widget.accessibleName()
     interface = QAccessible.queryAccessibleInterface(widget)
@@ -63,7 +63,7 @@ def spoken(widget):
 
 
 def shown(widget: QWidget) -> Iterator[str]:
-    """Everything of a widget and those in it that is read or read aloud."""
+    """Every text of a widget and its children that is shown or read by a screen reader."""
     for each in (widget, *widget.findChildren(QWidget)):
         yield from (each.toolTip(), each.accessibleName(), each.accessibleDescription(), each.windowTitle())
         if isinstance(each, QLabel | QAbstractButton):

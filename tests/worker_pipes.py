@@ -1,4 +1,4 @@
-"""What the engine has of a worker: its pipes. A real `python -m skep.worker.main`, with its shards handed over."""
+"""A worker without an engine: the pipes of a real `python -m skep.worker.main`, with its shards handed over."""
 
 import contextlib
 import secrets
@@ -17,7 +17,7 @@ from skep.core.session.messages import ShardArrived, ShardWanted, WorkerOptions
 from skep.host.shards.dataset import build_shards, library_sources
 
 PATIENCE = 60
-"""Seconds a busy computer may take for what is quick by itself."""
+"""Seconds that a busy computer may take for a fast operation."""
 SEQUENCE_LENGTH = 32
 TINY = {
     "recipe__model": {"type": "gpt2", "layers": 1, "heads": 2, "width": 16, "vocabulary": 256},
@@ -31,7 +31,7 @@ TINY = {
 
 
 def cut_shards(folder):
-    """A few shards of this interpreter's library; their index."""
+    """Create a few shards from this interpreter's library; returns their index."""
     _, _, index = build_shards(
         library_sources()[:60],
         folder,
@@ -44,7 +44,7 @@ def cut_shards(folder):
 
 
 class PipedWorker:
-    """One worker process, and what it says. `serve` False keeps its shards from it, `reads_log` False closes its stderr."""
+    """One worker process and its messages. `serve` False withholds its shards, `reads_log` False closes its stderr."""
 
     def __init__(self, folder, index, *, serve=True, reads_log=True, command=COMMAND):
         self.folder, self.index, self.serve = folder, index, serve
@@ -62,9 +62,9 @@ class PipedWorker:
             thread.start()
 
     def start(self, peers=(), share=1.0, listen_host="127.0.0.1", client_mode="automatic", **changes):
-        """The start message, for the example manifest with changes; in a run of its own unless `id` names one.
+        """The start message, for the example manifest with changes; in a new run unless `id` names one.
 
-        A run that others were just in still lists them for a while, and a newcomer asks the dead for their state.
+        A run that was just used still lists its peers for a while, and a newcomer would ask them for their state.
         """
         changes.setdefault("id", f"run-{secrets.token_hex(4)}")
         manifest = raw(**(TINY | ({"peers": list(peers)} if peers else {}) | changes)).decode()
@@ -85,7 +85,7 @@ class PipedWorker:
 
     def _identity(self):
         identity = FileIdentity(self.folder / f"{self.process.pid}.id")
-        identity.peer_id  # noqa: B018 - makes the key
+        identity.peer_id  # noqa: B018 - creates the key
         return identity.path
 
     def tell(self, message):
@@ -95,7 +95,7 @@ class PipedWorker:
         self.process.stdin.write(line)
 
     def hang_up(self):
-        """As when the front end dies: nobody holds the other ends any more."""
+        """Close the pipes, as when the front end dies."""
         self.process.stdin.close()
 
     def _read(self):
@@ -114,12 +114,12 @@ class PipedWorker:
         return b"".join(self.errors).decode()
 
     def wait_for(self, condition, within=PATIENCE):
-        """The first message, past or coming, that meets the condition."""
+        """The first past or future message that meets the condition."""
         deadline = time.monotonic() + within
         while True:
             ended = self.process.poll() is not None
             if ended:
-                self._threads[0].join(PATIENCE)  # its last words may not have been read yet
+                self._threads[0].join(PATIENCE)  # its last messages may not have been read yet
             with self._news:
                 for message in self.said:
                     if condition(message):
@@ -134,11 +134,11 @@ class PipedWorker:
             return [message for message in self.said if isinstance(message, kinds)]
 
     def look(self):
-        """Note which processes there are of it now."""
+        """Add its current child processes to those that `left` checks."""
         self._family |= set(psutil.Process(self.process.pid).children(recursive=True))
 
     def wait_gone(self, within=PATIENCE):
-        """Seconds until the process had ended, which it must have within so many."""
+        """Seconds until the process ended; it must end within `within`."""
         begun = time.monotonic()
         try:
             self.process.wait(within)
@@ -148,9 +148,9 @@ class PipedWorker:
         return took
 
     def left(self):
-        """Processes of it, of those seen by `look`, that outlived it.
+        """The processes seen by `look` that still run after it ended.
 
-        What has ended and only waits to be collected by the system's first process, which takes its time, is none.
+        A zombie that waits to be reaped by the init process does not count.
         """
         return [each for each in psutil.wait_procs(self._family, timeout=1.0)[1] if _lives(each)]
 

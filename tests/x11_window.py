@@ -1,6 +1,6 @@
-"""A plain X11 window for tests: says "open", then obeys "full" and "normal" from its input until that ends.
+"""A plain X11 window for tests: prints "open", then follows "full" and "normal" from its input until that ends.
 
-Run as a script: x11_window.py [process id that it is to claim]
+Run as a script: x11_window.py [process id to claim]
 """
 
 import os

@@ -18,7 +18,7 @@ def server():
 
 @pytest.fixture
 def https_server(server, tmp_path):
-    """The same server behind TLS; its address, and the path of its certificate."""
+    """The same server with TLS: its address, and the path of its certificate."""
     return behind_tls(server, tmp_path)
 
 
@@ -29,7 +29,7 @@ def cache(tmp_path):
 
 @pytest.fixture
 def make_shards(server, cache):
-    """HttpShards that already know where the index lies."""
+    """Creates HttpShards that have the address of the index."""
     with contextlib.ExitStack() as stack:
 
         def make(**options):

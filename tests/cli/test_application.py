@@ -1,4 +1,4 @@
-"""One command in this process: the last resort, and what a closed standard output does."""
+"""One command in this process: unexpected errors, and a closed standard output."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""What people write after a verb, parsed."""
+"""Parsing of the arguments after a verb."""
 
 import math
 from collections.abc import Callable

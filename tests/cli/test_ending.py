@@ -23,7 +23,7 @@ def test_without_a_limit_it_never_ends() -> None:
 def test_the_time_counts_from_joining() -> None:
     course = Course(Ending(seconds=60), 0.0)
     course.see({"event": "joined"}, 50.0)
-    course.see({"event": "joined"}, 100.0)  # the worker came back after a fault; the time goes on
+    course.see({"event": "joined"}, 100.0)  # the worker has restarted; the time continues
     assert not course.over(109.9)
     assert course.over(110.0)
 

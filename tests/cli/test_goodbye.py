@@ -1,4 +1,4 @@
-"""`skep leave`, with what the running skep answers written down beforehand."""
+"""`skep leave`, with scripted answers of the running skep."""
 
 import io
 import signal
@@ -25,7 +25,7 @@ GONE = None
 
 
 class Script:
-    """Answers `status` with one snapshot after another, the last one for ever; None is a skep that has ended."""
+    """Answers `status` with one snapshot after another, and repeats the last; None is a skep that has ended."""
 
     def __init__(self, home, monkeypatch, *snapshots):
         self.snapshots, self.leaves = list(snapshots), []
@@ -53,7 +53,7 @@ def script(home, monkeypatch):
 
 @pytest.mark.parametrize(
     "end",
-    [GONE, replace(TRAINING, phase=Phase.IDLE, project=None), TRAINING],  # the last one has joined anew
+    [GONE, replace(TRAINING, phase=Phase.IDLE, project=None), TRAINING],  # the last one has joined again
     ids=["ended", "idle", "elsewhere"],
 )
 def test_it_returns_when_the_running_skep_has_left(script, end):

@@ -1,4 +1,4 @@
-"""The verbs for keys and invitations, called in this process, with a real keyring on a bus of the test's own."""
+"""The verbs for keys and invitations, called in this process, with a real keyring on a private bus."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from skep.adapters.storage.paths import Home
 from skep.cli.application import main
 
 
-@pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
+@pytest.fixture(scope="module", autouse=True)  # otherwise a test would start it, and it would end with that test
 def session(tmp_path_factory):
     if lacking():
         yield None
@@ -39,7 +39,7 @@ def computer(tmp_path, capsys):
 
 
 class Computer:
-    """A home of its own."""
+    """A computer with its own home."""
 
     def __init__(self, root, capsys):
         self.home, self._capsys = Home(root), capsys
@@ -49,13 +49,13 @@ class Computer:
         return code, self._capsys.readouterr()
 
     def told(self, *arguments):
-        """The verb's JSON."""
+        """The verb's JSON output."""
         code, printed = self.run("--json", *arguments)
         assert code == 0, printed.err
         return json.loads(printed.out)
 
     def refused(self, *arguments, code=2):
-        """The one sentence."""
+        """The error message of a verb that fails."""
         ended, printed = self.run(*arguments)
         title, hint = printed.err.splitlines()
         assert (ended, printed.out) == (code, "")

@@ -1,4 +1,4 @@
-"""Which language a command speaks, and that all it prints is in it."""
+"""The language of a command, and that all its output is in that language."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ def english_again():
 
 @pytest.fixture
 def skep(home, capsys):
-    """A verb in the test's home: its exit code and all it printed, on one line."""
+    """Runs a verb in the test's home; returns its exit code and its output on one line."""
 
     def run(environ, *arguments):
         code = main(arguments, {"SKEP_HOME": str(home.root), "COLUMNS": "200"} | environ)
@@ -109,7 +109,7 @@ def test_a_yes_is_taken_in_both_languages(answer, agreed):
 
 
 def helps(language):
-    """Each description and help text, of every verb."""
+    """All descriptions and help texts of every verb."""
     speak(language)
     made, found = [parser()], []
     while made:

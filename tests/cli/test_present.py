@@ -1,4 +1,4 @@
-"""What a person sees while joined, without a terminal."""
+"""The text output while joined, without a terminal."""
 
 from dataclasses import replace
 

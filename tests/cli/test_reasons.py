@@ -1,4 +1,4 @@
-"""`skep explain`, `skep timeline`, and what `skep status` and `skep settings` tell of rules."""
+"""`skep explain`, `skep timeline`, and what `skep status` and `skep settings` print about rules."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def skep(environ, capsys) -> Iterator[Callable[..., tuple[int, str, str]]]:
 
 @pytest.fixture
 def running(home) -> Iterator[tuple[Engine, FakeSensor]]:
-    """An engine on stand-ins that trains, with other terminals' way to it."""
+    """An engine on stand-ins that trains, with a control socket."""
     home.create()
     sensor = FakeSensor(dict(HERE))
     engine = Engine(

@@ -1,4 +1,4 @@
-"""The foreground loop of `join` over a real engine on stand-ins: what is shown, when it ends, with which exit code."""
+"""The foreground loop of `join` with a real engine on stand-ins: its output, its end and its exit code."""
 
 import io
 import json
@@ -42,7 +42,7 @@ JOINED_AND_ONE_EPOCH = (
 
 
 class Stay:
-    """A run with its streams."""
+    """A run and its output streams."""
 
     def __init__(self, *, on_start=JOINED_AND_ONE_EPOCH, ending=None, json_lines=True, shards=None, settings=None):
         self.out, self.error = io.StringIO(), io.StringIO()
@@ -170,7 +170,7 @@ def test_an_engine_that_cannot_start_raises_its_sentence():
         stay.go(nothing)
 
 
-# --- faces
+# --- renderers
 
 
 def terminal(*, tty=False, json_lines=False):

@@ -1,4 +1,4 @@
-"""`skep sensors` and what `skep devices` and `skep settings` say of the power cap, as a person and a program read them."""
+"""`skep sensors`, and the power cap in `skep devices` and `skep settings`, as text and as JSON."""
 
 import io
 import json
@@ -43,7 +43,7 @@ def hang(sensor):
 
 
 def shown(*fakes, json, within=computer.WITHIN):
-    """What the verb prints of these sensors."""
+    """The verb's output with these sensors."""
     out = io.StringIO()
     computer.show_sensors(Terminal(json=json, out=out, error=io.StringIO()), fakes, within)
     for fake in fakes:

@@ -11,7 +11,7 @@ from skep.core.session import messages as m
 
 
 class ClockContract:
-    """Subclasses give `clock` and `passes`, which lets time go by on it."""
+    """Subclasses give `clock` and `passes`, which advances it."""
 
     def test_time_that_goes_by_is_counted_by_both(self, clock, passes):
         wall, steady = clock.wall(), clock.monotonic()
@@ -26,7 +26,7 @@ class ClockContract:
 
 
 class CatalogueContract:
-    """Subclasses give `catalogue` and `source`, where one project's manifest lies."""
+    """Subclasses give `catalogue` and `source`, the location of one project's manifest."""
 
     def test_what_is_added_is_found_by_id_and_title_and_listed_once(self, catalogue, source):
         added = catalogue.add(source)
@@ -58,7 +58,7 @@ class IdentityContract:
 
 
 class InvitationsContract:
-    """Subclasses give `invitations`, an `open_project`, and an `invited_project` to which there is none."""
+    """Subclasses give `invitations`, an `open_project`, and an `invited_project` without an invitation."""
 
     def test_an_open_project_needs_none(self, invitations, open_project):
         assert invitations.present(open_project) == ""
@@ -77,7 +77,7 @@ class DevicesContract:
 
 
 class WorkerContract:
-    """Subclasses give `worker`, `options` to start with, and `next_posted`, which waits for what it posts."""
+    """Subclasses give `worker`, `options` to start with, and `next_posted`, which waits for its next message."""
 
     def test_it_says_that_it_exited_once_it_was_stopped(self, worker, options, next_posted):
         worker.start(options)

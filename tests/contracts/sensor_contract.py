@@ -40,7 +40,7 @@ class SensorContract:
         sensor.read()
         waiting = threading.Thread(target=sensor.wait, args=(60.0,), daemon=True)
         waiting.start()
-        # closed again and again: the thread may not have begun to wait at the first time
+        # closed repeatedly: the thread may not be waiting yet at the first call
         deadline = time.monotonic() + PATIENCE
         while waiting.is_alive() and time.monotonic() < deadline:
             sensor.close()

@@ -10,7 +10,7 @@ from terminals import JOIN_SECONDS, Running, count_of, wait_until
 
 @contextlib.contextmanager
 def practice_swarm(folder):
-    """The link that leads into it."""
+    """The link that joins it."""
     running = Running(folder, "practice", "--peers", "2")
     link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
     wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)

@@ -1,4 +1,4 @@
-"""A computer that sleeps in the middle of training, for a minute; and for ten, in the long suite."""
+"""A computer that sleeps during training for a minute, and for ten minutes in the long suite."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from terminals import skep
 
 MINUTE, LONG = 60, 600
 ANSWER_SECONDS = 20
-"""Seconds within which a verb must get an answer from a skep that sleeps."""
+"""Seconds within which a verb must return although the skep it asks is asleep."""
 
 
 @pytest.mark.timeout(1200)

@@ -1,7 +1,7 @@
-"""The author's guide, "In ten minutes": its blocks are taken from the page and followed as they stand, line by line.
+"""The author's guide, "In ten minutes": the commands of the page are run unchanged, line by line.
 
-Only what differs from machine to machine is replaced: the two port numbers by free ones, the placeholders by what the
-commands printed (as the page says), and the keyring by a file where the page's command would ask for it.
+Only what differs between machines is replaced: the two port numbers by free ones, the placeholders by the output of
+earlier commands (as the page says), and the keyring by a file if a command needs it.
 """
 
 import re
@@ -38,7 +38,7 @@ def place(tmp_path):
 
 @pytest.fixture
 def follow(place):
-    """Runs one line of the page, in the author's home unless it names another; what it printed."""
+    """Runs one line of the page, in the author's home unless it names another; returns its output."""
     ports = {"8080": free_port(), "31337": free_port()}
     running = []
 
@@ -65,7 +65,7 @@ def follow(place):
 
     def start(line):
         home, words = words_of(line)
-        # a verb in the background is not told of a working directory
+        # `Running` has no option for the working directory
         words = [str(place / word) if (place / word).exists() else word for word in words]
         running.append(Running(home, *words))
         return running[-1]

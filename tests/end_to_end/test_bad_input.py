@@ -47,7 +47,7 @@ def oversized(manifest):
 
 
 def sign_anything(manifest, key):
-    """Sign without a look at what it says, as another program might."""
+    """Sign without a check of the contents, as another program might."""
     private = Ed25519PrivateKey.from_private_bytes(base64.b64decode(key.read_text()))
     signature = base64.b64encode(private.sign(signing.PREFIX + manifest.read_bytes())).decode()
     body = {"format": 1, "key": signing.key_text(private.public_key().public_bytes_raw()), "signature": signature}

@@ -1,4 +1,4 @@
-"""`skep demo`: Ctrl-C at any moment, and nothing left behind. (The whole of it is what `make demo` shows.)"""
+"""`skep demo`: Ctrl-C at any moment leaves nothing behind. `make demo` runs the whole demo."""
 
 import json
 import os
@@ -19,14 +19,12 @@ from skep.cli.verbs.demo import GOAL, Report
 from skep.cli.verbs.join import Course, Ending
 from skep.core.record.contributions import Tally, Totals
 
-pytestmark = pytest.mark.alone
-
 DEMO = [sys.executable, "-m", "skep.cli.main", "--json", "demo"]
 
 
 class Demo:
     def __init__(self):
-        # its children carry the marker of this run in their environment, as the watch in conftest expects
+        # its children have this run's marker in their environment, which `leftovers` needs
         self.process = subprocess.Popen(DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
         self.events = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -51,7 +49,7 @@ class Demo:
         return parent.children(recursive=True)
 
     def interrupt(self):
-        """Ctrl-C; seconds until it was gone."""
+        """Send Ctrl-C; returns the seconds until it ended."""
         begun = time.monotonic()
         self.process.send_signal(signal.SIGINT)
         try:
@@ -110,7 +108,7 @@ def test_a_killed_demo_takes_its_practice_swarm_along():
     for process in left:
         process.kill()
     demo.close()
-    # nobody was left to remove them; what a home's next skep would find, it would
+    # no process was left to remove them; the next skep in a home removes those that it finds
     for folder in Path(tempfile.gettempdir()).glob("skep-*"):
         shutil.rmtree(folder)
     assert not left

@@ -1,4 +1,4 @@
-"""`skep join` and the project verbs on manifests that are wrong, too big, stale or out of reach."""
+"""`skep join` and the project verbs with manifests that are wrong, too big, outdated or unreachable."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ def assert_one_calm_sentence(done, code):
 
 
 class Publisher:
-    """Makes signed manifests in a folder."""
+    """Creates signed manifests in a folder."""
 
     def __init__(self, folder):
         self.folder = folder

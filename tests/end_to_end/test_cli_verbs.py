@@ -1,4 +1,4 @@
-"""The verbs that need no swarm, as people and programs call them: real processes, their output and exit codes."""
+"""The verbs that need no swarm, with text output and with --json: real processes, their output and exit codes."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def skep(home, *arguments, **environ):
 
 
 def assert_one_calm_sentence(done, code):
-    """What every failure looks like: a sentence, at most one hint, no traceback, nothing on standard output."""
+    """Every failure prints a sentence and at most one hint, no traceback, and nothing on standard output."""
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     lines = done.stderr.strip().splitlines()
@@ -207,7 +207,7 @@ sys.addaudithook(tell)
 from skep.cli.main import run
 sys.exit(run())
 """
-"""Says when it begins to load the rest; before that the interpreter itself is starting, and answers in its own way."""
+"""Prints a line before it loads the rest; earlier, Python is still starting and handles a signal itself."""
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
@@ -215,7 +215,7 @@ def test_ctrl_c_while_starting_is_quiet(home, delay):
     command = [sys.executable, "-c", STARTS, "--help"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert running.stdout.readline() == "loading\n"
-    time.sleep(delay)  # anywhere in what follows: there is no condition to wait for
+    time.sleep(delay)  # a random moment during loading: there is no condition to wait for
     running.send_signal(signal.SIGINT)
     _, error = running.communicate(timeout=30)
     assert "Traceback" not in error
@@ -229,6 +229,6 @@ def test_help_of_every_verb_is_printed(home):
 
 
 def test_a_mistake_of_our_own_is_a_sentence_and_a_log_entry(home):
-    home.ledger_file.mkdir()  # nobody expects a folder there
+    home.ledger_file.mkdir()  # the code expects a file
     done = skep(home, "stats")
     assert_one_calm_sentence(done, 1)

@@ -1,4 +1,4 @@
-"""Joins that cannot work, and one that can where only one seed is alive: beside a real practice swarm."""
+"""Joins that fail, and one that succeeds with only one live seed, with a real practice swarm."""
 
 import json
 import shutil
@@ -15,10 +15,8 @@ from skep.adapters.storage import signing
 from skep.host.practice.swarm import PracticeFolder
 from terminals import JOIN_SECONDS, Running, count_of, is_event, skep, wait_until
 
-pytestmark = pytest.mark.alone
-
 SIDE_BY_SIDE = 2
-"""Each loads the training stack, one of them twice at once: for people and for programs."""
+"""Each join loads the training stack; one does so twice at the same time, for text and for JSON."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +25,7 @@ def past(tmp_path_factory):
 
 
 class Practice:
-    """A practice swarm, and manifests that are changed from its own and signed with its key."""
+    """A practice swarm, and changed versions of its manifest, signed with its key."""
 
     def __init__(self, folder, trainer):
         self.folder, self.trainer = folder, trainer
@@ -49,7 +47,7 @@ def practice(tmp_path_factory):
     running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)
     wait_until(lambda: count_of(running, "p2pd") == 2, JOIN_SECONDS)
     trainer = next(p for p in running.family() if "skep.worker.main" in " ".join(p.cmdline()))
-    trainer.suspend()  # it leaves the processor to what is watched, until somebody wants to train with it
+    trainer.suspend()  # saves processor time until a test needs it as a peer
     yield Practice(PracticeFolder(running.home / "practice"), trainer)
     family = running.family()
     trainer.resume()
@@ -62,7 +60,7 @@ JOINS = [name for name in vars(Joins) if not name.startswith("_")]
 
 @pytest.fixture(scope="module")
 def joins(practice, past, tmp_path_factory):
-    """All of them side by side, since most of their time is waiting; each with how it went."""
+    """The results of all joins, which run at the same time, since they mostly wait."""
     cases = Joins(practice, past, tmp_path_factory.mktemp("joins"))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         return {name: pool.submit(getattr(cases, name)) for name in JOINS}
@@ -73,12 +71,12 @@ def test_a_join_that_cannot_work_ends_soon_with_its_reason(joins, name):
     joins[name].result()
 
 
-# --- a swarm that is there
+# --- a swarm that can be joined
 
 
 @pytest.fixture(scope="module")
 def running(practice, past, tmp_path_factory):
-    """A stay in the practice swarm that got there by the one seed alive, in a home with a path no socket could have."""
+    """A run in the practice swarm, joined by the only live seed, in a home whose path is too long for a socket."""
     practice.trainer.resume()
     folder = tmp_path_factory.mktemp("running")
     home = folder / ("long" * 50)

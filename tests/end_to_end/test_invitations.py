@@ -1,4 +1,4 @@
-"""A project for invited computers, from the publisher's key to two volunteers who average, with a real keyring."""
+"""A project for invited computers, from the publisher's key to two volunteers that average, with a real keyring."""
 
 import asyncio
 import contextlib
@@ -33,9 +33,9 @@ QUICK = 60
 ROUND_SECONDS = 240
 
 
-@pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
+@pytest.fixture(scope="module", autouse=True)  # otherwise a test would start it, and it would end with that test
 def session(tmp_path_factory):
-    """A desktop session whose keyring is unlocked."""
+    """A desktop session with an unlocked keyring."""
     if lacking():
         yield None
         return
@@ -46,7 +46,7 @@ def session(tmp_path_factory):
 
 @pytest.fixture
 def locked_session(tmp_path_factory):
-    """One whose keyring has a password that nobody has typed."""
+    """A desktop session with a locked keyring."""
     need()
     with contextlib.closing(Session(tmp_path_factory.mktemp("l"))) as made:
         made.end(made.start_keyring(PASSWORD))
@@ -55,7 +55,7 @@ def locked_session(tmp_path_factory):
 
 
 class Computer:
-    """A home of its own, in a desktop session."""
+    """A home in a desktop session."""
 
     def __init__(self, folder, session):
         need()
@@ -76,13 +76,13 @@ class Computer:
         )
 
     def told(self, *arguments):
-        """The verb's JSON."""
+        """The verb's JSON output."""
         done = self.run("--json", *arguments)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     def refused(self, *arguments, code=2):
-        """The one sentence."""
+        """The error message of a verb that fails."""
         done = self.run(*arguments)
         assert done.returncode == code, done.stderr
         assert done.stdout == ""
@@ -172,7 +172,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def seed(tmp_path):
-    """Starts an invited seed peer; its addresses."""
+    """Starts an invited seed peer; returns its addresses."""
     started = []
 
     def start(manifest, invitation, who):
@@ -236,8 +236,8 @@ def test_two_invited_volunteers_average_through_an_invited_seed(computer, tmp_pa
 
 
 def strange(who, addresses, run_id):
-    """What a volunteer answers to somebody who is not invited, at either averager: to a group, a part and a download."""
-    # in a thread: in ours, hivemind's futures may have made an event loop that nobody would close
+    """A volunteer's answers to an uninvited peer, at both averagers: to a join request, a part and a download."""
+    # in a thread: in the main thread, hivemind's futures may have created an event loop that would not be closed
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, asyncio.wait_for(knock(who, addresses, run_id), QUICK)).result()
 

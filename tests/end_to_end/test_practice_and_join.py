@@ -1,6 +1,6 @@
 """Practice in one terminal, join in another, commands from a third: real processes, real peers, real averaging.
 
-One practice swarm serves all tests of this file; each test joins it with a home of its own.
+One practice swarm serves all tests of this file; each test joins it with its own home.
 """
 
 import signal
@@ -12,8 +12,6 @@ import psutil
 import pytest
 
 from terminals import JOIN_SECONDS, SKEP, Running, devote, is_event, skep, wait_until
-
-pytestmark = pytest.mark.alone
 
 EPOCHS_SECONDS = 240
 
@@ -47,7 +45,7 @@ def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
     last = settled_contributions(running)
     confirmed = [event for event in last if event["state"] == "confirmed"]
     assert len(last) >= 5
-    assert len([event for event in confirmed if event["peers"] >= 2]) >= 4  # a newcomer's first round may be missed
+    assert len([event for event in confirmed if event["peers"] >= 2]) >= 4  # a newcomer may miss its first round
     assert max(event["epoch"] for event in confirmed) >= 4
 
     code, stats = skep(running.home, "stats")
@@ -76,14 +74,14 @@ def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_th
     assert skep(home, "status")[1]["phase"] == "paused"
     before = main_thread_seconds(worker)
     time.sleep(1.0)
-    assert main_thread_seconds(worker) - before < 0.3  # the worker rests, whatever the swarm does
+    assert main_thread_seconds(worker) - before < 0.3  # the worker computes nothing, although the swarm continues
 
     assert skep(home, "resume")[0] == 0
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == 1.0 and e["samples_per_second"] > 0, 30)
 
     assert skep(home, "share", str(percent))[0] == 0
     assert skep(home, "status")[1]["allowance"]["share"] == share
-    # the worker's own report of it waits for a round that is under way
+    # the worker reports it after the current round
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == share, 30)
     assert measure_share(running, worker, computed) == pytest.approx(share, abs=0.03)
 
@@ -100,13 +98,13 @@ def settled_contributions(running):
 
 
 def main_thread_seconds(process):
-    """Processor time of the training thread, from outside."""
+    """Processor time of the training thread, measured by the system."""
     main = next(thread for thread in process.threads() if thread.id == process.pid)
     return main.user_time + main.system_time
 
 
 def measure_share(running, worker, computed):
-    """Processor time of the worker's training thread against the naps it reports, over `computed` seconds of the former."""
+    """The training thread's share: its processor time compared with the reported naps, over `computed` seconds."""
     processor_before, naps_before = read_while_paused(running, worker)
     assert skep(running.home, "resume")[0] == 0
     wait_until(lambda: main_thread_seconds(worker) - processor_before >= computed, 240)
@@ -116,7 +114,7 @@ def measure_share(running, worker, computed):
 
 
 def read_while_paused(running, worker):
-    """Seconds computed and napped. Neither goes on, so that a report that comes late is as good as one in time."""
+    """Seconds of computing and of naps. Neither grows during a pause, so a late report has the same values."""
     assert skep(running.home, "pause")[0] == 0
     reports = len(running.named("progress"))
 
@@ -145,20 +143,20 @@ def test_a_killed_worker_leaves_nothing_and_is_started_again(join):
 
 
 def leave_after_the_round(running):
-    """Once samples were counted: what was accumulated is waited for, with a countdown."""
+    """Leave when samples were counted: skep waits for their round and shows a countdown."""
     joined = len(running.named("progress"))
     wait_until(lambda: any(e["samples_per_second"] > 0 for e in running.named("progress")[joined:]), JOIN_SECONDS)
-    last = running.named("progress")[-1]["epoch"]  # the round may come while the command starts
+    last = running.named("progress")[-1]["epoch"]  # the round may end while the command starts
     leaving = Running(running.home, "leave")
     until = running.wait_for(is_event("leaving"), 60)["until"]
     code, status = skep(running.home, "status")
-    if code == 0:  # else the round has come already
+    if code == 0:  # otherwise the round has already ended
         assert (status["phase"], status["leaving_until"]) == ("leaving", until)
     running.wait_for(is_event("left"), 65)
     assert running.end() == leaving.end() == 0
     settled = [e for e in running.named("contribution") if e["epoch"] >= last and e["state"] != "pending"]
     assert settled
-    # a round may fail on a busy computer; it was waited for all the same
+    # a round may fail on a busy computer, but skep waited for it
     assert "left before the round" not in {event["reason"] for event in settled}
 
 
@@ -173,7 +171,7 @@ def test_a_killed_front_end_takes_its_worker_along_and_the_ledger_opens(join):
     before = stats["all"]
     assert before["confirmed"]["samples"] + before["pending"]["samples"] > 0
 
-    again = join()  # tidies up what a killed front end could not, and settles what it left pending
+    again = join()  # removes what the killed front end left, and settles its pending contributions
     again.wait_for(is_event("stage"), 30)
     assert skep(again.home, "leave", "--now") == (0, {"left": True})
     assert again.end() == 0
@@ -190,7 +188,7 @@ def test_ctrl_c_leaves_within_three_seconds_and_loses_nothing_silently(join):
     leaving = Running(running.home, "leave")
     running.wait_for(is_event("leaving"), 60)
     begun = time.monotonic()
-    assert running.finish() == 0  # though it waits for a round
+    assert running.finish() == 0  # although it waits for a round
     assert time.monotonic() - begun < 3
     assert not alive(family)
     assert running.named("left")

@@ -1,4 +1,4 @@
-"""`skep self-test`: every part of an installation tried, each on a line; what is broken is named and fails it."""
+"""`skep self-test` checks every part of an installation, one line each; a broken part is named, and the test fails."""
 
 import argparse
 import io
@@ -23,7 +23,7 @@ SKEP = [sys.executable, "-m", "skep.cli.main"]
 PARTS = [name for name, _ in CHECKS]
 
 
-@pytest.mark.long  # what it tries, other tests of the default suite do too
+@pytest.mark.long  # other tests of the default suite cover the same parts
 @pytest.mark.timeout(700)
 def test_every_part_is_tried_and_works():
     done = subprocess.run(
@@ -32,7 +32,7 @@ def test_every_part_is_tried_and_works():
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stdout + done.stderr
     assert [each["name"] for each in told[:-1]] == PARTS
-    # whether this computer has a keyring is not skep's doing
+    # a missing keyring is no fault of skep
     assert {each["outcome"] for each in told[:-1] if each["name"] != "keyring"} == {"ok"}
     words = {each["name"]: each["words"] for each in told[:-1]}
     assert "torch" in words["imports"]

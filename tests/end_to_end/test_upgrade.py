@@ -1,4 +1,4 @@
-"""A home of the previous version keeps working: no question is asked again, no data is lost, the ledger stays valid."""
+"""A home of the previous version can be used: no question is asked again, no data is lost, the ledger is valid."""
 
 import json
 import re
@@ -79,7 +79,7 @@ REWORDED = {
     "This computer slept.": "This computer was asleep.",
     "this computer had fallen behind the swarm": "this computer was behind the swarm",
 }
-"""Sentences of version 0.1 that have better words since."""
+"""Sentences of version 0.1 that have changed since."""
 
 
 def test_every_reason_says_what_it_said_and_german_has_words_for_it_too(home):

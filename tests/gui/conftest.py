@@ -14,6 +14,6 @@ prepare()
 
 @pytest.fixture(scope="session")
 def dressed(qapp):
-    """Once: dressing anew would restyle every window that earlier tests made."""
+    """Applied once: applying the theme again would restyle every window of earlier tests."""
     theme.apply(qapp, theme.LIGHT)
     return qapp

@@ -1,4 +1,4 @@
-"""What is loaded when: the tray before the engine, and the training stack never."""
+"""Import order: the tray before the engine, and never the training stack."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The documents' pictures show a practice run that really happened: its figures add up, and every sentence is in a catalogue."""
+"""The documents' pictures show a real practice run: its figures are consistent, every sentence is in a catalogue."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -117,7 +117,7 @@ def test_no_time_is_longer_than_the_run(run):
 
 
 class Marked(NullTranslations):
-    """English, with what stands in the core's catalogue between signs."""
+    """English, with marks around every text of the core's catalogue."""
 
     def __init__(self):
         super().__init__()
@@ -139,7 +139,7 @@ class Marked(NullTranslations):
 
 
 class Pages(QTranslator):
-    """The pages' own strings likewise."""
+    """The same for the pages' own strings."""
 
     def __init__(self):
         super().__init__()
@@ -158,7 +158,7 @@ class Pages(QTranslator):
 
 @pytest.fixture
 def marked(dressed):
-    """A tongue that marks what comes from a catalogue; the pages' own strings are marked too."""
+    """A translator that marks texts from a catalogue, including the pages' own strings."""
     own = Pages()
     QCoreApplication.installTranslator(own)
     core = core_translator("en", english.numbers)
@@ -172,14 +172,14 @@ def translator_of(core):
 
 
 def unmarked(text):
-    """What is left of a text without all that came from a catalogue."""
+    """The parts of a text that are not from a catalogue."""
     while (less := re.sub(f"{OPEN}[^{OPEN}{SHUT}]*{SHUT}", "", text)) != text:
         text = less
     return text
 
 
 def words_of_the_run(run):
-    """What the computer or the manifest names: their words are nobody's to translate."""
+    """Names from the computer or the manifest, which are not translated."""
     names = {each.name for each in run.computer.devices}
     for plan in (each.manifest for each in run.computer.projects):
         names |= {plan.title, plan.summary, plan.publisher.name, plan.license, plan.recipe.model_type, plan.data.index}

@@ -1,4 +1,4 @@
-"""The real app as a screen reader meets it: the practice project is joined and paused without the mouse."""
+"""The real app with a screen reader: the practice project is joined and paused without the mouse."""
 
 import pytest
 
@@ -34,8 +34,8 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(home):
 
         alone = windows(screen, app)
         key(screen, "space")
-        screen.until(lambda: windows(screen, app) - alone)  # the menu, which has the keyboard then
-        # its last entry is one up from its first
+        screen.until(lambda: windows(screen, app) - alone)  # the menu is open and has the focus
+        # Up from the first entry selects the last
         key(screen, "Up", "Return")
         screen.until(lambda: status(home)["pause"])
         assert status(home)["pause"]["until"] is None

@@ -1,4 +1,4 @@
-"""The real app in a tray of the newer kind, StatusNotifierItem: its icon and menu are read, and a pause is chosen."""
+"""The real app in a StatusNotifierItem tray, the newer kind: its icon and menu are read, and a pause is chosen."""
 
 import contextlib
 import subprocess

@@ -12,13 +12,13 @@ def test_the_tray_menu_pauses_and_a_click_opens_the_window(home):
     with desktop() as screen, running(home, screen.environ, "--hidden") as app:
         screen.until(lambda: status(home))
         bar = screen.until(lambda: screen.visible("trayer"))
-        screen.until(lambda: screen.box(bar)[2] > 8)  # the icon has arrived
+        screen.until(lambda: screen.box(bar)[2] > 8)  # the icon is in the tray
         left, top, width, height = screen.box(bar)
         x, y = left + width // 2, top + height // 2
         assert status(home)["pause"] is None
 
         def paused():
-            # a key may come before the menu has the keyboard; what is chosen twice is chosen once
+            # a key may arrive before the menu has the focus; choosing the pause twice has no further effect
             screen.xdotool("key", "Escape")
             screen.click(x, y, button=3)
             screen.xdotool(

@@ -20,7 +20,7 @@ LLAMA = CAUSAL | {"model": GPT2 | {"type": "llama"}}
 
 
 def made(epoch=7, recipe=CAUSAL):
-    """A checkpoint of a model whose parameters are no longer those it was made with."""
+    """A checkpoint of a model whose parameters differ from the initial ones."""
     text = raw(recipe=recipe).decode()
     manifest = parse_manifest(text.encode())
     built = open_recipe(manifest.recipe).build()

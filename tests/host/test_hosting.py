@@ -1,4 +1,4 @@
-"""What `skep host` refuses before anything is started, and what its parts hand out. No peer runs here."""
+"""What `skep host` refuses before it starts anything, and what its parts serve. No peer runs here."""
 
 import hashlib
 import http.client

@@ -1,4 +1,4 @@
-"""What a training peer of the practice swarm says in the swarm's log."""
+"""The log messages of a training peer in the practice swarm."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""`skep project shards` from an author's files to shards that a worker opens; every slip is one sentence."""
+"""`skep project shards`, from an author's files to shards that a worker opens; every mistake causes one sentence."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def run(*arguments, **options):
 
 @pytest.fixture
 def texts(tmp_path):
-    """60 files in folders, each of lines that say which file and line they are."""
+    """60 files in folders; each line contains the numbers of its file and line."""
     folder = tmp_path / "texts"
     for number in range(60):
         path = folder / f"part-{number % 3}" / f"{number:02}.txt"
@@ -172,7 +172,7 @@ def test_a_single_file_gives_its_beginning_to_what_is_held_out(tmp_path):
 
 
 def test_large_files_stream(tmp_path):
-    """A file of several pieces comes out whole, also where characters and lines cross them."""
+    """A file that is read in several pieces is complete, even if characters and lines cross their borders."""
     path = tmp_path / "long.txt"
     path.write_text("".join("äöü" * (number % 70) + "\n" for number in range(15_000)))
     raw = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The scripts in packaging and benchmarks as modules, and what packaging has built."""
+"""The scripts in packaging and benchmarks as modules, and the frozen build."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ sys.path[:0] = [str(ROOT / "packaging"), str(ROOT / "benchmarks")]
 
 @pytest.fixture(scope="session")
 def frozen():
-    """The folder with the programs."""
+    """The folder with the frozen programs."""
     folder = ROOT / "dist" / "skep"
     assert (folder / "skep").is_file(), "make package builds it"
     return folder

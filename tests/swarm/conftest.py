@@ -1,4 +1,4 @@
-"""Real DHT nodes and averagers on loopback, with their sockets in a folder of the test's own."""
+"""Real DHT nodes and averagers on loopback, with their sockets in a folder of the test."""
 
 import multiprocessing
 import os
@@ -12,17 +12,17 @@ import pytest
 
 from skep.worker.process import processes
 
-# as in the worker, and before hivemind is imported
+# as in the worker; must be set before hivemind is imported
 processes.use_fork()
-# as in the worker: without it torch starts a torch_shm_manager, and aborts when that ends before it
+# as in the worker: without it torch starts a torch_shm_manager, and aborts if that ends first
 os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
 
 
 @pytest.fixture(autouse=True)
 def locks_given_back():
-    """A peer that is killed while it tells a result keeps the lock under which everybody tells results: make new ones.
+    """Create new result locks: a peer that is killed while it sends a result never releases the lock that all use.
 
-    Only when no peer is left, since those would go on using the old ones.
+    Only if no peer is left, since a running peer would continue to use the old locks.
     """
     yield
     if (futures := sys.modules.get("hivemind.utils.mpfuture")) and not multiprocessing.active_children():
@@ -31,7 +31,7 @@ def locks_given_back():
 
 @pytest.fixture
 def private_sockets(monkeypatch):
-    from hivemind.p2p import P2P  # noqa: PLC0415 - takes seconds; only tests that need a swarm pay
+    from hivemind.p2p import P2P  # noqa: PLC0415 - takes seconds; only for tests that need a swarm
 
     folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
     monkeypatch.setattr(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-")
@@ -60,7 +60,7 @@ def make_dhts(private_sockets):
 
 @pytest.fixture
 def averagers():
-    """A list of averagers; those in it are ended after the test."""
+    """A list of averagers that are ended after the test."""
     made = []
     yield made
     for averager in made:
@@ -70,7 +70,7 @@ def averagers():
 
 @pytest.fixture(scope="module")
 def swarm():
-    """Two DHT nodes for peers of a few numbers."""
+    """Two DHT nodes for peers with a few parameters."""
     from swarm_peers import small_swarm  # noqa: PLC0415 - as above
 
     with small_swarm() as made:
@@ -86,7 +86,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config):
-    """End at once, as the worker does: threads of hivemind that wait for a killed peer would hold the interpreter for ever."""
+    """Exit immediately, as the worker does: hivemind's threads would wait for a killed peer forever."""
     if STATUS in config.stash:
         sys.stdout.flush()
         sys.stderr.flush()

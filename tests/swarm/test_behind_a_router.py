@@ -1,4 +1,4 @@
-"""Three computers on one network, one of them behind a firewall that drops what comes in: real namespaces, real packets."""
+"""Three computers on one network, one of them behind a drop-inbound firewall: real namespaces, real packets."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 ANYWHERE = "0.0.0.0"
 UNHURRIED = {"sync__target_batch_size": 2048, "sync__matchmaking_seconds": 3}
-"""At a tenth of the share an epoch takes ten seconds at least, several times the search for a group."""
+"""At a tenth of the share an epoch takes at least ten seconds, several times the matchmaking time."""
 ROUND_SECONDS = 150
 JOIN = 90
 
@@ -41,7 +41,7 @@ def data(tmp_path_factory):
 
 @contextmanager
 def seed(computer):
-    """A seed peer on that computer; its address."""
+    """Start a seed peer on that computer; returns its address."""
     name, host = computer
     folder = make_run_folder()
     identity = FileIdentity(folder / "seed.id")

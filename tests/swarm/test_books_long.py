@@ -1,4 +1,7 @@
-"""Three real peers, one of them paused or slowed to a fifth: the others' epochs stay full. What is shorter is `worker/test_books`."""
+"""Three real peers, one of them paused or slowed to a fifth: the others' epochs stay full.
+
+`tests/worker/swarm/test_books.py` has the short tests.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""One peer asks another to dial it back: real p2pd on loopback, with and without a peer that knows how."""
+"""One peer asks another to dial it back: real p2pd on loopback, with and without a peer that supports it."""
 
 from skep.worker.swarm import reachability
 from skep.worker.swarm.reachability import answer_others, find_out
@@ -6,7 +6,7 @@ from skep.worker.swarm.reachability import answer_others, find_out
 
 def test_a_peer_that_listens_is_told_so_by_one_that_dials_it_back(make_dhts):
     first, second = make_dhts(2)
-    assert find_out(second) is None  # a stock peer does not know how to dial back
+    assert find_out(second) is None  # a stock peer does not support dialling back
     answer_others(first)
     assert find_out(second) is True
 

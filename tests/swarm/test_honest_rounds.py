@@ -1,4 +1,4 @@
-"""What hivemind's averagers report of a round, and what ours report, with a groupmate that misbehaves."""
+"""The results that hivemind's averagers and ours report for a round with a faulty groupmate."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -18,11 +18,11 @@ class SilentAverager(GradientAverager):
         await asyncio.sleep(600)
 
 
-SilentAverager.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
+SilentAverager.__name__ = GradientAverager.__name__  # the RPC handler names contain it
 
 
 def make(kind, dht, value, size=1_000_000, **options):
-    """An averager with one gradient of `value`; a small one has a single part, which only one peer reduces."""
+    """An averager with one gradient of `value`; a small gradient has one part, which only one peer reduces."""
     parameter = torch.nn.Parameter(torch.zeros(size))
     parameter.grad = torch.full((size,), float(value))
     usual = {"prefix": "rounds", "min_matchmaking_time": 2.0, "request_timeout": 1.0, "next_chunk_timeout": 2.0}
@@ -33,7 +33,7 @@ def make(kind, dht, value, size=1_000_000, **options):
 
 
 def run_round(*averagers):
-    """One round of all; the results in the same order, an exception where a round failed."""
+    """One round of all averagers; the results in the same order, an exception for each failure."""
     with ThreadPoolExecutor(len(averagers)) as pool:
         controls = [averager.step(wait=False, timeout=30) for averager in averagers]
         return list(pool.map(outcome, controls))
@@ -77,7 +77,7 @@ def test_stock_calls_a_round_with_a_silent_groupmate_a_success_and_ours_does_not
     averagers += [make(CheckedGradientAverager, dhts[2], 1), make(SilentAverager, dhts[3], 3)]
     stock, _, honest, _ = run_round(*averagers)
     assert len(stock) == 2
-    assert value_of(averagers[0]) == pytest.approx(1.0)  # the true mean is 2: nothing was averaged, nothing was said
+    assert value_of(averagers[0]) == pytest.approx(1.0)  # the true mean is 2: not averaged, without an error
     assert honest.facts.heard == ()
     assert not honest.facts.complete
 
@@ -111,7 +111,7 @@ def test_an_unfinished_step_batch_weighs_what_it_holds(make_dhts, averagers, kin
     averagers.append(averager)
     averager.step_batch = 4
     averager.reset_accumulated_grads_()
-    # six samples with a gradient of 1 each, as a step batch of four and an unfinished one of two
+    # six samples with a gradient of 1 each, as a step batch of four and an incomplete one of two
     for size in (4, 2):
         averager.parameters[0].grad += size / 4
         averager.accumulate_grads_(size)

@@ -1,4 +1,4 @@
-"""`skep host` as a person runs it: seed, shards, checkpoints, and a swarm that comes back after the last peer has left."""
+"""`skep host` from the command line: seed, shards, checkpoints, and a swarm restored after its last peer has left."""
 
 import hashlib
 import http.client
@@ -82,7 +82,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def hosted(project, tmp_path_factory):
-    """What a host said while three peers trained and left, and how it ended; its checkpoints stay."""
+    """A host that has ended, with its messages while three peers trained and left; its checkpoints remain."""
     host = project.host()
     workers = [PipedWorker(project.data, project.index) for _ in range(3)]
     try:
@@ -120,7 +120,7 @@ def ask(web, *names):
 
 
 def alive(processes):
-    """Those that run; what is only waiting for its parent to look does not."""
+    """The processes that run; zombies do not count."""
     return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
@@ -133,7 +133,7 @@ def test_a_host_serves_its_data_and_tells_of_peers_epochs_and_checkpoints(projec
     assert hosted.served[2] == (project.data / INDEX_NAME).read_bytes()
     checkpoints = [event for event in hosted.events if event["event"] == "checkpoint"]
     epochs = [event["epoch"] for event in checkpoints]
-    *regular, _ = epochs  # the last is written at the end
+    *regular, _ = epochs  # the last one is written when the host ends
     assert all(later - earlier >= EVERY for earlier, later in pairwise(regular)), epochs
     assert epochs == sorted(set(epochs))
     assert not [event for event in hosted.events if event["event"] == "problem"]
@@ -163,7 +163,7 @@ class Newcomer:
 
 @pytest.fixture(scope="module")
 def restored(project, hosted):
-    """The host, started again after everybody has left."""
+    """The host, started again after all peers have left."""
     host = project.host()
     host.wait_for(is_event("restored"), JOIN_SECONDS)
     yield host
@@ -190,7 +190,7 @@ def newcomer(project, restored, private_sockets):
     dht.join(10)
 
 
-# the schedule is a function of the epoch alone: that it moves on before the first step here is as it should be
+# the schedule depends on the epoch only, so it advances here before the first step, as intended
 @pytest.mark.filterwarnings("ignore:Detected call of .lr_scheduler:UserWarning")
 def test_a_swarm_whose_last_peer_has_left_goes_on_from_the_checkpoint(project, newcomer):
     kept, peer = read(project.newest()), newcomer
@@ -201,13 +201,13 @@ def test_a_swarm_whose_last_peer_has_left_goes_on_from_the_checkpoint(project, n
     for ours, theirs in zip(peer.tensors(), [*parameters, *kept.optimizer], strict=True):
         assert torch.equal(ours, theirs)
 
-    # and it goes on: alone, as the keeper takes its own record back and enters no round
+    # the peer is alone: the keeper removes its own record and enters no round
     wait_until(lambda: contributed(peer) and peer.optimizer.tracker.global_progress.num_peers == 1, EPOCH_SECONDS)
     before = [tensor.clone() for tensor in peer.tensors()]
     contributed(peer, 256)
     wait_until(lambda: peer.optimizer.tend(lambda: None) or peer.optimizer.local_epoch > kept.epoch, EPOCH_SECONDS)
     wait_until(lambda: peer.optimizer.apply_arrived() or any(map(differ, peer.tensors(), before)), EPOCH_SECONDS)
-    # told by the thread that stepped, a moment after the tensors have moved
+    # reported by the thread that stepped, a moment after the tensors have changed
     wait_until(lambda: losses(peer), EPOCH_SECONDS)
     assert losses(peer) == {"no other peer"}
 
@@ -221,7 +221,7 @@ def differ(first, second):
 
 
 def contributed(peer, samples=4):
-    """Samples with made-up gradients, reported to the swarm."""
+    """Contribute samples with arbitrary gradients."""
     for parameter in peer.model.parameters():
         parameter.grad += 0.01
     peer.rounds.grow(peer.optimizer.local_epoch, samples)

@@ -1,13 +1,13 @@
-"""What a stranger may ask of an averager directly, by its address: all of it in an open project, nothing in ours.
+"""Direct requests of an uninvited peer to an averager: answered in an open project, refused in one for invited peers.
 
-The stranger is not in the DHT. It knows where the peer listens, the run id and how hivemind speaks.
+The uninvited peer is not in the DHT. It knows the averager's address, the run id and hivemind's protocol.
 """
 
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import AsyncIterator  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+from typing import AsyncIterator  # noqa: UP035 - hivemind detects a streaming RPC only by typing's name
 
 import hivemind
 import psutil
@@ -34,7 +34,7 @@ PATIENCE = 60
 
 
 class Credulous(CheckedGradientAverager):
-    """A leader that takes anybody into its group, as one among friends could be made to."""
+    """A leader that accepts every peer into its group, as an invited peer with changed code could."""
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
@@ -44,13 +44,13 @@ class Credulous(CheckedGradientAverager):
 
 
 class DoorLeftOpen(Credulous):
-    """One that does not look at its group either; parts still come through our own door."""
+    """It does not check its group either; incoming parts are still checked by our code."""
 
     async def _check_group(self, group_info):
         pass
 
 
-Credulous.__name__ = DoorLeftOpen.__name__ = GradientAverager.__name__  # the wire's handler names are made from it
+Credulous.__name__ = DoorLeftOpen.__name__ = GradientAverager.__name__  # the RPC handler names contain it
 
 
 def invited(who, **options):
@@ -59,13 +59,13 @@ def invited(who, **options):
 
 @pytest.fixture(scope="module")
 def identities(tmp_path_factory):
-    """A folder of them: to make one takes as long as a round."""
+    """A folder of identities, shared because creating one takes as long as a round."""
     return tmp_path_factory.mktemp("identities")
 
 
 @pytest.fixture
 def enter(private_sockets, identities):
-    """Starts an averager of the project, with its DHT; without membership the project is an open one."""
+    """Starts an averager of the project, with its DHT; an open project has no membership."""
     dhts, averagers = [], []
 
     def start(name, value=0.0, kind=CheckedGradientAverager, *, open_project=False, **invitation):
@@ -116,14 +116,14 @@ def run_round(*averagers):
 
 
 class Stranger:
-    """A libp2p peer of its own that calls an averager's handlers."""
+    """A separate libp2p peer that calls an averager's handlers."""
 
     def __init__(self, who, averager):
         self.who, self.averager = who, averager
 
     def ask(self, question):
-        """What `question(self, stub)` returns."""
-        # in a thread: in ours, hivemind's futures have made an event loop that nobody would close
+        """The result of `question(self, stub)`."""
+        # in a thread: in the main thread, hivemind's futures have created an event loop that would not be closed
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, asyncio.wait_for(self._ask(question), PATIENCE)).result()
 
@@ -133,7 +133,7 @@ class Stranger:
             return await question(self, GradientAverager.get_stub(p2p, self.averager.peer_id, namespace=PREFIX))
 
     async def state(self, stub):
-        """How many messages of the training state arrive."""
+        """The number of received messages of the training state."""
         return len([message async for message in await stub.rpc_download_state(averaging_pb2.DownloadRequest())])
 
     async def part(self, stub, group_id=b"no group"):
@@ -148,7 +148,7 @@ class Stranger:
         return await anext(aiter(await stub.rpc_aggregate_part(parts())))
 
     async def join(self, stub):
-        """Ask until the averager looks for a group; its stream of answers, the first one read."""
+        """Ask until the averager searches for a group; returns its first answer and the stream of the others."""
         deadline = time.monotonic() + PATIENCE / 2
         while True:
             request = averaging_pb2.JoinRequest(
@@ -199,7 +199,7 @@ def test_two_invited_peers_average(enter):
     assert [result.facts.heard for result in results] == [(str(second.peer_id),), (str(first.peer_id),)]
 
 
-# the averager is told to look for a group, and finds nobody else
+# the averager searches for a group and finds no other peer
 
 
 @pytest.mark.parametrize(("open_project", "code"), [(True, "ACCEPTED"), (False, "PROTOCOL_VIOLATION")])

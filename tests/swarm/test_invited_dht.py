@@ -1,4 +1,4 @@
-"""Who gets into the DHT of a project for invited peers, with real peers on loopback."""
+"""Admission to the DHT of a project for invited peers, with real peers on loopback."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ PROJECT = Project()
 
 
 class Bold(Membership):
-    """A peer that does not check what it holds itself."""
+    """A peer that does not check its own invitation."""
 
     def _judge_own(self):
         return None
@@ -121,7 +121,7 @@ class Line:
 
 
 class Answering:
-    """What a DHT peer serves."""
+    """A handler of a DHT peer."""
 
     async def rpc_ping(self, request, context):
         return dht_pb2.PingResponse(dht_time=5.0)
@@ -130,7 +130,7 @@ class Answering:
 @pytest.mark.parametrize(("wrapper", "answered"), [(AuthRPCWrapper, True), (PeerBoundAuth, False)])
 def test_a_signed_request_that_a_stranger_passes_on_is_answered_by_stock_and_not_by_ours(folk, wrapper, answered):
     def passed_on(sender):
-        # in a thread: in ours, hivemind's futures have made an event loop that nobody would close
+        # in a thread: in the main thread, hivemind's futures have created an event loop that would not be closed
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, answer_to(sender)).result()
 

@@ -1,4 +1,4 @@
-"""How often an averager asks the DHT who else looks for a group, alone for seconds on end: stock's, and ours."""
+"""How often an averager that is alone queries the DHT for peers that search for a group: stock's, and ours."""
 
 import multiprocessing
 
@@ -16,7 +16,7 @@ SEARCH_SECONDS = 3.0
 
 @pytest.fixture
 def looks(monkeypatch):
-    """Counts them, in whichever process."""
+    """The number of queries, in all processes."""
     count, look = multiprocessing.Value("i"), GroupKeyManager.get_averagers
 
     async def counted(self, *args, **kwargs):
@@ -30,7 +30,7 @@ def looks(monkeypatch):
 
 @pytest.fixture
 def search(make_dhts):
-    """Has an averager of a kind look for a group in which nobody else is, until it gives up."""
+    """Lets an averager search for a group without other peers until its timeout."""
     made = []
 
     def run(kind):
@@ -45,7 +45,7 @@ def search(make_dhts):
         )
         made.append(averager)
         averager.wait_until_ready(30)
-        # not waited for with the same limit: which of the two processes saw it pass first would be chance
+        # the wait has a longer limit: with the same one, either of the two processes could time out first
         step = averager.step(timeout=SEARCH_SECONDS, allow_retries=False, wait=False)
         with pytest.raises(AllreduceException, match="could not find a group"):
             step.result(10 * SEARCH_SECONDS)

@@ -1,4 +1,4 @@
-"""PowerSGD as hivemind has it and as ours has it, between real averagers."""
+"""hivemind's PowerSGD and ours, between real averagers."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def matrix_of_rank(rank, seed):
 
 
 def average(averagers, gradients):
-    """One round; what each averager holds afterwards."""
+    """One round; its results, and the gradients that each averager has afterwards."""
     for averager, gradient in zip(averagers, gradients, strict=True):
         averager.parameters[0].grad.copy_(gradient)
         averager.accumulate_grads_(averager.step_batch if hasattr(averager, "step_batch") else 1)
@@ -56,11 +56,11 @@ def worst_errors(averagers, gradients, rounds):
 
 def test_a_gradient_of_lower_rank_gets_worse_in_stock_and_is_exact_in_ours(make_dhts, averagers):
     dhts = make_dhts(2)
-    gradients = [matrix_of_rank(2, seed) for seed in (1, 2)]  # their mean has a rank of 4
+    gradients = [matrix_of_rank(2, seed) for seed in (1, 2)]  # their mean has rank 4
     averagers += [make(PowerSGDGradientAverager, dht, "stock", NOTHING_OF_RANK) for dht in dhts]
     averagers += [make(LowRankGradientAverager, dht, "ours", NOTHING_OF_RANK) for dht in dhts]
     stock, ours = (worst_errors(pair, gradients, 3) for pair in (averagers[:2], averagers[2:]))
-    print(stock, ours)  # noqa: T201 - what to look at when the next lines fail
+    print(stock, ours)  # noqa: T201 - helps if the next lines fail
     assert max(stock) > 0.1
     assert max(ours) < 1e-3
 
@@ -75,7 +75,7 @@ def test_error_feedback_delivers_in_the_long_run_what_single_rounds_leave_out(ma
     for number in range(1, 6):
         results, found = average(averagers, gradients)
         assert all(len(result.facts.heard) == 1 and result.facts.complete for result in results)
-        assert torch.allclose(found[0], found[1], atol=1e-3)  # both peers step alike
+        assert torch.allclose(found[0], found[1], atol=1e-3)  # both peers have the same result
         total += found[0]
         errors.append(error(total / number, mean))
     print(errors)  # noqa: T201 - as above
@@ -85,7 +85,7 @@ def test_error_feedback_delivers_in_the_long_run_what_single_rounds_leave_out(ma
 
 
 class FailsOnce:
-    """The first attempt at a round fails, on every peer, when its gradients were taken in."""
+    """The first attempt at a round fails on every peer, after its gradients were added."""
 
     failed = False
 
@@ -105,7 +105,7 @@ class OursFailsOnce(FailsOnce, LowRankGradientAverager):
 
 
 for each in (StockFailsOnce, OursFailsOnce):
-    each.__name__ = PowerSGDGradientAverager.__name__  # the wire's handler names are made from it
+    each.__name__ = PowerSGDGradientAverager.__name__  # the RPC handler names contain it
 
 
 @pytest.mark.long
@@ -128,10 +128,10 @@ def test_a_value_that_is_not_finite_stays_in_stock_and_not_in_ours(make_dhts, av
     averagers += [make(LowRankGradientAverager, dht, "nan-ours", rank=2) for dht in dhts]
     poison = [torch.full((SIZE, SIZE), torch.nan), gradients[1]]
     _, found = average(averagers, poison * 2)
-    assert all(each.isnan().any() for each in found)  # so that the optimizer refuses them
+    assert all(each.isnan().any() for each in found)  # the optimizer refuses them
     _, found = average(averagers, gradients * 2)
     assert found[0].isnan().any()
-    assert error(found[3], sum(gradients) / 2) < 1e-3  # the one that was not poisoned itself
+    assert error(found[3], sum(gradients) / 2) < 1e-3  # the peer whose own gradients were finite
 
 
 @pytest.mark.long
@@ -155,7 +155,7 @@ def test_a_peer_without_weight_keeps_its_gradients_out_of_the_error_feedback(mak
 def test_a_newcomer_takes_over_the_factors_of_the_swarm_and_drops_its_error_feedback(make_dhts, averagers):
     dhts = make_dhts(3)
     averagers += [make(LowRankGradientAverager, dht, "factors", rank=2) for dht in dhts[:2]]
-    assert torch.equal(averagers[0]._qs[0], averagers[1]._qs[0])  # alike from the start, on every computer
+    assert torch.equal(averagers[0]._qs[0], averagers[1]._qs[0])  # equal from the start, on every computer
     average(averagers, [matrix_of_rank(SIZE, seed) for seed in (1, 2)])
     newcomer = make(LowRankGradientAverager, dhts[2], "factors", rank=2)
     averagers.append(newcomer)
@@ -185,7 +185,7 @@ def test_columns_that_hold_nothing_of_their_own_become_zero_and_the_others_ortho
     assert torch.allclose(matrix[:, 0], first)
     nearly = torch.eye(4, 2) + torch.tensor([[0.0, 1 / INDEPENDENT], [0, -0.5], [0, 0], [0, 0]])
     orthonormalise_(nearly)
-    assert not nearly[:, 1].any()  # half of what would count
+    assert not nearly[:, 1].any()  # below the threshold
 
 
 def test_a_matrix_that_is_not_finite_is_left_for_the_optimizer_to_refuse():

@@ -1,4 +1,4 @@
-"""What the process of an averager holds by itself after rounds, and after it loaded a state: stock's, and ours."""
+"""Private memory of an averager's process after rounds, and after it loaded a state: stock's, and ours."""
 
 import gc
 import os
@@ -28,7 +28,7 @@ SECONDS, WATCH_SECONDS = 30, 1.0
 
 @pytest.fixture(autouse=True)
 def frozen():
-    """As in the worker: else a look for garbage makes a forked process's own copy of whatever was imported before."""
+    """As in the worker: otherwise garbage collection in a forked process copies the memory of all imported modules."""
     gc.freeze()
     yield
     gc.unfreeze()
@@ -42,7 +42,7 @@ def parameters(value):
 
 
 class Held:
-    """What the process of an averager holds, beyond what it held when this was made, and shares with nobody."""
+    """Private memory of an averager's process, beyond what it had at the time of `__init__`."""
 
     def __init__(self, averager):
         self._process = psutil.Process(averager.pid)
@@ -52,17 +52,17 @@ class Held:
         return self._process.memory_full_info().uss
 
     def least(self):
-        """The least of the next moments, in MiB: a result is told before all is put away."""
+        """The minimum during WATCH_SECONDS, in MiB: a result is reported before all memory is returned."""
         deadline, least = time.monotonic() + WATCH_SECONDS, float("inf")
         while time.monotonic() < deadline:
             least = min(least, (self._private() - self._before) / MEBI)
-            time.sleep(0.05)  # between looks, each of which costs the process that is looked at
+            time.sleep(0.05)  # each measurement slows the measured process
         return least
 
 
 @pytest.fixture
 def held_after_rounds(make_dhts, averagers):
-    """What an averager of a kind holds after two rounds with another."""
+    """Measures the memory of an averager after two rounds with another."""
 
     def measure(kind):
         for value, dht in enumerate(make_dhts(2)):
@@ -92,17 +92,17 @@ def test_ours_gives_it_back(held_after_rounds):
 
 @pytest.fixture
 def held_by_a_newcomer(make_dhts, averagers):
-    """What an averager of a kind holds when it has loaded the state of another."""
+    """Measures the memory of an averager after it loaded the state of another."""
 
     def measure(kind, load):
         for value, dht in enumerate(make_dhts(2)):
-            usual = {"optimizer": torch.optim.Adam, "reuse_tensors": True}  # so that none of ours are left in it either
+            usual = {"optimizer": torch.optim.Adam, "reuse_tensors": True}  # so that it keeps none of our tensors
             averagers.append(kind(dht=dht, prefix="states", start=True, params=parameters(value), **usual))
             averagers[-1].wait_until_ready(SECONDS)
         newcomer = averagers[1]
         held = Held(newcomer)
         deadline = time.monotonic() + SECONDS
-        while newcomer.main_parameters[0][0].item() != 0.0:  # until the swarm knows of the other
+        while newcomer.main_parameters[0][0].item() != 0.0:  # until the other is known in the swarm
             assert time.monotonic() < deadline
             load(newcomer)
         return held.least()
@@ -162,5 +162,5 @@ def test_parameters_that_change_are_left_in_stocks_averagers_as_they_were(make_d
     grown = taken() - before
     optimizer.tracker.shutdown(2.0)
     assert grown > 0.8 * SIZE if left else grown < 0.3 * SIZE
-    with optimizer.state_averager.get_tensors() as averaged:  # what averaging needs is there
+    with optimizer.state_averager.get_tensors() as averaged:  # averaging still has its tensors
         assert [float(tensor.mean()) for tensor in averaged] == pytest.approx([1.0] * TENSORS, rel=1e-3)

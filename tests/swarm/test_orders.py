@@ -1,4 +1,4 @@
-"""A real worker in a swarm does what it is ordered, seen from outside: priorities, pauses, memory, presence."""
+"""A real worker in a swarm follows its orders, measured from outside: priorities, pauses, memory, presence."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from skep.worker.process.processes import SESSION_NICE
 from worker_pipes import PATIENCE, PipedWorker, cut_shards
 
 REACTION_SECONDS = 0.1
-"""Beyond the micro-batch in hand; what is measured in a worker has no such processes beside it as a test has."""
+"""Beyond the current micro-batch; in a test, other processes slow the worker."""
 BUSY_FACTOR = 10
 
 
@@ -31,7 +31,7 @@ def worker(tmp_path_factory):
 
 
 def trains_more(worker):
-    """A condition that holds for progress beyond what was trained until now."""
+    """A condition that is true for progress beyond the samples trained until now."""
     position = max((message.position for message in worker.all(WorkerProgress)), default=0)
     return lambda message: isinstance(message, WorkerProgress) and message.position > position
 
@@ -42,10 +42,10 @@ def test_training_has_the_lowest_priority_and_the_network_a_normal_one(worker):
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19  # the main thread, which trains
     threads = [os.getpriority(os.PRIO_PROCESS, thread.id) for thread in process.threads()]
-    assert own in threads  # those that hear the engine and the network
+    assert own in threads  # the threads that receive from the engine and the network
     children = process.children(recursive=True)
     assert "p2pd" in {child.name() for child in children}
-    assert len(children) >= 4  # with the DHT's and two averagers'
+    assert len(children) >= 4  # the processes of the DHT and of two averagers are among them
     for child in children:
         assert {os.getpriority(os.PRIO_PROCESS, thread.id) for thread in child.threads()} == {own}, child
 
@@ -77,7 +77,7 @@ def test_a_pause_is_obeyed_after_the_micro_batch_in_hand(worker):
 
 
 def positions(worker, count):
-    """How far it was in its next reports, but for the one that was on its way."""
+    """The positions in its next reports, except the first, which may be older than the order."""
     seen = len(worker.all(WorkerProgress)) + 1
     worker.wait_for(lambda _message: len(worker.all(WorkerProgress)) >= seen + count)
     return [message.position for message in worker.all(WorkerProgress)[seen : seen + count]]
@@ -90,7 +90,7 @@ def test_memory_is_given_back_and_acknowledged_and_training_goes_on(worker, memo
     assert told.reaction_seconds <= PATIENCE
     if memory is GpuMemory.RELEASE:
         first, second = positions(worker, 2)
-        assert first == second  # nothing is computed
+        assert first == second
     before = len(worker.all(WorkerMemory))
     worker.tell(SetShare(1.0, present=False))
     worker.wait_for(lambda _message: len(worker.all(WorkerMemory)) > before)

@@ -1,4 +1,4 @@
-"""Every recipe in a real swarm: two workers average each other's gradients, and what is held out is learnt."""
+"""Every recipe in a real swarm: two workers average their gradients, and the held-out loss falls."""
 
 import pytest
 
@@ -83,6 +83,6 @@ def test_of_a_base_with_adapters_only_the_adapters_travel(pair, tmp_path):
         end_of_round = worker.said.index(worker.wait_for(confirmed))
         seen = [message for message in worker.said[end_of_round:] if isinstance(message, WorkerProgress)]
         wire = seen[0].progress.bytes_sent + seen[0].progress.bytes_received
-        # a round and what came before it, both ways: far less than one copy of the base in half precision
+        # a round and the messages before it, in both directions: far less than one copy of the base in half precision
         assert 0 < wire < len(content) / 4
     end(workers)

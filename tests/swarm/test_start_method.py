@@ -1,4 +1,4 @@
-"""Where multiprocessing does not fork by default (Linux from CPython 3.14 on), hivemind's averagers start all the same."""
+"""hivemind's averagers also start if multiprocessing does not fork by default (Linux from CPython 3.14 on)."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A plain script on stock hivemind trains in one swarm with a skep worker, and both hold the same parameters."""
+"""A script with stock hivemind trains in one swarm with a skep worker, and both have the same parameters."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ from skep.core.session.messages import ContributionConfirmed, ShardArrived, Shar
 from skep.host.practice.swarm import PracticeFolder, practice_manifest, prepare_data, seed
 from skep.recipes.registry import parse_manifest
 
-# stock hivemind leaves its sockets in the system's temporary folder, so they are moved to one of the test's own
+# stock hivemind leaves its sockets in the system's temporary folder, so they are moved to a folder of the test
 RUN_STOCK = """
 import runpy, sys
 from hivemind.p2p import P2P
@@ -32,7 +32,7 @@ DEADLINE = 200
 
 
 class SkepPeer:
-    """A skep worker without an engine: hands over shards, collects what it says."""
+    """A skep worker without an engine: hands over shards, and collects its messages."""
 
     def __init__(self, folder, manifest, index):
         self.said = []
@@ -69,7 +69,7 @@ class SkepPeer:
 
 
 def small_epochs(addresses, sha256):
-    """The practice manifest with epochs of some seconds, in which the stock peer can look at our state before we go on."""
+    """The practice manifest with epochs of some seconds, so that the stock peer can load our state during one epoch."""
     body = practice_manifest(
         revision=1,
         publisher_key="ed25519:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
@@ -119,7 +119,7 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
         results = [json.loads(line) for line in out.splitlines()]
         assert len(results) == EPOCHS
         last = results[-1]
-        print(results)  # noqa: T201 - what to look at when the next line fails
-        assert last["moved"] > 1e-3  # both learned something
-        assert last["difference"] < last["moved"] / 50  # and the same, but for the compression
+        print(results)  # noqa: T201 - helps if the next line fails
+        assert last["moved"] > 1e-3  # both have trained
+        assert last["difference"] < last["moved"] / 50  # equal, except for the compression
         assert [message for message in skep.all(ContributionConfirmed) if message.peers == 1]

@@ -1,6 +1,6 @@
-"""Every combination of flags that can train, with two real peers: parameters move as the exact mean gradient says.
+"""Every valid combination of flags, with two real peers: parameters change according to the exact mean gradient.
 
-The combinations that cannot are refused when a manifest is read; tests/core tries all thirty-two.
+Invalid combinations are refused when a manifest is read; tests/core tests all thirty-two.
 """
 
 import pytest
@@ -12,15 +12,15 @@ from swarm_peers import manifest_of, together
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")
 FLAGS = (*FLAGS, "delay_state_averaging")
 CORNERS = ["11101"]
-"""What the manifest's example has; the others take long, and are tried by make test-long."""
+"""The flags of the example manifest; the others take long and are tested by make test-long."""
 OTHERS = ["00000", "00001", "01000", "01001", "10000", "10001", "11000", "11001", "10101", "10111", "11111"]
 SHARES = [(8, 8, 5), (8, 3)]
-"""Samples of each peer in its step batches, the last of them unfinished."""
+"""Samples of each peer in its step batches; the last batch is incomplete."""
 TARGET = sum(map(sum, SHARES))
 RATE, MOMENTUM = 0.1, 0.5
 SCHEDULE = {"kind": "linear", "warmup_epochs": 1, "total_epochs": 3}
 FACTORS = [0.5, 1.0]
-"""What that makes of the learning rate in the first epochs; the next has 0.5 again."""
+"""The resulting factors of the learning rate in the first epochs; the next epoch has 0.5 again."""
 
 
 def flags_of(code):
@@ -32,7 +32,7 @@ def some_tensors(generator):
 
 
 def exact_steps(start, epochs):
-    """Where plain torch goes from `start` with the mean gradient of each epoch."""
+    """The parameters that plain torch reaches from `start` with the mean gradient of each epoch."""
     parameters = [torch.nn.Parameter(value.clone()) for value in start]
     optimizer = torch.optim.SGD(parameters, lr=RATE, momentum=MOMENTUM)
     for factor, gradients in zip(FACTORS, epochs, strict=False):
@@ -98,7 +98,7 @@ def test_two_peers_move_by_the_exact_mean_of_their_gradients_and_then_to_the_mea
     means = [mean_of([batch for mine in epoch for batch in mine]) for epoch in batches]
     with swarm.peers(manifest, starts) as peers:
         run_epoch(peers, 0, batches[0], manifest.sync)
-        # the states are averaged every other epoch: after the first each peer is where its own start leads
+        # the states are averaged every other epoch: after the first, each peer's values depend on its own start
         for peer, start in zip(peers, starts, strict=True):
             exact = exact_steps(start, means[:1])
             peer.take_up_until(lambda peer=peer, exact=exact: close(peer.values(), exact))

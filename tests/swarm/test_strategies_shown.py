@@ -1,4 +1,4 @@
-"""What each strategy of a manifest does, seen from outside: counts, bytes and errors, never what a constructor was given."""
+"""The effects of each strategy of a manifest, measured as counts, bytes and errors, not as constructor arguments."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 pytestmark = pytest.mark.long
 
 TARGET = 2 * STEP_BATCH
-ONE, THREE = [torch.ones(4)], [torch.full((4,), 3.0)]  # equal ones would look like a round that averaged nothing
+ONE, THREE = [torch.ones(4)], [torch.full((4,), 3.0)]  # with equal ones a round without averaging is not detected
 DELAYED = {"sync__delay_optimizer_step": True, "sync__delay_state_averaging": True}
 
 
@@ -33,36 +33,36 @@ def confirmed(peers, epoch):
     assert [type(end) for end in ends] == [ContributionConfirmed] * len(peers), ends
 
 
-# --- work goes on beside what is delayed
+# --- training continues during delayed work
 
 
 def test_with_delayed_gradient_averaging_samples_are_counted_while_the_round_is_in_flight(swarm):
     manifest = manifest_of("overlap-gradients", TARGET, **DELAYED, sync__delay_grad_averaging=True)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
         contribute_all((first, second), [ONE, THREE])
-        first.move_on()  # nothing could be averaged yet: the other has not begun
+        first.move_on()  # nothing can be averaged yet: the other peer has not begun
         assert (first.pending(), first.optimizer.local_epoch) == ([0], 1)
         for _ in range(2):
             first.contribute(ONE, STEP_BATCH // 2)
         assert (first.pending(), first.rounds.grown, first.optimizer.accumulated) == ([0], STEP_BATCH, STEP_BATCH)
         assert not first.parameters[0].any()
-        # at once, since the epoch also ends when the samples that a peer's rate promises are enough
+        # immediately, since the epoch also ends when the samples predicted from a peer's rate suffice
         second.move_on()
         second.contribute(THREE, STEP_BATCH)
         confirmed((first, second), 0)
         assert first.settled(0).samples == STEP_BATCH
-        # and what was counted meanwhile goes into the next round
+        # the samples counted meanwhile go into the next round
         confirmed((first, second), 1)
         assert first.settled(1).samples == STEP_BATCH
         first.take_up_until(lambda: torch.allclose(first.parameters[0], torch.full((4,), -0.4)))
 
 
 class Gate:
-    """Holds an optimizer's step until it is opened."""
+    """Delays an optimizer's step until it is opened."""
 
     def __init__(self, peer):
         self.reached, self.open = threading.Event(), threading.Event()
-        clip = peer.optimizer.opt._clip  # what a step on a good round begins with
+        clip = peer.optimizer.opt._clip  # the first call of a step after a successful round
 
         def wait_and_clip():
             self.reached.set()
@@ -87,7 +87,7 @@ def test_with_a_delayed_optimizer_step_samples_are_counted_while_it_runs(swarm):
 
 
 def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_averaged(swarm):
-    """The other peer holds its step back, and with it its part in the averaging of the states."""
+    """The other peer delays its step, and with it its part of the state averaging."""
     manifest = manifest_of("overlap-state", TARGET, sync__delay_state_averaging=True, sync__average_state_every=1)
     starts = [[torch.zeros(4)], [torch.ones(4)]]
     with swarm.peers(manifest, starts) as (first, second):
@@ -130,7 +130,7 @@ ERRORS = {
     "uniform-8bit": (3e-3, 5e-2),
     "size-adaptive": (3e-3, 5e-2),
 }
-"""Relative errors of normally distributed values, from below and above."""
+"""Lower and upper bounds of the relative error of normally distributed values."""
 
 
 def tensors(seed):
@@ -175,7 +175,7 @@ def test_a_round_sends_as_many_bytes_as_its_compression_promises(traffic, swarm,
         errors = [relative_error(peer.values(), exact) for peer in peers]
     shapes = Counter([LARGE, SMALL])
     promised = len(peers) * (gradient_bytes(manifest.sync, shapes) + state_bytes(manifest.sync, shapes))
-    print(gradients, states, sent, promised, errors)  # noqa: T201 - what to look at when the next lines fail
+    print(gradients, states, sent, promised, errors)  # noqa: T201 - helps if the next lines fail
     assert promised <= sent <= promised * 1.05 + 20_000
     coarser = max((ERRORS[gradients], ERRORS[states]))
     assert coarser[0] <= max(errors) <= coarser[1]
@@ -193,7 +193,7 @@ def test_a_newcomer_loads_parameters_as_they_are_compressed_and_statistics_whole
     )
     with swarm.peers(manifest, [tensors(1), tensors(2)]) as (donor, newcomer):
         for state in donor.optimizer.opt.state.values():
-            state["exp_avg_sq"].fill_(1e-12)  # float16 would make it 0
+            state["exp_avg_sq"].fill_(1e-12)  # 0 in float16
         donor.optimizer.state_averager.local_epoch = 5
         donor.optimizer.state_averager.state_sharing_priority = 5
         before = traffic.sent.value
@@ -208,7 +208,7 @@ def test_a_newcomer_loads_parameters_as_they_are_compressed_and_statistics_whole
     assert values * whole * 0.99 < sent < values * whole * 1.05 + 20_000
 
 
-# --- what is told and taken
+# --- bandwidth, matchmaking time, a lone peer, PowerSGD
 
 
 def test_both_averagers_tell_their_groups_how_much_can_be_uploaded(swarm, monkeypatch):
@@ -218,7 +218,7 @@ def test_both_averagers_tell_their_groups_how_much_can_be_uploaded(swarm, monkey
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as peers:
         contribute_all(peers, [ONE, THREE])
         confirmed(peers, 0)
-    assert len(told) >= 4  # a round of gradients and one of states, of each
+    assert len(told) >= 4  # a round of gradients and one of states, for each peer
     assert {bandwidth for bandwidth, *_ in told} == {7.0}
 
 
@@ -254,7 +254,7 @@ def test_alone_and_not_offloaded_the_step_is_on_the_mean(swarm, reuse):
 
 
 def test_powersgd_of_a_manifest_moves_parameters_by_the_mean_with_few_bytes(traffic, swarm):
-    """A matrix of which its two columns would save a third only is sent whole, whatever its rank."""
+    """A matrix is sent whole, whatever its rank, if two columns would save only a third."""
     power = {"rank": 2, "min_compression_ratio": 0.5}
     manifest = manifest_of("power", TARGET, sync__powersgd=power, optimizer__learning_rate=1)
     generator = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""Our optimizer among real peers, beside the stock one where that goes wrong: failed rounds, rests, lost peers."""
+"""Our optimizer with real peers, compared with the stock one where that fails: failed rounds, rests, lost peers."""
 
 import asyncio
 import signal
@@ -51,7 +51,7 @@ ALL_DELAYED = parse_manifest(
 
 
 class Peer:
-    """A model of one parameter, with our optimizer on it."""
+    """A model with one parameter tensor, and our optimizer."""
 
     def __init__(self, dht, size=4, manifest=MANIFEST, kind_of_rounds=GlobalRounds):
         self.told = []
@@ -66,14 +66,14 @@ class Peer:
         self.optimizer.tracker.tell()
 
     def epoch(self):
-        """Contribute all that an epoch takes, and end it."""
+        """Contribute the samples of a whole epoch, and end it."""
         before = self.optimizer.local_epoch
         self.contribute(TARGET)
         wait_until(lambda: self.optimizer.tend(lambda: None) or self.optimizer.local_epoch > before)
 
 
 class StockPeer:
-    """The same with hivemind's own optimizer, as its documentation has it."""
+    """The same with hivemind's own optimizer, used as in its documentation."""
 
     def __init__(self, dht, size=4):
         self.parameter = torch.nn.Parameter(torch.zeros(size))
@@ -98,7 +98,7 @@ class StockPeer:
         self.optimizer.step()
 
     def work_until_synchronous(self):
-        """Some samples, until it has looked whether it is in step in this epoch, which it does once."""
+        """Add samples until it has checked whether it is synchronised in this epoch, which it does once."""
 
         self.optimizer.step(batch_size=1)
         wait_until(self.optimizer.tracker.fetched_global_progress_this_epoch.is_set)
@@ -115,7 +115,7 @@ def wait_until(condition, within=30):
 
 @pytest.fixture
 def trackers(monkeypatch):
-    """All that are running. Ended afterwards, and their event loops closed, which hivemind leaves to chance."""
+    """All running trackers. Ends them, and closes their event loops, which hivemind does not."""
     running = []
 
     def run(self):
@@ -143,7 +143,7 @@ def peers(make_dhts, trackers):
 
     interrupt = signal.getsignal(signal.SIGINT)
     yield make
-    signal.signal(signal.SIGINT, interrupt)  # hivemind ignores it from its first averager on
+    signal.signal(signal.SIGINT, interrupt)  # hivemind ignores SIGINT after its first averager
     for peer in made:
         for averager in (peer.optimizer.grad_averager, peer.optimizer.state_averager):
             averager.kill()
@@ -152,10 +152,10 @@ def peers(make_dhts, trackers):
 
 @pytest.fixture
 def ghost(make_dhts, trackers):
-    """Makes a peer that is on the swarm's books and nothing else, as one that has just died; needs a DHT of its own."""
+    """Creates a peer that only has a progress record, as one that has just died; needs its own DHT."""
 
     def haunt(dht, epoch, samples=1):
-        key = RSAPrivateKey()  # else all peers of one process share a record
+        key = RSAPrivateKey()  # otherwise all peers of one process share a record
         tracker = ProgressTracker(dht, MANIFEST.run_id, TARGET, private_key=key, start=True)
         tracker.report_local_progress(epoch, samples)
         return tracker
@@ -164,9 +164,9 @@ def ghost(make_dhts, trackers):
 
 
 def open_books(dht):
-    """What the swarm's books say of a peer, read as a peer does: with the signatures checked and taken off.
+    """A peer's progress record, read as a peer does: with the signatures checked and removed.
 
-    Needs a DHT of its own, since one reads the signatures of one key's owner only.
+    Needs its own DHT, since a DHT checks the signatures with one key only.
     """
     dht.add_validators(
         [SchemaValidator(TrainingProgressSchema, MANIFEST.run_id), RSASignatureValidator(RSAPrivateKey())]
@@ -184,7 +184,7 @@ def open_books(dht):
 
 
 def fail_a_round(kind, make_dhts, peers, ghost, **options):
-    """An epoch alone, which gives Adam its momentum, then one with nobody to average with; the second's largest step."""
+    """An epoch alone, which fills Adam's statistics, then one whose round fails; returns the second's largest step."""
     home, grave = make_dhts(2)
     peer = peers(kind, home, **options)
     while peer.optimizer.local_epoch < 1:
@@ -241,7 +241,7 @@ def test_a_resting_peer_publishes_what_it_has_with_a_rate_of_zero_whatever_is_re
     peer.optimizer.rest(leaving=False)
     wait_until(lambda: record_of(tracker)["samples_per_second"] == 0.0)
     assert record_of(tracker)["samples_accumulated"] == 24
-    tracker.report_local_progress(0, 16)  # as at the end of a round or after a discard
+    tracker.report_local_progress(0, 16)  # as after a round or a discard
     wait_until(lambda: record_of(tracker)["samples_accumulated"] == 16)
     assert record_of(tracker)["samples_per_second"] == 0.0
     peer.optimizer.wake()
@@ -268,9 +268,9 @@ def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dht
     for tracker in (stock, ours):
         wait_until(lambda tracker=tracker: record_of(tracker) is None)
     for tracker in (stock, ours):
-        tracker.should_report_progress.set()  # as each of them does by itself after half its record's life
+        tracker.should_report_progress.set()  # as each does by itself after half of its record's lifetime
     wait_until(lambda: record_of(stock))
-    time.sleep(1.0)  # what must not happen has had the time it took the other
+    time.sleep(1.0)  # more time than the stock tracker needed
     assert record_of(ours) is None
     peer.optimizer.wake()
     time.sleep(global_rounds.LOOK_SECONDS / 2)
@@ -323,7 +323,7 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
 
 
 def swarm_moves_on(kind, make_dhts, peers, ghost, **options):
-    """A peer at epoch 0, in a swarm that has gone on to epoch 1 meanwhile, with one that hands over its state."""
+    """A peer at epoch 0, in a swarm that has advanced to epoch 1, with a donor of its state."""
     dhts = make_dhts(3)
     donor, peer = peers(Peer, dhts[0]), peers(kind, dhts[1], **options)
     if kind is Peer:
@@ -339,7 +339,7 @@ def swarm_moves_on(kind, make_dhts, peers, ghost, **options):
 
 @pytest.fixture
 def rounds_begun(monkeypatch):
-    """How often any peer of the test looked for a group to average gradients with."""
+    """The optimizers that searched for a group to average gradients, one entry for each search."""
     begun = []
     inner = hivemind.Optimizer._begin_averaging_gradients
     monkeypatch.setattr(
@@ -353,11 +353,11 @@ def test_one_epoch_behind_stock_waits_for_a_round_that_nobody_is_in(make_dhts, p
     begun = time.monotonic()
     stock.epoch()
     assert rounds_begun == [stock.optimizer]
-    assert time.monotonic() - begun > 2.0  # its matchmaking time at least; 20 s with stock's own settings
+    assert time.monotonic() - begun > 2.0  # at least its matchmaking time; 20 s with the stock settings
     assert (stock.optimizer.local_epoch, stock.parameter.tolist() == [7.0] * 4) == (
         1,
         False,
-    )  # and stays without the state
+    )  # and does not load the state
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
@@ -381,7 +381,7 @@ def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_th
     absent = ghost(dhts[2], epoch=0)
     peer.contribute()
     wait_until(lambda: peer.optimizer.tracker.global_progress.num_peers > 1)
-    peer.epoch()  # the round waits in the background for one who never comes
+    peer.epoch()  # the round waits in the background for a peer that never joins
     assert peer.optimizer.state_averager.pending_updates
     peer.contribute()
     peer.optimizer.rest(leaving=False)
@@ -425,7 +425,7 @@ def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts,
 
 
 def donate(peer, epoch, value):
-    """Make a peer look like the one that is furthest."""
+    """Make the others consider this peer the most advanced one."""
     averager = peer.optimizer.state_averager
     with torch.no_grad():
         for group in averager.optimizer.param_groups:
@@ -442,7 +442,7 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
     donor, stock, ours = peers(Peer, dhts[0], size=1), peers(StockPeer, dhts[1]), peers(Peer, dhts[2])
     donate(donor, epoch=5, value=7.0)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
-    assert stock.parameter.tolist() == [7.0] * 4  # four numbers out of one
+    assert stock.parameter.tolist() == [7.0] * 4  # one number was broadcast to four
     stock.optimizer.state_averager.state_sharing_priority = -1.0
     with raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
         ours.optimizer.catch_up(NOTHING)
@@ -450,7 +450,7 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
     assert ours.optimizer.local_epoch == 0
 
 
-# hivemind makes the scheduler after the optimizer's virtual first step, and a newcomer begins with many epochs at once
+# hivemind creates the scheduler after the optimizer's virtual first step, and a newcomer skips many epochs
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
 def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(make_dhts, peers, ghost):
     dhts = make_dhts(4)
@@ -464,7 +464,7 @@ def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(m
     assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (5, [7.0] * 4)
     assert tuple(stock.optimizer.opt.param_groups[0]["betas"]) == (0.1, 0.2)
     assert ours.optimizer.opt.param_groups[0]["betas"] == (0.9, 0.95)
-    assert ours.optimizer.opt.param_groups[0]["lr"] == pytest.approx(0.75 * RATE)  # as the schedule has it in epoch 5
+    assert ours.optimizer.opt.param_groups[0]["lr"] == pytest.approx(0.75 * RATE)  # as in the schedule at epoch 5
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
@@ -479,5 +479,5 @@ def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, pe
     donate(donor, epoch=5, value=8.0)
     ours.optimizer.synchronise()
     assert ours.parameter.tolist() == [7.0] * 4
-    ours.optimizer.catch_up(NOTHING)  # and it is not taken twice
+    ours.optimizer.catch_up(NOTHING)  # the state is not loaded twice
     assert ours.parameter.tolist() == [8.0] * 4

@@ -1,4 +1,4 @@
-"""A real worker in a real swarm, told to stop at every stage: it is gone in two seconds, and everything is accounted for."""
+"""A real worker in a real swarm is stopped at every stage: it ends in two seconds, and settles every contribution."""
 
 import socket
 import time
@@ -24,8 +24,6 @@ from skep.core.session.messages import (
 from skep.core.session.phases import Stage
 from skep.host.practice.swarm import PracticeFolder, seed
 from worker_pipes import PipedWorker, cut_shards
-
-pytestmark = pytest.mark.alone
 
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
@@ -59,7 +57,7 @@ def worker(data):
 
 @pytest.fixture
 def silence():
-    """An address that takes no more connections and never answers."""
+    """An address that accepts no more connections and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         port = server.getsockname()[1]
         waiting = []
@@ -85,7 +83,7 @@ def is_a(kind):
 
 
 def assert_accounted(worker):
-    """Each contribution was pending, then settled once."""
+    """Each contribution was pending and then settled once."""
     told = worker.all(ContributionPending, ContributionConfirmed, ContributionLost)
     for id_ in {message.id for message in told}:
         kinds = [type(message) for message in told if message.id == id_]
@@ -94,7 +92,7 @@ def assert_accounted(worker):
 
 STAGES = [Stage.PEERS, Stage.WARM_UP, Stage.STATE]
 LATER = [0.0, 0.7]
-"""Seconds: at once, while the stage's processes are being started, and somewhat later."""
+"""Seconds: immediately, while the stage's processes are being started, and somewhat later."""
 USUAL = [(Stage.PEERS, stop, 0.0), (Stage.WARM_UP, PipedWorker.hang_up, 0.7)]
 OTHERS = [case for case in product(STAGES, [stop, PipedWorker.hang_up], LATER) if case not in USUAL]
 
@@ -137,21 +135,23 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
 
 
 LONG = 98_304
-"""Samples of an epoch that lasts seconds on a quick computer too. One that is shorter than a round that fails (3 s until
-a groupmate counts as gone) keeps two peers apart that were half an epoch apart: each comes when the other has gone."""
-STEP_AND_STATE_DELAYED: dict = {}  # as the example manifest has it
+"""Samples of an epoch that takes seconds even on a fast computer.
+
+With epochs shorter than a failed round (3 s until a groupmate counts as lost), two peers that are half an epoch apart
+never meet: each joins a round after the other has left it."""
+STEP_AND_STATE_DELAYED: dict = {}  # as in the example manifest
 ALL_DELAYED = {"sync__delay_grad_averaging": True}
 
 
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds, delays):
-    run = f"two-workers-{len(delays)}"  # one of their own
+    run = f"two-workers-{len(delays)}"  # a separate swarm for each case
     first, other = (worker().start(seeds, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2))
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     seen = len(first.all(ContributionPending))
     deadline = time.monotonic() + 60
-    while len(first.all(ContributionPending)) == seen:  # a round begins
+    while len(first.all(ContributionPending)) == seen:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     lost_before = len(first.all(ContributionLost))
@@ -182,7 +182,7 @@ def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_wh
     assert not first.left()
     assert_accounted(first)
     assert growing.contribution in ids(first, ContributionPending)
-    # a round may fail on a busy computer; it was waited for all the same
+    # a round may fail on a busy computer, but the worker waited for it
     assert "left before the round" not in {in_english(lost.reason) for lost in first.all(ContributionLost)}
     after = [message.position for message in first.all(WorkerProgress)[told_before + 1 :]]
     assert len(set(after)) <= 1, after

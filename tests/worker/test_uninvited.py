@@ -1,4 +1,4 @@
-"""What a worker does when its own invitation runs out."""
+"""A worker whose own invitation expires."""
 
 import queue
 import threading
@@ -15,7 +15,7 @@ SOON = 20
 
 
 class LastWords(queue.SimpleQueue):
-    """A link whose sender gets no further, so that it does not depart: that would end this process."""
+    """A link that blocks its sender, so that it does not depart: that would end this process."""
 
     def send(self, message):
         self.put(message)

@@ -1,4 +1,4 @@
-"""The worker as a process, before it meets a swarm: how it begins, and that it always ends."""
+"""The worker as a process before it joins a swarm: how it starts, and that it always ends."""
 
 import signal
 import socket
@@ -68,7 +68,7 @@ def test_a_first_line_that_is_no_start_ends_it_with_two(worker, line):
     assert made.said == []
 
 
-# torch and hivemind take seconds to import: nobody may have to wait for that
+# torch and hivemind take seconds to import; a stop must not wait for that
 @pytest.mark.parametrize("end", [lambda w: w.tell(StopTraining()), PipedWorker.hang_up, lambda w: w.write(b"?\n")])
 def test_it_can_be_stopped_while_it_still_imports(worker, end):
     made = worker().start()
@@ -113,7 +113,7 @@ def test_data_that_cannot_be_had_ends_it_in_the_words_of_the_engine(worker):
 
 def test_unreachable_seeds_are_named_and_worth_another_try(worker):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound, not listening: refuses
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: it refuses connections
         port = taken.getsockname()[1]
         addresses = [f"/ip4/127.0.0.1/tcp/{port}/p2p/{PEER_ID}", f"/dns4/nowhere.invalid/tcp/1/p2p/{PEER_ID}"]
         made = worker().start(addresses)
@@ -195,7 +195,7 @@ volunteer.depart()
 """
 
 
-# a front end that hangs without reading, a DHT process that hangs, one that is dead, a second thread that departs
+# a front end that hangs without reading, a DHT process that hangs, a dead one, a second thread that departs
 @pytest.mark.parametrize(
     "trouble",
     [

@@ -64,7 +64,7 @@ class Engine:
         pauses: ports.Pauses,
         identity: ports.Identity,
         notify: Callable[[Problem], None] | None = None,
-        listen_host: Callable[[e.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere; that is the point
+        listen_host: Callable[[e.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere
         invitations: ports.Invitations | None = None,
         sensors: Sequence[ports.Sensor] = (),
         graphical: bool = False,

@@ -1,8 +1,8 @@
 """`skep project export`: a checkpoint as a model folder that transformers loads.
 
-The terminal's side picks the checkpoint and runs this module, `python -m skep.host.export`, as a separate process, which
-builds the model and prints one JSON line: what was written, or a problem. It does not use the network: the model is built
-from skep's own fields. The folder is created atomically.
+The terminal's side picks the checkpoint and runs this module, `python -m skep.host.export`, as a separate process,
+which builds the model and prints one JSON line: what was written, or a problem. It does not use the network: the model
+is built from skep's own fields. The folder is created atomically.
 """
 
 from __future__ import annotations

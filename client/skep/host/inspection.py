@@ -1,7 +1,7 @@
 """The process that checks the training stack, `python -m skep.host.inspection`, for `skep self-test`.
 
-It imports every module of the worker and of the recipes, and trains every kind of model for one tiny step, so that parts
-missing from a build are found here. It prints one JSON line and does not use the network.
+It imports every module of the worker and of the recipes, and trains every kind of model for one tiny step, so that
+parts missing from a build are found here. It prints one JSON line and does not use the network.
 """
 
 from __future__ import annotations

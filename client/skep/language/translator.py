@@ -1,7 +1,7 @@
 """Translation of messages and of a front end's own strings to the language in the settings.
 
-The catalogues are gettext's. A message from the core is looked up by its id, in the language's catalogue and then in the
-English one. A string of a front end is written in English where it is shown and looked up as such. Both have named
+The catalogues are gettext's. A message from the core is looked up by its id, in the language's catalogue and then in
+the English one. A string of a front end is written in English where it is shown and looked up as such. Both have named
 places, ``{share:percent}``, whose part behind the colon says how a raw value is shown (`translator`).
 """
 

@@ -51,8 +51,8 @@ class OpenRecipe(ABC):
 class RecipeKind:
     """What the registry knows of a recipe.
 
-    `recipe` declares its fields in a manifest. `open` raises DataError for a file that does not fit. `libraries` are the modules
-    that its models need: they take seconds to import, which is done before it is opened.
+    `recipe` declares its fields in a manifest. `open` raises DataError for a file that does not fit. `libraries` are
+    the modules that its models need: they take seconds to import, which is done before it is opened.
     `smallest` are recipes without files that every kind of its models can be tried with in a second.
     """
 

@@ -1,1 +1,1 @@
-"""The worker process: the only code that uses torch, hivemind and the GPU, so that their crashes do not end the engine."""
+"""The worker process: the only code that uses torch, hivemind and the GPU, so their crashes do not end the engine."""

@@ -1,7 +1,7 @@
 """The worker process, `python -m skep.worker.main`: it takes the engine's messages on stdin, joins, trains and exits.
 
-No large library is imported here, so that a stop takes effect immediately. The engine decides whether to join and whether
-to restart, not this module.
+No large library is imported here, so that a stop takes effect immediately. The engine decides whether to join and
+whether to restart, not this module.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def first_word(link: Link) -> WorkerOptions:
-    """The start message. Without one the process exits: with 0 if the engine has closed the pipe, with 2 if it is invalid."""
+    """The start message. Without one the process exits: with 0 if the engine closed the pipe, 2 if it is invalid."""
     try:
         options = link.first()
     except (OSError, WireError):
@@ -113,7 +113,7 @@ class Volunteer:
         loop.run(self._stop, self._finish)
 
     def _leave_when_uninvited(self, title: str) -> None:
-        """Leave when the invitation expires: then no peer answers any more. Raises SkepError for a damaged invitation."""
+        """Leave when the invitation expires: then no peer answers any more. Raises SkepError for a damaged one."""
         if not self._options.invitation:
             return
         left = invitation.end_of(self._options.invitation) - datetime.now(UTC)
@@ -178,7 +178,7 @@ class Volunteer:
 
 
 def complain() -> None:
-    """Write the current exception to the worker's log. Writing may fail: the front end reads it and may have crashed."""
+    """Write the current exception to the worker's log. This may fail: the front end reads it and may have crashed."""
     with contextlib.suppress(OSError):
         traceback.print_exc()
 

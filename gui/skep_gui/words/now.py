@@ -277,7 +277,7 @@ def tomorrow(now: float, zone: tzinfo | None = None) -> float:
     """The next morning in seconds since the epoch."""
     here = datetime.fromtimestamp(now, tz=UTC).astimezone(zone)
     day = (here + timedelta(days=1)).date()
-    naive = datetime(day.year, day.month, day.day, MORNING)  # noqa: DTZ001 - the clock of the day after a change of the hour
+    naive = datetime(day.year, day.month, day.day, MORNING)  # noqa: DTZ001 - the clock after a change of the hour
     return (naive.astimezone() if zone is None else naive.replace(tzinfo=zone)).timestamp()
 
 

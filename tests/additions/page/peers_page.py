@@ -1,4 +1,4 @@
-"""A page of its own file."""
+"""A page in its own file."""
 
 from PySide6.QtCore import Signal
 

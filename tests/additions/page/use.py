@@ -1,4 +1,4 @@
-"""The page stands in the rail, has its shortcut, is shown the snapshot and asks the app. Exits with 3 while it is not there."""
+"""The page is in the navigation, has a shortcut, shows the snapshot and sends requests. Exits with 3 without it."""
 
 import sys
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""A sensor of its own file, for every system."""
+"""A sensor in its own file, for every system."""
 
 from skep.adapters.sensors.source import Polled
 from skep.core.policy.conditions import Condition, answered

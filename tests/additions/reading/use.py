@@ -1,4 +1,4 @@
-"""The reading is taken, shown, checked, told when it changes, kept, and imagined. Exits with 3 while it is not known."""
+"""The reading is taken, shown, checked, reported on change, stored, and used by `explain`. Exits with 3 without it."""
 
 import json
 import subprocess

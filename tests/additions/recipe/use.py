@@ -1,4 +1,4 @@
-"""A manifest names the recipe; it is judged, built, and trained one step. Exits with 3 while the recipe is not known."""
+"""A manifest names the recipe; it is checked, built, and trained for one step. Exits with 3 without the recipe."""
 
 import sys
 

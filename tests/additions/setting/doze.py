@@ -1,4 +1,4 @@
-"""A setting of its own file, in a group that exists."""
+"""A setting in its own file, in an existing group."""
 
 from skep.core.settings.setting import Kind, Setting
 from skep.core.text import verbatim

@@ -1,4 +1,4 @@
-"""The setting is listed in its group, set in the terminal, kept in the file, shown by the app. Exits with 3 while it is not known."""
+"""The setting is listed in its group, set in the terminal, stored, and shown by the app. Exits with 3 without it."""
 
 import json
 import subprocess

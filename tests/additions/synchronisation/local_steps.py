@@ -12,7 +12,7 @@ from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
 
 
 class LocalSteps:
-    """Implements SyncStrategy. `dht` is whatever gives the parameters of another peer."""
+    """Implements SyncStrategy. `dht` gives the parameters of another peer."""
 
     def __init__(self, own: Participant) -> None:
         self._swarm, self._parameters, self._rounds = own.dht, own.parameters, own.rounds

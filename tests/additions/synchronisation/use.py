@@ -1,4 +1,4 @@
-"""A manifest names the strategy; the training loop drives it beside a swarm of one other peer. Exits with 3 while it is not known."""
+"""A manifest names the strategy; the training loop uses it with one other peer. Exits with 3 without it."""
 
 import sys
 import threading
@@ -69,7 +69,7 @@ swarm = SimpleNamespace(parameters=[torch.full_like(parameter, 0.01) for paramet
 sync = strategy_of(manifest)(Participant(manifest, swarm, trainer.parameters, 4, rounds))
 sync.ready(1.0)
 sync.synchronise()
-assert all(bool((parameter == 0.01).all()) for parameter in trainer.parameters)  # what the other peer has
+assert all(bool((parameter == 0.01).all()) for parameter in trainer.parameters)  # the other peer's value
 loop = TrainingLoop(
     link=link,
     pace=pace,

@@ -1,4 +1,4 @@
-"""A verb of its own file."""
+"""A verb in its own file."""
 
 from skep.cli.show.speech import tr
 

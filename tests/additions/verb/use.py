@@ -1,4 +1,4 @@
-"""The verb is listed in the help, carried out, and answers programs. Exits with 3 while it is not known."""
+"""The verb is listed in the help, runs, and prints JSON. Exits with 3 without it."""
 
 import subprocess
 import sys

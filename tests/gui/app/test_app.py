@@ -24,14 +24,14 @@ from skep_gui.words.mark import State, look
 
 @pytest.fixture
 def before():
-    """What window.ini says before the app starts, beside [General]."""
+    """The contents of window.ini before the app starts, in addition to [General]."""
     return ""
 
 
 @pytest.fixture
 def app(before, dressed, qtbot, home, tmp_path):
     if before:
-        index = "http://127.0.0.1:9/index.json"  # nobody listens there
+        index = "http://127.0.0.1:9/index.json"  # no server listens there
         bootstrap.catalogue(home).add(str(signed(tmp_path, name="kept.json", data__index=index)))
         remember(home, before)
     with started(dressed, qtbot, home) as running:
@@ -93,7 +93,7 @@ def test_a_project_that_ran_is_joined_again_and_what_fails_is_said(app, qtbot, h
     wait(qtbot, app.window.strip.isVisible)
     assert app.window.strip.title.text() == in_english(app.snapshot.problem.title)
     assert look(app.snapshot).state is State.PROBLEM
-    assert "active=tiny-code-lm" in (home.root / "window.ini").read_text()  # and again at the next start
+    assert "active=tiny-code-lm" in (home.root / "window.ini").read_text()  # it joins again at the next start
 
 
 def test_a_file_that_is_no_invitation_is_refused_in_words(app, qtbot, tmp_path):
@@ -176,6 +176,6 @@ class QuitsFirst(App):
 def test_whoever_quits_while_it_opens_ends_it_once(dressed, qtbot, home):
     with started(dressed, qtbot, home, kind=QuitsFirst, ready=False) as app:
         wait(qtbot, lambda: app.endings)
-        qtbot.wait(200)  # a second end would come now
+        qtbot.wait(200)  # a second signal would arrive in this time
         assert app.endings == [True]
         assert app.window is None

@@ -29,7 +29,7 @@ def seen(bridge):
 
 
 def told(bridge, qapp, *news):
-    """Each (message, snapshot) told in a thread of its own making, one after another, as an engine does; then delivered."""
+    """Pass each (message, snapshot) from another thread, as an engine does; then deliver the signals."""
     engine = threading.Thread(target=lambda: [bridge.observe(*each) for each in news])
     engine.start()
     engine.join()

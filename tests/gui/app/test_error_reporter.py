@@ -1,4 +1,4 @@
-"""What goes wrong around the app: damaged settings, no tray, no network, files that are no manifests."""
+"""Faults outside the app: damaged settings, no tray, no network, files that are no manifests."""
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
@@ -50,7 +50,7 @@ def test_a_wrong_value_in_the_settings_is_named_with_its_line(start, qtbot, home
         wait(qtbot, lambda: app.box is not None)
         assert "line 2" in app.box.text()
         app.quit()
-        wait(qtbot, lambda: app.endings)  # also when it is told to end while it asks
+        wait(qtbot, lambda: app.endings)  # it also ends while a question is open
 
 
 def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot, home):
@@ -94,7 +94,7 @@ def test_what_is_dropped_and_is_no_manifest_is_refused_in_a_sentence(start, qtbo
 def dropping(path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
-    dropping.data = data  # the event does not keep it
+    dropping.data = data  # the event holds no reference to it
     return QDropEvent(
         QPointF(5, 5), Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )

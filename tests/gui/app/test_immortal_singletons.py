@@ -1,4 +1,4 @@
-"""PySide 6.12 on Python 3.11 releases references to None and True: shown without our fix, and absent with it."""
+"""PySide 6.12 on Python 3.11 releases references to None and True: visible without our fix, and absent with it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Invitations in the app: the identity out, the invitation in, by file or drop; a file only with consent; calm refusals."""
+"""Invitations in the app: identity, invitation by file or drop, a secret in a file only with consent, refusals."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from skep.core.project import invitation
 from skep.services import joining
 
 
-@pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
+@pytest.fixture(scope="module", autouse=True)  # otherwise a test would start it, and it would end with that test
 def session(tmp_path_factory):
     if lacking():
         yield None
@@ -31,7 +31,7 @@ def session(tmp_path_factory):
 
 @pytest.fixture
 def keyring(session, monkeypatch):
-    """A real one, unlocked."""
+    """A real, unlocked keyring."""
     need()
     session.enter(monkeypatch)
     yield
@@ -48,7 +48,7 @@ def no_keyring(monkeypatch):
 
 @pytest.fixture
 def project(home, tmp_path):
-    """A project by invitation that is known here; its manifest."""
+    """The manifest of a known project that requires an invitation."""
     path = signed(tmp_path, membership="invited")
     return bootstrap.catalogue(home).add(str(path)).manifest
 
@@ -67,7 +67,7 @@ def app(config, project, dressed, qtbot, home):
 
 @pytest.fixture
 def invite(project, tmp_path, home):
-    """Writes an invitation, by default a good one to this computer; its path."""
+    """Writes an invitation, by default a valid one for this computer; returns its path."""
 
     def make(peer="", since=0.0, days=2, **changed):
         now = datetime.now(UTC) - timedelta(days=since)
@@ -171,7 +171,7 @@ def test_what_starts_at_login_is_followed_while_somebody_looks(app, qtbot, home)
     start = bootstrap.autostart(home)
     wait(qtbot, start.is_on)
     wait(qtbot, lambda: app.snapshot.settings["app.start_at_login"] is True)
-    start.path.unlink()  # as a desktop's own tool does
+    start.path.unlink()  # as a desktop's settings do
     wait(qtbot, lambda: not switch.isChecked())
     start.turn(on=True)
     wait(qtbot, switch.isChecked)

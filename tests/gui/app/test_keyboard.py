@@ -1,4 +1,4 @@
-"""Everything by keyboard, and everything with a name for a screen reader: every page, in every state."""
+"""Every control can be used by keyboard and has a name for screen readers: every page, in every state."""
 
 from collections import Counter
 
@@ -53,7 +53,7 @@ def fill(window, snapshot):
 
 
 def seen(window, kinds):
-    """Those a person can see and use; what belongs to a spin box or a scroll area is a part of it."""
+    """The visible widgets of these kinds, without the parts of spin boxes and scroll areas."""
     found = [each for each in window.findChildren(QWidget) if isinstance(each, kinds) and each.isVisible()]
     whole = [each for each in found if not isinstance(each.parent(), QAbstractSpinBox | QLineEdit)]
     return [each for each in whole if not isinstance(each, QScrollBar)]
@@ -87,7 +87,7 @@ def test_tab_reaches_everything_from_top_to_bottom(window, snapshot):
     for page in show_all(window):
         window.rail.setFocus()
         reached = walk(window)
-        # of the bars beside each other one is a stop, and the arrow keys walk on
+        # Tab stops at one of several adjacent bars; the arrow keys move between them
         usable = [each for each in seen(window, CONTROLS) if each.isEnabled() and not is_passed_by(each)]
         assert set(usable) <= set(reached), f"on the page {page}: {[spoken(e) for e in set(usable) - set(reached)]}"
         places = [(place(each, window), spoken(each)) for each in reached[1:] if not in_strip(window, each)]
@@ -95,7 +95,7 @@ def test_tab_reaches_everything_from_top_to_bottom(window, snapshot):
 
 
 def walk(window):
-    """Whoever has the keyboard after each press of Tab, once around."""
+    """The focused widgets after each press of Tab, until the first one is reached again."""
     reached = [QApplication.focusWidget()]
     for _ in range(200):
         assert QApplication.focusWidget() is not None, f"nobody has the keyboard after {spoken(reached[-1])}"
@@ -111,7 +111,7 @@ def is_passed_by(widget):
 
 
 def place(widget, window):
-    """Rows from the top, left to right in each; what stands beside each other is seldom to the pixel as high."""
+    """Sort key: rows from the top, and left to right in each; widgets in a row may differ by a few pixels in height."""
     middle = widget.mapTo(window, widget.rect().center())
     return (middle.y() // 24, middle.x())
 
@@ -149,13 +149,13 @@ def test_who_has_the_keyboard_keeps_it_when_the_cards_are_made_anew(window):
 
 
 class Shown(QObject):
-    """Which windows came on the screen."""
+    """Records the windows that were shown."""
 
     def __init__(self):
         super().__init__()
         self.windows = []
 
-    def eventFilter(self, watched, event):  # noqa: N802 - Qt's own name
+    def eventFilter(self, watched, event):  # noqa: N802 - Qt's name
         if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
             self.windows.append(type(watched).__name__)
         return False
@@ -207,7 +207,7 @@ def test_a_project_is_joined_by_keys_alone(window, qtbot):
 
 
 def press_on(window, name):
-    """Tab until it has the keyboard, then space."""
+    """Press Tab until the widget has the focus, then space."""
     for _ in range(60):
         if spoken(QApplication.focusWidget()) == name:
             QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)

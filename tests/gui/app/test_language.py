@@ -1,4 +1,4 @@
-"""The language takes effect at once, everywhere, without the window moving; and what it does to Qt is undone."""
+"""The language changes immediately and everywhere, and the window does not move; changes to Qt are undone."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_system_is_the_desktops_language_where_there_are_words_for_it(qapp, lang
 class Mixed(QLocale):
     """A desktop in English with German formats."""
 
-    def uiLanguages(self, *_):  # noqa: N802 - Qt calls it by this name
+    def uiLanguages(self, *_):  # noqa: N802 - Qt's name
         return ["en-GB", "en"]
 
 
@@ -69,7 +69,7 @@ def test_numbers_and_times_are_those_of_the_language_and_the_country(qapp, langu
     made = Language(qapp, system)
     numbers = made.speak(wanted).numbers
     assert numbers.figure(2.5) == figure
-    assert numbers.time(datetime(2026, 1, 2, 15, 30)) == time  # noqa: DTZ001 - shown as it stands, in no zone
+    assert numbers.time(datetime(2026, 1, 2, 15, 30)) == time  # noqa: DTZ001 - shown unchanged, without a zone
     made.speak("en")
 
 
@@ -141,7 +141,7 @@ def test_the_new_pages_are_connected(app, qtbot):
 
 
 def seen(app, language):
-    """The app shows a swarm that is trained with, slowed, and a problem."""
+    """The app shows training in a swarm, slowed, and a problem."""
     settings = dict(app.snapshot.settings) | {"app.language": language}
     return shots.replace(shots.SLOWED, problem=shots.RECOVERING.problem, settings=settings)
 

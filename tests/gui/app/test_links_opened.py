@@ -1,4 +1,4 @@
-"""A link or a `.skep` file opens the page of what its project would use, and joins nothing, at the start and later."""
+"""A link or a `.skep` file opens the page before joining and does not join, at the start and later."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""Titles as people or rogues may choose them: long, right to left, with markup or emoji. Plain text, and nothing is cut."""
+"""Unusual or malicious titles: long, right to left, with markup or emoji. Plain text, and nothing is cut off."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_a_title_in_the_tray_is_one_short_line(dressed, title):
     assert len(tray.first.text().replace("&&", "&")) <= 72
     assert "\n" not in tray.first.text()
     assert "\u202e" not in tray.first.text()
-    # a single ampersand would make the next letter an access key
+    # a single ampersand makes the next letter an access key
     assert "&" not in tray.first.text().replace("&&", "")
 
 

@@ -1,4 +1,4 @@
-"""The practice swarm started and joined by a mouse click, with a real worker that is killed once, to what Stats says of it."""
+"""The practice swarm is started and joined by mouse; the real worker is killed once; Stats shows the results."""
 
 import psutil
 import pytest
@@ -24,14 +24,14 @@ def app(dressed, qtbot, home):
 
 
 def worker_of_this_process():
-    """The worker's own process, not those that it forked."""
+    """The worker's main process, not those that it forked."""
     children = psutil.Process().children(recursive=True)
     found = [each for each in children if "skep.worker.main" in each.cmdline()]
     return next((each for each in found if each.ppid() not in {other.pid for other in found}), None)
 
 
 def confirmed_on_page(app):
-    """Samples, as the page shows them."""
+    """The confirmed samples as the page shows them."""
     cards = app.window.stats.figures.findChildren(FigureCard)
     return next(card.value.text() for card in cards if card.name.text() == "Samples confirmed")
 

@@ -1,4 +1,4 @@
-"""Small screens and large letters: every page can be used on 1024 x 600 and at 200 %, and nothing is cut."""
+"""Small screens and large letters: every page can be used on 1024 x 600 and at 200 %, and nothing is cut off."""
 
 import os
 import subprocess
@@ -82,7 +82,7 @@ def test_the_first_steps_fit(dressed, qtbot):
 
 
 def test_at_200_percent_every_page_can_be_used_whole():
-    """In a process of its own, since Qt reads the scale once."""
+    """In a separate process, since Qt reads the scale once."""
     environ = {**os.environ, "QT_SCALE_FACTOR": "2", "QT_QPA_PLATFORM": "offscreen"}
     wanted = [f"{__file__}::test_every_page_can_be_used_whole", f"{__file__}::test_the_first_steps_fit"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *wanted]

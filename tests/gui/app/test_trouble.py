@@ -1,4 +1,4 @@
-"""Errors in skep itself in any thread: reported, redacted, and the app goes on; diagnostics are shown before saving."""
+"""Errors of skep in any thread: reported, redacted, and the app continues; diagnostics are shown before saving."""
 
 import getpass
 import logging
@@ -109,7 +109,7 @@ def test_diagnostics_are_shown_before_they_are_saved(app, qtbot, home, tmp_path,
     for name in (getpass.getuser(), socket.gethostname()):
         assert len(name) < 3 or name not in text.split()
     chosen = iter((tmp_path / "out.txt", tmp_path / "no" / "out.txt"))
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(next(chosen)), ""))  # the system's own dialog
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(next(chosen)), ""))  # the system's dialog
     dialog.save.click()
     wait(qtbot, (tmp_path / "out.txt").exists)
     wait(qtbot, lambda: "Written to" in dialog.said.text())

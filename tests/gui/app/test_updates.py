@@ -1,4 +1,4 @@
-"""An update in the app: found without being asked for, installed by a click, cancelled, gone back from; and its words."""
+"""An update in the app: found automatically, installed by a click, cancelled, undone; and its texts."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -104,7 +104,7 @@ def test_whoever_asks_is_told_that_there_is_nothing_or_why_not(app, qtbot, serve
 
 
 class Failing(Background):
-    """Keeps the problems of its work."""
+    """Records the problems of its work."""
 
     def __init__(self, parent):
         super().__init__(parent)
@@ -140,7 +140,7 @@ def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, home):
 
 
 def test_an_installation_is_cancelled_at_once(dressed, qtbot):
-    """The background hears of it at its next piece."""
+    """The background thread stops at its next piece."""
     pieces = []
 
     def install(_release, fetched, _unpacked):

@@ -1,4 +1,4 @@
-"""The rule tester: the same answer as explain --if, at once, with a way to the setting behind each rule."""
+"""The rule tester: the same answer as explain --if, immediately, with a link to the setting of each rule."""
 
 from dataclasses import replace
 from datetime import UTC
@@ -22,7 +22,7 @@ TESTER = RuleWords()
 def test_everything_that_can_be_imagined_is_offered_once():
     offered = list(TESTER.cases())
     assert len(offered) == len(set(offered))
-    assert {*offered, "film"} == set(WORDS)  # a film is a call to the rules
+    assert {*offered, "film"} == set(WORDS)  # the rules treat a film as a call
 
 
 @pytest.mark.parametrize("word", list(TESTER.cases()))

@@ -1,4 +1,4 @@
-"""The page Stats on a real ledger, and by keyboard: the same numbers as the terminal, each stretch leading to its setting."""
+"""The page Stats with a real ledger, and by keyboard: the terminal's numbers; each segment links to its setting."""
 
 import json
 import subprocess
@@ -84,7 +84,7 @@ def test_the_page_and_the_terminal_agree(home, dressed, qtbot):
     page.show_record(record, {})
     whole = told["all"]
     share = f"{whole['swarm']['share'] * 100:.2g}\u2009%"
-    qtbot.waitUntil(lambda: share in texts(page))  # the table is laid out a moment later
+    qtbot.waitUntil(lambda: share in texts(page))  # the table's layout is delayed
     shown = texts(page)
     assert f"{whole['confirmed']['samples']}" in shown
     assert whole["confirmed"]["samples"] == 726
@@ -100,12 +100,12 @@ def test_the_page_and_the_terminal_agree(home, dressed, qtbot):
     for name in ("one", "two"):
         assert record.projects[name].totals.confirmed.samples == told["projects"][name]["confirmed"]["samples"]
     periods = told["by"]["periods"]
-    # sums, since a midnight may lie between the two readings
+    # sums, since midnight may be between the two readings
     assert sum(each["confirmed"] for each in periods) == sum(each.confirmed for each in record.past) == 726
     assert sum(each["spent"]["training"] for each in periods) == sum(each.spent.training for each in record.past)
 
 
-# --- pointing, clicking, walking
+# --- mouse and keyboard
 
 
 def test_a_stretch_leads_to_its_setting_by_mouse_and_by_keys(page, qtbot):
@@ -152,7 +152,7 @@ def test_a_rule_of_the_list_leads_to_its_setting(page, qtbot):
 
 def test_a_bar_opens_the_timeline_of_its_day(page, qtbot):
     assert asked_for(qtbot, page, page.bars.buttons[-3].click).back == 2
-    assert asked_for(qtbot, page, page.day.earlier.click).back == 1  # what is shown is still today
+    assert asked_for(qtbot, page, page.day.earlier.click).back == 1  # the page still shows today
     assert not page.day.later.isEnabled()
 
 

@@ -1,4 +1,4 @@
-"""German: complete, of what is said now, of whatever the core says, and nothing on a page is left in English."""
+"""German is complete and up to date, for the pages and the core, and no page contains English."""
 
 import re
 import shutil
@@ -37,7 +37,7 @@ MONDAY = datetime(2027, 1, 18, 22, tzinfo=UTC).timestamp()
 LIMIT = Text("rule.limit", share=0.2)
 SCREEN_SAVER = Text("screensaver.screen_saver_does_not_answer", reason=Text("mutter.answer_no_time"))
 PLACE = r"\{\w+(?::[^}]*)?\}"
-"""Of a value, in the core's catalogues."""
+"""The placeholder of a value in the core's catalogues."""
 SAME_IN_BOTH = frozenset(
     {
         *("skep", "Peers", "App", "Pause", "Port", "Proxy", "English", "Deutsch", "NVIDIA GeForce RTX 4070"),
@@ -56,7 +56,7 @@ def german(dressed):
 
 
 def entries():
-    """English and German of each of the pages' own strings."""
+    """The pages' own strings in English and German."""
     return [(message.findtext("source"), message.findtext("translation")) for message in ET.parse(TS).iter("message")]
 
 
@@ -80,19 +80,19 @@ def test_the_german_has_the_same_values_and_ends_alike():
 
 
 def test_no_page_hides_its_words_from_the_collector():
-    """What stands inside an f-string is not found by lupdate, nor what is no plain text."""
+    """lupdate finds neither strings inside f-strings nor strings that are not literals."""
     for path in PAGES.rglob("*.py"):
         assert not re.search(r"(?<!\bself)\.tr\(", path.read_text()), path
         assert not re.search(r"""f["'][^\n]*\{[^}]*\.tr\(""", path.read_text()), path
 
 
 def test_pages_write_numbers_as_they_are_written_here():
-    """Sizes and decimals through `self.numbers`, since units know no language."""
+    """Sizes and decimals use `self.numbers`, since `units` does not depend on the language."""
     for path in PAGES.rglob("*.py"):
         assert not re.search(r"\bunits\.(figure|size)\(", path.read_text()), path
 
 
-# --- what the core says
+# --- messages of the core
 
 
 def clock(moment, grid=shots.NOW):
@@ -145,7 +145,7 @@ def test_every_rule_is_heard_in_german(german):
 
 
 def facts_of_all():
-    """Every reading once answered so that its rule holds, once silent, once missing; and what else rules look at."""
+    """Every reading once with its rule true, once silent, once missing; and all other inputs of rules."""
     yes = {
         Condition.BATTERY: answered(True),
         Condition.METERED: answered(True),
@@ -192,7 +192,7 @@ def states():
 
 
 def english_of(window_texts: set[str]) -> set[str]:
-    """Those that are words at all: not numbers, signs, addresses, or what a project or a person wrote."""
+    """The texts with words: not numbers, signs, addresses, or texts by a project or a person."""
     foreign = {each for known in shots.KNOWN for each in re.findall(r'"([^"]{8,})"', known.project.text)}
     return {
         each
@@ -205,7 +205,7 @@ def english_of(window_texts: set[str]) -> set[str]:
 
 
 def said_everywhere(tongue) -> set[str]:
-    """What every page says in every state, and every dialog, in one language."""
+    """The texts of every page in every state, and of every dialog, in one language."""
     translation = Translation(tongue)
     window = MainWindow(translation)
     window.show()
@@ -247,7 +247,7 @@ def said_everywhere(tongue) -> set[str]:
 
 
 def catalogue(language: str) -> dict[str, str]:
-    """By id, what the core says in a language, with its places."""
+    """The core's messages in a language by id, with their placeholders."""
     return {
         each.id: each.string
         for path in (LOCALE / language).glob("*.po")
@@ -258,7 +258,7 @@ def catalogue(language: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def everywhere(dressed):
-    """What is said everywhere, in German and in English."""
+    """All texts, in German and in English."""
     with German() as tongue:
         in_german = said_everywhere(tongue)
     return in_german, said_everywhere(english)

@@ -1,4 +1,4 @@
-"""Colours that can be read, icons that can be told apart, and the files that show them."""
+"""Readable colours, distinguishable icons, and the files that contain them."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def test_the_icons_in_assets_are_the_ones_that_are_drawn(tmp_path):
 
 
 def test_colours_are_written_in_the_theme_alone():
-    allowed = {"theme.py", "mark.py"}  # the app's own icon follows no theme
+    allowed = {"theme.py", "mark.py"}  # the app's icon does not use the theme
     folder = ROOT / "gui/skep_gui"
     found = [path.name for path in folder.rglob("*.py") if re.search(r"#[0-9A-Fa-f]{6}\b", path.read_text())]
     assert set(found) <= allowed

@@ -1,4 +1,4 @@
-"""Each page as a function of the snapshot: what it shows, what it offers, what it asks for."""
+"""Each page as a function of the snapshot: its contents, its controls and its requests."""
 
 from dataclasses import replace
 
@@ -409,7 +409,7 @@ def test_nothing_is_cut_in_a_small_window(window, snapshot, size, qtbot):
 
 
 def cut(page: QWidget, window: QWidget) -> list[str]:
-    """The texts of a page that cannot be read whole; a layout needs a moment to settle."""
+    """The texts of a page that are cut off; a layout may take a moment to become stable."""
     labels = [label for label in page.findChildren(QLabel) if label.isVisible() and label.text()]
     narrow = [each for each in labels if not each.wordWrap() and each.width() < each.sizeHint().width() - 1]
     outside = [each for each in labels if right_edge(each, window) > window.width()]

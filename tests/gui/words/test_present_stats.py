@@ -1,4 +1,4 @@
-"""The words of Stats and of a day's timeline, and what problems lead to, without Qt."""
+"""The words of Stats and of a day's timeline, and the actions for problems, without Qt."""
 
 from dataclasses import replace
 

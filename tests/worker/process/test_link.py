@@ -92,7 +92,7 @@ def test_a_child_of_a_child_closes_nothing_that_is_not_the_links():
         "import os, sys; from skep.worker.process.link import Link\n"
         "link = Link.over_stdio(); link.close_in_children(); numbers = link._sink, link._source.fileno()\n"
         "if os.fork() == 0:\n"
-        "    [os.dup2(2, number) for number in numbers]\n"  # the numbers serve something else now
+        "    [os.dup2(2, number) for number in numbers]\n"  # the file descriptors are used for other files now
         "    if os.fork() == 0:\n"
         "        [os.write(number, b'open ') for number in numbers]; os._exit(0)\n"
         "    os.wait(); os._exit(0)\n"

@@ -1,4 +1,4 @@
-"""What a process holds of memory that it freed, as the system counts it, in a process of its own."""
+"""The memory that a process keeps after freeing it, as the system counts it, measured in a separate process."""
 
 import ctypes
 import subprocess

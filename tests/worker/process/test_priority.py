@@ -1,5 +1,5 @@
-"""Priorities of a process's threads and of its session, read from outside: training is the lowest there is, the network
-is not touched."""
+"""Priorities of a process's threads and of its session, read from outside: training has the lowest priority, the
+network's priority does not change."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ child.wait()
 
 
 def nice_and_class(task):
-    """The nice value and the scheduling class; the name in brackets may hold anything."""
+    """The nice value and the scheduling class; the name in brackets may contain any characters."""
     fields = Path(f"/proc/{task}/stat").read_text().rpartition(")")[2].split()
     return int(fields[16]), int(fields[38])
 
@@ -56,7 +56,7 @@ def test_only_what_computes_is_lowered(process):
     assert process.pid in lowered  # the main thread, which trains
     assert later in lowered  # its children inherit
     assert tasks - lowered == {network}
-    assert len(tasks) >= 4  # the library has at least one thread of its own
+    assert len(tasks) >= 4  # the library has at least one thread
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert (nice_and_class(network)[0], nice_and_class(child)[0]) == (own, own)
     assert {nice_and_class(task)[1] for task in lowered} <= {os.SCHED_BATCH, os.SCHED_IDLE}
@@ -86,16 +86,16 @@ SOON = 10.0
 
 
 class Worker:
-    """In a session that it or a shell leads, with a process of the network, which was forked before training was lowered."""
+    """A process in a session led by it or a shell; forks a network process before it lowers training's priority."""
 
     def __init__(self, *, leads=True):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        # a shell with something left to do afterwards runs it as a child
+        # a shell runs its last command without a fork, so `exit` follows
         command = [*([] if leads else ["sh", "-c", '"$@"; exit $?', "sh"]), sys.executable, "-c", STANDING]
         self.process = subprocess.Popen(command, **pipes, text=True, bufsize=1, start_new_session=True)
         self.network = int(self.process.stdout.readline())
         deadline = time.monotonic() + SOON
-        while os.getsid(self.network) != self.network:  # right after the fork it is still on its way there
+        while os.getsid(self.network) != self.network:  # it creates its session shortly after the fork
             assert time.monotonic() < deadline
             time.sleep(0.001)
 
@@ -132,8 +132,8 @@ def test_the_session_of_training_stands_back_while_somebody_is_there_and_that_of
     worker = make_worker()
     own = worker.process.pid
     for words, nice in [
-        (["present"], 0),  # nothing trains yet
-        (["begin"], SESSION_NICE),  # and is what was said before
+        (["present"], 0),  # training has not begun
+        (["begin"], SESSION_NICE),  # the earlier order applies
         (["away"], 0),
         (["present"], SESSION_NICE),
         (["leave"], 0),
@@ -151,7 +151,7 @@ def test_a_session_in_which_others_are_is_left_as_it_is(make_worker):
 
 
 class Autogroup:
-    """A session's weight on a system that refuses to change it with `errors`, one after the other."""
+    """A session's weight; each attempt to change it fails with the next of `errors`."""
 
     def __init__(self, *errors):
         self.errors, self.text = list(errors), "/autogroup-1 nice 0\n"

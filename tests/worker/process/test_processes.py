@@ -59,7 +59,7 @@ def test_forked_processes_die_with_a_worker_that_is_killed():
     forked = next(member for member in family if member.name() != "sleep")
     wait_until(lambda: not forked.is_running() or forked.status() == psutil.STATUS_ZOMBIE)
     finish(process)
-    for member in family:  # what was executed, not forked, is the engine's to sweep
+    for member in family:  # the engine ends executed (not forked) processes
         if member.is_running() and member.status() != psutil.STATUS_ZOMBIE:
             member.kill()
 

@@ -1,4 +1,4 @@
-"""Other peers' epochs when one of three is paused or slowed: what hivemind makes of it, and what ours does."""
+"""The epochs of other peers when one of three is paused or slowed, with hivemind's tracker and with ours."""
 
 from functools import partial
 from statistics import mean
@@ -31,12 +31,12 @@ def test_stock_ends_an_epoch_before_it_is_full_when_a_peer_pauses():
     samples = epochs(ProgressTracker, pause, 16)
     undisturbed, after = mean(samples[3:10]), samples[10:15]
     assert undisturbed == pytest.approx(TARGET, rel=0.03)
-    assert after[0] < 0.9 * undisturbed  # the rate that was told last is believed for as long as the record lasts
+    assert after[0] < 0.9 * undisturbed  # the last reported rate is used until the record expires
 
 
 @pytest.fixture
 def tracker(monkeypatch):
-    """One at work, at 100 samples a second."""
+    """A tracker that counts 100 samples a second."""
     table = Table()
     monkeypatch.setattr("skep.worker.swarm.tracker.time.monotonic", table.clock)
     made = LiveProgressTracker(table, "run", TARGET, start=False)
@@ -67,7 +67,7 @@ def test_a_share_that_changes_all_the_time_does_not_flood_the_swarm(tracker):
 
 
 def told_in_ten_seconds(tracker, report):
-    """How many records, of a step batch every tenth of a second."""
+    """The number of published records, with a step batch every tenth of a second."""
     told = 0
     for tenth in range(1, 101):
         tracker.table.now += 0.1
@@ -95,7 +95,7 @@ def test_an_epoch_s_first_samples_are_told_at_once(tracker):
     tracker.should_report_progress.clear()
     tracker.grow(0, 16)
     tracker.tell()
-    assert not tracker.should_report_progress.is_set()  # a moment ago is soon enough for more of the same epoch
+    assert not tracker.should_report_progress.is_set()  # samples of the same epoch were published a moment ago
     with tracker.lock_global_progress:
         tracker.update_epoch(1)
     tracker.should_report_progress.clear()

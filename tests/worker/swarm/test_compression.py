@@ -1,4 +1,4 @@
-"""The manifest's compressions as codecs: what arrives, in how many bytes, and why peers must agree on them."""
+"""The manifest's compressions as codecs: received values, bytes, and why all peers must use the same one."""
 
 import pytest
 import torch
@@ -8,13 +8,13 @@ from hivemind.compression.base import CompressionInfo, TensorRole
 
 from skep.worker.swarm.averagers import loading_codec, round_codec
 
-pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # as hivemind itself has it
+pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # caused by hivemind
 
 EIGHT_BITS, SIXTEEN_BITS = (1.0, 1.2), (2.0, 2.1)
 
 
 def sent(codec, tensor, role=TensorRole.GRADIENT):
-    """Bytes of a value, and what arrives."""
+    """Bytes per value, and the received tensor."""
     message = codec.compress(tensor, CompressionInfo.from_tensor(tensor, role=role))
     return len(message.buffer) / tensor.numel(), deserialize_torch_tensor(message)
 
@@ -37,7 +37,7 @@ def test_single_numbers_and_statistics_are_handed_to_a_newcomer_as_they_are(name
 
 
 def test_tensors_are_cut_into_other_parts_by_another_compression():
-    """So peers of different compressions cannot be in one round: the reason why it is part of the run id."""
+    """Peers with different compressions cannot be in one round, so the compression is part of the run id."""
     tensor = torch.zeros(1_000_000)
     parts = {
         name: TensorPartContainer((tensor,), (1, 1), compression=round_codec(name, 9)).num_parts_by_peer

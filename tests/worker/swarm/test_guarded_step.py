@@ -1,4 +1,4 @@
-"""The optimizer's own guard: when it steps, on what, and what it says."""
+"""The optimizer's checks: when it steps, with which gradients, and what it reports."""
 
 import pytest
 import torch
@@ -52,7 +52,7 @@ def test_stock_adam_moves_on_its_momentum_after_a_failed_round_and_ours_stays(ro
     opened(rounds, 0, 8).settle(GOOD)
     ours.step()
     stock_before, guarded_before = stock.clone(), guarded.clone()
-    stock.grad.zero_()  # what hivemind feeds the optimizer after a failed round
+    stock.grad.zero_()  # what hivemind passes to the optimizer after a failed round
     guarded.grad.zero_()
     plain.step()
     opened(rounds, 1, 8).fail(verbatim("the round failed"))
@@ -88,9 +88,9 @@ def test_hiveminds_virtual_first_step_is_no_round(rounds, told):
 def test_a_step_that_belongs_to_no_round_changes_nothing(rounds):
     parameter = parameter_with_gradient([1.0])
     optimizer = optimizer_factory(SPEC, rounds)([parameter])
-    optimizer.step()  # the virtual first one
+    optimizer.step()  # the virtual first step
     before = parameter.clone()
-    optimizer.step()  # such as one that comes so late that its round was given up
+    optimizer.step()  # a step without a round, e.g. one after its round timed out
     assert torch.equal(parameter, before)
 
 

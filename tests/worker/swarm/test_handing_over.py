@@ -1,4 +1,4 @@
-"""How a state is handed over: in fewer and larger frames than stock hivemind's, out of which any peer makes the same state."""
+"""A state is sent in fewer and larger frames than by stock hivemind; every peer can read them."""
 
 import asyncio
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ async def frames_of(kind, donor):
 
 
 def put_together(messages):
-    """As a stock newcomer does: a frame that names a dtype begins the next tensor."""
+    """Combine frames as a stock newcomer does: a frame that names a dtype begins the next tensor."""
     parts = []
     for message in messages:
         if message.tensor_part.dtype:

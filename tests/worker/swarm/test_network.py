@@ -28,7 +28,7 @@ def open_port():
 @pytest.fixture
 def closed_port():
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # bound and not listening
+        taken.bind(("127.0.0.1", 0))  # bound but not listening
         yield taken.getsockname()[1]
 
 
@@ -36,7 +36,7 @@ def closed_port():
 def silent_port():
     with socket.create_server(("127.0.0.1", 0), backlog=0) as server:
         port = server.getsockname()[1]
-        waiting = [socket.socket() for _ in range(4)]  # fill the queue of connections nobody accepts
+        waiting = [socket.socket() for _ in range(4)]  # fill the queue of unaccepted connections
         for each in waiting:
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
@@ -106,7 +106,7 @@ def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_
 
 
 class Connections:
-    """Stands in for the network: which DHTs were started, and what a peer that was asked to dial back found."""
+    """A stand-in for the network: records which DHTs were started; `found` is the result of dialling back."""
 
     def __init__(self, found=None):
         self.modes, self.asked, self.ended, self.answering = [], 0, [], []
@@ -141,11 +141,11 @@ ANYWHERE = "0.0.0.0"
     [
         ("automatic", ANYWHERE, True, [False], 1),
         ("automatic", ANYWHERE, False, [False, True], 1),
-        # nobody could tell: as a listener we are of more use
+        # no peer could check: a listener is more useful
         ("automatic", ANYWHERE, None, [False], 1),
         ("on", ANYWHERE, True, [True], 0),
         ("off", ANYWHERE, False, [False], 0),
-        # nobody outside need reach what lives on this computer: no time is spent on asking
+        # a peer on loopback need not be reachable from outside: no peer is asked to dial back
         ("automatic", "127.0.0.1", False, [False], 0),
         ("on", "127.0.0.1", True, [True], 0),
     ],

@@ -1,4 +1,4 @@
-"""The manifest's optimizers against plain torch or the paper's formulas, and what all of them share."""
+"""The manifest's optimizers compared with plain torch or the paper's formulas, and their common behaviour."""
 
 import copy
 from typing import get_args
@@ -36,7 +36,7 @@ def steps(optimizer, owned, before=lambda: None):
 
 
 def guarded(name, told, **options):
-    """An optimizer as hivemind makes it: with a virtual step on zeros first."""
+    """An optimizer as hivemind creates it: after a virtual step on zeros."""
     rounds, owned = Rounds("s", told.append), parameters()
     optimizer = optimizer_factory(spec(name, **options), rounds)(owned)
     for parameter in owned:
@@ -67,7 +67,7 @@ def test_each_steps_as_the_plain_one_does_after_a_virtual_step_that_moves_nothin
     plain = PLAIN[name](plain_owned)
     for parameter in plain_owned:
         parameter.grad = torch.zeros_like(parameter)
-    if name != "sgd":  # the others count it among their steps
+    if name != "sgd":  # the others count the virtual step
         rates, plain.param_groups[0]["lr"] = plain.param_groups[0]["lr"], 0.0
         plain.step()
         plain.param_groups[0]["lr"] = rates
@@ -107,7 +107,7 @@ def test_a_step_whose_own_round_was_given_up_leaves_the_next_round_alone():
     rounds.grow(0, 8)
     rounds.open(0)
     rounds.grow(1, 8)
-    rounds.open(1)  # gives the first up; its step comes now
+    rounds.open(1)  # cancels the first round, whose step follows now
     owned[0].grad = torch.ones(3)
     optimizer.step()
     assert [parameter.tolist() for parameter in owned] == START
@@ -126,7 +126,7 @@ def test_sgd_without_momentum_has_no_state_and_still_one_virtual_step_only():
 
 
 def test_lamb_takes_the_step_of_its_paper():
-    """By hand: the first step of Adam is the gradient's sign, plus decay; its length becomes lr times the tensor's."""
+    """Adam's first step is the gradient's sign plus decay; Lamb scales it to lr times the tensor's norm."""
     owned = torch.nn.Parameter(torch.tensor([3.0, 4.0]))
     optimizer = Lamb([owned], lr=0.1, betas=(0.9, 0.95), weight_decay=0.5, eps=0.0)
     owned.grad = torch.tensor([0.2, -7.0])

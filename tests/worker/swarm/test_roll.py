@@ -1,4 +1,4 @@
-"""Whom an averager admits, and how often it asks the DHT; the DHT is a book in memory."""
+"""Which peers an averager admits, and how often it queries the DHT, which is a table in memory here."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ PROJECT = Project()
 
 
 class Book:
-    """Answers after `delay` seconds, and counts the questions."""
+    """Answers after `delay` seconds, and counts the queries."""
 
     def __init__(self, entries, delay=0.0):
         self.entries, self.delay, self.looks, self.stored = entries, delay, 0, []
@@ -80,7 +80,7 @@ def test_a_seed_may_load_the_state_and_never_averages(folk, own):
 @pytest.mark.parametrize(
     "entry",
     [
-        lambda folk: invite(folk["trainer"]),  # somebody else's
+        lambda folk: invite(folk["trainer"]),  # another peer's
         lambda folk: invite(folk["stranger"], since=2),  # expired
         lambda folk: Project().invite(folk["stranger"]).encode(),  # of another publisher
         lambda folk: b"rubbish",

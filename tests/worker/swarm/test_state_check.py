@@ -16,7 +16,7 @@ def test_a_matching_state_is_accepted():
     ("theirs", "words"),
     [
         ([torch.ones(2, 3)], "a state of 1 tensors, and this model has 2"),
-        ([torch.ones(2, 3), torch.ones(1)], r"tensor 1 of its state as \(1,\)"),  # stock would broadcast it
+        ([torch.ones(2, 3), torch.ones(1)], r"tensor 1 of its state as \(1,\)"),  # hivemind would broadcast it
         ([torch.ones(2, 3), torch.ones(4, dtype=torch.float16)], "float16"),
         ([torch.ones(2, 3), torch.tensor([1.0, float("nan"), 1.0, 1.0])], "not finite"),
     ],

@@ -1,4 +1,4 @@
-"""Bytes are counted and frames capped in the two functions through which hivemind streams everything."""
+"""Bytes are counted and frame sizes limited in the two functions that carry all of hivemind's streams."""
 
 import asyncio
 import multiprocessing
@@ -23,7 +23,7 @@ def watched():
 
 
 def send(*messages):
-    """Send each through a real socket; what arrived, or the error."""
+    """Send the messages through a real socket; returns what was received, or the error."""
 
     async def main():
         arrived = asyncio.Queue()

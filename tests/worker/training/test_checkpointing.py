@@ -1,4 +1,4 @@
-"""Activation checkpointing, counted: what a forward pass keeps for the backward pass, by the bytes autograd saves."""
+"""Activation checkpointing, measured by the bytes that autograd saves in a forward pass for the backward pass."""
 
 import contextlib
 
@@ -19,7 +19,7 @@ KINDS = ["gpt2", "llama", "bert", "albert", "vit", "lora"]
 
 
 def recipe_in(folder, kind):
-    """A small model of every kind there is, and its files."""
+    """The recipe of a small model of this kind, and its files."""
     match kind:
         case "gpt2" | "llama":
             return example()["recipe"] | {
@@ -58,7 +58,7 @@ def some_samples(made, count=4):
 
 
 class Kept:
-    """Bytes that autograd keeps meanwhile; more than `limit` is a lack of memory."""
+    """Counts the bytes that autograd saves; more than `limit` raises an out-of-memory error."""
 
     def __init__(self, limit=float("inf")):
         self.bytes, self.limit = 0, limit
@@ -103,7 +103,7 @@ def test_recomputing_keeps_far_less_and_finds_the_same_gradients(make, kind, pre
 
 
 def squeezed(made, limit):
-    """The trainer, on a computer where autograd may keep `limit` bytes."""
+    """The trainer, with at most `limit` bytes for autograd."""
     compute = made.add_gradients
 
     def add_gradients(batch, scale):
@@ -118,7 +118,7 @@ def squeezed(made, limit):
 def test_auto_recomputes_where_one_sample_does_not_fit_and_only_there(make, kind):
     plain = kept_by(make(kind, activation_checkpointing="off"), count=1)
     roomy = squeezed(make(kind, activation_checkpointing="auto"), plain)
-    assert roomy.dry_run(8).limit == 1  # less than two samples fit, which is no reason to recompute_activations
+    assert roomy.dry_run(8).limit == 1  # one sample fits without recomputing, so activations are not recomputed
     assert not roomy.checkpointing
     tight = squeezed(make(kind, activation_checkpointing="auto"), plain - 1)
     assert tight.dry_run(8).limit >= 1

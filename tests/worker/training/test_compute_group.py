@@ -1,4 +1,4 @@
-"""Several devices compute what one does; they are all the processor here, under names of their own."""
+"""Several devices compute the same as one; here all are the processor, with different names."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ RECIPE = parse_manifest(raw(recipe__model=GPT2, recipe__sequence_length=16)).rec
 
 
 class Watched(TrainingDevice):
-    """Remembers how often it was waited for."""
+    """Records each synchronisation."""
 
     def synchronize(self):
         WAITED.append(self.name)

@@ -17,7 +17,7 @@ GONE = Problem(verbatim("The server is down."), verbatim("Try again later."))
 
 
 class Store:
-    """Shards as files in a folder, and what was asked for."""
+    """Shards as files in a folder, and the requested shards."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -33,7 +33,7 @@ class Store:
         return self.folder / f"{sha256}.safetensors"
 
     def make_index(self, *counts, held_out=()):
-        """Every sample is of one token alone: its number over all shards, the held-out ones last."""
+        """Every sample repeats one token: its number over all shards, the held-out ones last."""
         numbers = iter(range(sum(counts) + sum(held_out)))
 
         def shard(count):
@@ -46,7 +46,7 @@ class Store:
         return Samples(index, peer, "run", position, self.asked.append)
 
     def answer(self, data):
-        """Hand over everything asked for so far."""
+        """Hand over all requested shards."""
         for sha256 in self.asked:
             data.arrived(sha256, str(self.path(sha256)))
         handed, self.asked[:] = list(self.asked), []

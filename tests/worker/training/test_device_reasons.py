@@ -1,4 +1,4 @@
-"""Which device is picked on computers other than this one, and in which words the others are refused."""
+"""Which device is picked on simulated computers, and the messages that refuse the others."""
 
 import os
 import time
@@ -28,7 +28,7 @@ def threads():
 
 
 def picked_on_trial(wanted, precision, facts, **failures):
-    """What is picked where the first computation fails as `failures` say, which no test machine has the GPUs for."""
+    """The picked device if the trial computations fail as in `failures`; a test machine lacks the GPUs for it."""
     return device.pick(wanted, precision, facts, lambda each: failures.get(each.type + str(each.index), NOTHING))
 
 
@@ -179,7 +179,7 @@ def test_what_torch_complains_about_is_kept_as_one_sentence(monkeypatch):
 
 
 def test_cards_are_numbered_as_the_engine_lists_them(monkeypatch):
-    monkeypatch.setenv("CUDA_DEVICE_ORDER", "")  # so that it is put back afterwards
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "")  # so that it is restored afterwards
     del os.environ["CUDA_DEVICE_ORDER"]
     device.look()
     assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"

@@ -1,4 +1,4 @@
-"""Shards of images: opened when they are what the index promises, and drawn with their labels."""
+"""Shards of images: opened only if they match the index, and drawn with their labels."""
 
 import hashlib
 
@@ -69,7 +69,7 @@ def test_images_are_drawn_with_their_labels_and_numbered(tmp_path):
         batch = samples.next_batch(60)
         assert batch.inputs.dtype is torch.uint8
         assert batch.labels.dtype is torch.int64
-        # each class has a brightness of its own
+        # each class has its own brightness
         bright = batch.inputs.flatten(1).float().mean(dim=1)
         assert torch.equal(((bright - 15) / (200 / 3)).round().long(), batch.labels)
         seen.append(batch.draws)

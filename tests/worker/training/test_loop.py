@@ -1,4 +1,4 @@
-"""The loop's own decisions, with stand-ins for what it drives; how a round really works is the swarm suite's subject."""
+"""The loop's decisions, with stand-ins for its parts; real rounds are tested in tests/swarm."""
 
 import math
 import threading
@@ -60,7 +60,7 @@ class FakeLink:
 
 @dataclass
 class FakeSamples:
-    """Numbered samples; `limit` is how many have arrived, `broken` what `ready` raises."""
+    """Numbered samples; `limit` of them have arrived, and `ready` raises `broken`."""
 
     limit: float = math.inf
     position: int = 0
@@ -90,7 +90,7 @@ class FakeSamples:
 
 @dataclass
 class FakeTrainer:
-    """Remembers what it computed; `losses` are given out first, then 2.0 for ever. More than `room` samples do not fit."""
+    """Records its micro-batches; returns each of `losses`, then 2.0. More than `room` samples do not fit."""
 
     name = "Fake GPU"
     parameters = ()
@@ -122,7 +122,7 @@ class FakeTrainer:
 
 
 class FakeTracker:
-    """The books of a swarm that is where this peer is, with two others, or as many as `answers`; None is no answer."""
+    """The progress of a swarm at this peer's epoch, with two other peers, or as in `answers`; None is no answer."""
 
     global_epoch, others = 0, 2
 
@@ -146,12 +146,12 @@ class FakeTracker:
 
 
 class FakeRounds(GlobalRounds):
-    """Without hivemind: ends the epoch when told by `round_due`; what the loop did to it is in `calls`.
+    """GlobalRounds without hivemind: ends the epoch when `round_due` is set; records the loop's calls in `calls`.
 
-    A round stays open while it is `under_way`.
+    A round stays open while `under_way` is set.
     """
 
-    _parent_pid = 0  # hivemind's: there is nothing to shut down
+    _parent_pid = 0  # read by hivemind when it shuts down
     local_epoch, accumulated = 3, 0
     round_due = under_way = False
 
@@ -209,7 +209,7 @@ class FakeRounds(GlobalRounds):
 
 @dataclass
 class FakeSleepDetector:
-    """A computer that never sleeps, but for the seconds in `slept`."""
+    """A computer that sleeps only for the seconds in `slept`."""
 
     slept: list = field(default_factory=list)
 
@@ -236,7 +236,7 @@ class FakeOffload:
 
 
 class Bench:
-    """A loop with everything it drives, run for as long as a condition does not hold."""
+    """A loop with stand-ins for all its parts; it runs until a condition is true."""
 
     def __init__(self, share=1.0, micro_batch=4):
         self.link, self.samples, self.trainer = FakeLink(), FakeSamples(held_out_count=0), FakeTrainer()
@@ -245,7 +245,7 @@ class Bench:
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
         self.orders = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
         self.sleep = FakeSleepDetector()
-        # of all sizes the largest is the quickest, and all are quick
+        # all sizes take the same short time, so the largest is the most efficient
         self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
         self.residence = FakeOffload()
         self.limits = ResourceLimits(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
@@ -264,7 +264,7 @@ class Bench:
         )
 
     def run_until(self, condition):
-        """Through the loop's own `run`, which is asked to stop when the condition holds."""
+        """Call the loop's `run`, and stop it when the condition is true."""
         deadline = time.monotonic() + 10
 
         class Stop(threading.Event):
@@ -278,7 +278,7 @@ class Bench:
 def test_micro_batches_fill_step_batches_of_constant_size():
     bench = Bench(micro_batch=3)
     bench.run_until(lambda: len(bench.trainer.done) >= 6)
-    assert [size for size, _ in bench.trainer.done] == [3, 3, 2, 3, 3, 2]  # never over a step batch's end
+    assert [size for size, _ in bench.trainer.done] == [3, 3, 2, 3, 3, 2]  # never beyond the end of a step batch
     assert [scale for _, scale in bench.trainer.done[:3]] == [3 / 8, 3 / 8, 2 / 8]
     assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
     assert bench.rounds.grown == 16
@@ -297,14 +297,14 @@ def test_an_unfinished_step_batch_is_handed_over_before_a_round():
     assert bench.optimizer.calls[-2:] == [("contribute", 4), ("round", 12)]
     assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 12)]
     bench.run_until(lambda: len(bench.trainer.done) == 7)
-    assert bench.rounds.grown == 2  # the next epoch's step batch begins anew
+    assert bench.rounds.grown == 2  # the next epoch begins with an empty step batch
 
 
 def test_a_loss_that_is_not_finite_is_skipped_and_its_samples_not_counted():
     bench = Bench()
     bench.trainer.losses = [2.0, math.nan, math.inf, 4.0]
     bench.run_until(lambda: len(bench.trainer.done) == 4)
-    assert bench.optimizer.calls == [("contribute", 8)]  # the two good ones
+    assert bench.optimizer.calls == [("contribute", 8)]  # the two finite micro-batches
     assert bench.rounds.grown == 8
     assert bench.loop._reporter.progress(time.monotonic()).loss == 3.0
 
@@ -324,11 +324,11 @@ def test_a_pause_hands_over_says_so_and_waits_for_the_round_of_its_epoch():
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 3)
     bench.pace.set_share(0.0)
-    assert bench.link.all(WorkerPaused)[0].share == 0.0  # at once: nothing was being computed
+    assert bench.link.all(WorkerPaused)[0].share == 0.0  # immediately: nothing was being computed
     bench.run_until(lambda: bench.optimizer.named("rest"))
     assert bench.optimizer.calls[-2:] == [("contribute", 4), ("rest", 12)]
     assert len(bench.trainer.done) == 3
-    assert not bench.optimizer.named("withdraw")  # it is still expected in the round
+    assert not bench.optimizer.named("withdraw")  # the others still expect it in the round
     bench.optimizer.round_due = True
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     assert bench.optimizer.calls[-2:] == [("round", 12), ("withdraw",)]
@@ -344,7 +344,7 @@ def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
 
 
 def paused_too_long():
-    """A peer with two micro-batches accumulated, paused until nobody counts on it any more."""
+    """A peer with two accumulated micro-batches, paused until it has withdrawn its progress record."""
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
@@ -357,7 +357,7 @@ def paused_too_long():
 def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had():
     bench = paused_too_long()
     assert bench.optimizer.calls[-2:] == [("apply",), ("withdraw",)]
-    bench.optimizer.round_due = True  # not for one that nobody counts on
+    bench.optimizer.round_due = True  # a withdrawn peer takes no part in it
     bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)
     assert not bench.optimizer.named("round")
     bench.pace.set_share(1.0)
@@ -365,13 +365,13 @@ def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_h
     assert bench.optimizer.named("wake")
     assert not bench.link.all(ContributionLost)
     ((_, samples),) = bench.optimizer.named("round")
-    assert samples > 8  # what it had, and more
+    assert samples > 8  # the accumulated samples, and new ones
 
 
 def test_a_paused_peer_that_leaves_gives_up_what_no_round_takes():
     bench = paused_too_long()
     bench.finish.set()
-    bench.run_until(lambda: False)  # it ends by itself
+    bench.run_until(lambda: False)
     assert [(lost.samples, lost.reason) for lost in bench.link.all(ContributionLost)] == [(8, LEFT)]
 
 
@@ -383,14 +383,14 @@ def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
     tend = bench.optimizer.tend
     bench.optimizer.tend = lambda hand_over: looks.append(bench.optimizer.accumulated) or tend(hand_over)
     bench.run_until(lambda: len(looks) == 3)
-    assert looks == [10, 10, 10]  # the unfinished step batch was handed over
+    assert looks == [10, 10, 10]  # the incomplete step batch was handed over
     assert len(bench.trainer.done) == 5
     bench.optimizer.round_due = bench.optimizer.under_way = True
-    bench.optimizer.tracker.global_progress.num_peers = 1  # as it looks to one that has left the swarm's books
-    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round goes on in the background
-    assert len(bench.optimizer.named("apply")) == 3  # still there
+    bench.optimizer.tracker.global_progress.num_peers = 1  # as for a peer that has removed its progress record
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round continues in the background
+    assert len(bench.optimizer.named("apply")) == 3  # it has not ended
     bench.rounds.close()
-    bench.run_until(lambda: False)  # it ends by itself
+    bench.run_until(lambda: False)
     assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]
     assert not bench.link.all(ContributionLost)
     assert len(bench.trainer.done) == 5
@@ -403,7 +403,7 @@ def test_leaving_waits_for_no_round_where_none_will_come(alone):
     bench.optimizer.tracker.global_progress.num_peers = 1 if alone else 3
     bench.finish.set()
     bench.run_until(lambda: False)
-    assert not bench.optimizer.named("discard")  # who departs accounts for what is left
+    assert not bench.optimizer.named("discard")  # leaving the swarm settles the rest
 
 
 def test_leaving_waits_no_longer_than_it_may():
@@ -426,7 +426,7 @@ def test_a_stop_cuts_the_wait_for_the_round_short():
 
 def test_a_leave_ends_a_nap():
     bench = Bench(share=0.0001)
-    bench.pace.stopwatch = iter(range(10**6)).__next__  # owes hours
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # a nap of hours is due
     bench.run_until(lambda: bench.trainer.done)
     bench.optimizer.tracker.global_progress.num_peers = 1
     threading.Timer(0.1, bench.finish.set).start()
@@ -435,7 +435,7 @@ def test_a_leave_ends_a_nap():
 
 
 class LongRound:
-    """Stands in `tend` until let go, as in a round whose groupmates are slow."""
+    """Blocks in `tend` until released, as in a round with slow groupmates."""
 
     def __init__(self, bench, *, moves_on=False):
         self.bench, self.moves_on = bench, moves_on
@@ -499,7 +499,7 @@ def test_a_resumed_peer_gets_in_step_before_it_computes():
 
 def test_the_swarm_is_looked_after_during_naps():
     bench = Bench(share=0.001)
-    bench.pace.stopwatch = iter(range(10**6)).__next__  # each piece of computing seems to take a second
+    bench.pace.stopwatch = iter(range(10**6)).__next__  # each micro-batch appears to take a second
     looks = []
     tend = bench.optimizer.tend
     bench.optimizer.tend = lambda hand_over: looks.append(len(bench.trainer.done)) or tend(hand_over)
@@ -580,7 +580,7 @@ def test_held_out_loss_is_measured_after_the_first_batch_and_between_micro_batch
     bench = Bench()
     bench.samples.held_out_count = 6
     bench.run_until(lambda: bench.link.all(WorkerEvaluated))
-    # two micro-batches, of 4 and of 2 samples with a loss of their size each: weighed by samples
+    # two micro-batches of 4 and 2 samples, each with its size as its loss: weighted by samples
     assert bench.link.all(WorkerEvaluated) == [WorkerEvaluated(Evaluation(3, (4 * 4 + 2 * 2) / 6))]
 
 
@@ -638,7 +638,7 @@ def test_a_held_out_loss_that_is_not_finite_is_not_told(examiner):
     assert not examiner.busy
 
 
-# --- what is owed to whoever owns the computer
+# --- limits for the user's sake
 
 
 def test_presence_takes_effect_at_the_next_micro_batch_and_step_batches_stay_whole():
@@ -661,7 +661,7 @@ def test_what_runs_out_of_memory_is_computed_in_halves_and_counted_whole():
     bench.run_until(lambda: bench.optimizer.named("contribute"))
     assert bench.trainer.done == [(2, 2 / 8)] * 4
     assert bench.optimizer.calls == [("contribute", 8)]
-    assert bench.trainer.emptied == 1  # the next micro-batch was small enough
+    assert bench.trainer.emptied == 1  # only once: the next micro-batch fitted
 
 
 def test_memory_that_holds_not_one_sample_ends_training_in_words():
@@ -694,7 +694,7 @@ def test_gradients_that_were_only_partly_added_are_thrown_away():
     bench.limits.add_gradients = spoil
     bench.run_until(lambda: bench.optimizer.named("contribute"))
     assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite"), ("contribute", 8)]
-    assert len(bench.trainer.done) == 3  # a whole step batch since then
+    assert len(bench.trainer.done) == 3  # a whole step batch after the discarded one
     assert [lost.samples for lost in bench.link.all(ContributionLost)] == [4]
 
 
@@ -741,7 +741,7 @@ def test_the_swarm_is_told_the_rate_of_now():
     full = bench.pace.rate()
     assert 0 < full <= 4 / 0.005
     bench.pace.set_share(0.2)
-    assert full / 6 < bench.pace.rate() < full / 4  # at once, not after dozens of step batches
+    assert full / 6 < bench.pace.rate() < full / 4  # immediately, not after dozens of step batches
     bench.pace.set_share(0.0)
     assert bench.pace.rate() == 0.0
 
@@ -752,7 +752,7 @@ def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
     bench.optimizer.tracker.answers = [None, 0, 2]
     bench.sleep.slept = [60.0]
     bench.run_until(lambda: len(bench.trainer.done) == 4)
-    # asked until it answers, and a swarm that had other peers is not believed to be empty
+    # asked until it answers; an empty answer of a swarm that had other peers is not accepted
     assert bench.optimizer.calls[1:4] == [("find back",)] * 3
     assert bench.optimizer.local_epoch == 3
 
@@ -764,7 +764,7 @@ def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
 
     def sleep(*given):
         bench.sleep.slept = [60.0]
-        bench.optimizer.round_due = True  # its time is over, though others have ended it long ago
+        bench.optimizer.round_due = True  # due by this peer's clock, but the others ended it long ago
         bench.trainer.add_gradients = add_gradients
         return add_gradients(*given)
 

@@ -12,7 +12,7 @@ from skep.worker.training.resource_limits import (
 
 
 def linear(per_sample, overhead=0.0, sizes=(1, 2, 4, 8, 16, 32, 64)):
-    """A dry run, up to the first size over the bound, of a device that takes so long for each sample and each batch."""
+    """A dry run, up to the first size over the bound, with this time per sample and per batch."""
     seconds = {}
     for size in sizes:
         seconds[size] = overhead + per_sample * size
@@ -32,7 +32,7 @@ def test_where_a_larger_one_gains_nothing_the_smaller_is_taken():
     assert (made.size(present=True), made.size(present=False)) == (1, 1)
     made = MicroBatches(linear(0.005, overhead=0.0004))
     assert (made.size(present=True), made.size(present=False)) == (8, 8)  # 16 would gain less than 1 %
-    assert DryRun({1: 0.04, 2: 0.0705, 4: 0.135}, 64, AWAY_ON_PROCESSOR).useful() == 4  # 4 % are worth it
+    assert DryRun({1: 0.04, 2: 0.0705, 4: 0.135}, 64, AWAY_ON_PROCESSOR).useful() == 4  # 4 % justify a larger size
 
 
 def test_memory_limits_both():
@@ -78,7 +78,7 @@ def test_a_slower_machine_gets_smaller_pieces_and_a_quicker_one_larger():
     assert sizing.size == 8
     for _ in range(6):
         sizing.took(sizing.size, 0.001)
-    assert sizing.size == 16  # never beyond the limit
+    assert sizing.size == 16  # the limit
 
 
 def test_one_slow_piece_is_an_accident():

@@ -1,4 +1,4 @@
-"""Memory that runs out in the middle of a micro-batch, at every place where it can: no gradient is lost or counted twice."""
+"""Out of memory at any place in a micro-batch: no gradient is lost or counted twice."""
 
 import math
 
@@ -45,7 +45,7 @@ def gradients(made):
 
 
 class Shortage:
-    """Breaks a pass off at the module named `where`, forwards or backwards, with more than `room` samples; `times` at most."""
+    """Fails a pass with more than `room` samples at the module `where`, forwards or backwards, `times` times."""
 
     def __init__(self, made, where, *, backwards, room, times=10**6, error=OUT_OF_MEMORY):
         self.room, self.times, self.error, self.broken = room, times, error, 0
@@ -74,7 +74,7 @@ def test_gradients_are_exact_wherever_memory_ran_out(batch, where, backwards, ro
     assert shortage.broken
     assert sizes[0] == SAMPLES
     assert all(size > room for size in sizes)
-    assert len(short.parameters) == len(plenty.parameters)  # all are trained again
+    assert len(short.parameters) == len(plenty.parameters)  # all require gradients again
 
 
 def test_what_had_been_accumulated_before_stays(batch):
@@ -88,7 +88,7 @@ def test_what_had_been_accumulated_before_stays(batch):
 
 
 def test_the_fault_is_real_in_a_plain_retry(batch):
-    """Why halves alone are not enough: the last layers' gradients would be counted twice."""
+    """Why a plain retry is not enough: the last layers' gradients are counted twice."""
     plenty, short = make(), make()
     plenty.add_gradients(batch, 1.0)
     Shortage(short, "transformer.h.0", backwards=True, room=0, times=1)
@@ -123,7 +123,7 @@ def test_one_sample_without_room_several_times_is_said_in_words(batch):
     with raises(DeviceError, match="The memory of CPU has no room for even one sample now") as caught:
         add_gradients(short, batch, 1.0, lambda _: None)
     assert "tries again later" in in_english(caught.value.hint)
-    assert shortage.broken == 3 + TRIES  # of 8, 4 and 2 samples, and one several times
+    assert shortage.broken == 3 + TRIES  # with 8, 4 and 2 samples, and several times with one
     assert all(parameter.requires_grad for parameter in short.model.parameters())
 
 
@@ -143,7 +143,7 @@ def test_halves_that_cannot_be_finished_spoil_what_was_begun(batch, second_half_
     def bad(*_):
         return math.nan
 
-    calls = iter([real, bad, real if second_half_finite else bad])  # the whole, then its halves
+    calls = iter([real, bad, real if second_half_finite else bad])  # the whole micro-batch, then its halves
 
     def attempt(*given):
         return next(calls)(*given)
@@ -176,7 +176,7 @@ def test_fp16_takes_what_overflowed_and_what_ran_out_alike(batch):
     assert torch.allclose(gradients(plenty), gradients(short), atol=2e-3)
 
 
-# --- words
+# --- messages
 
 GONE = [
     RuntimeError("CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"),

@@ -7,7 +7,7 @@ from skep.worker.training.pace import SLICE_SECONDS, WINDOW_SECONDS, Pace
 
 
 class Hand:
-    """A clock moved by hand; its condition waits move it too."""
+    """A clock that the test and the waits of its condition advance."""
 
     def __init__(self):
         self.now = 100.0
@@ -81,7 +81,7 @@ def test_a_change_while_nothing_is_computed_is_obeyed_at_once(told):
         pace.set_share(0.0)
         assert told == [(0.0, 0.0, "")]
     with pace.computing() as allowed:
-        assert not allowed  # the training thread had looked before the pause came
+        assert not allowed  # the training thread checked before the pause was ordered
     assert told == [(0.0, 0.0, "")]
     assert pace.compute_seconds == 0.0
 
@@ -172,12 +172,12 @@ def test_a_nudge_ends_a_nap_and_a_wait_and_forgives_nothing():
     begun = time.monotonic()
     pace.wait_for_change(10.0)
     assert time.monotonic() - begun < 5.0
-    assert pace.nap()  # still owed
+    assert pace.nap()  # a nap is still due
     timer.join()
 
 
 class Sleeper(Hand):
-    """A clock that jumps when it is looked at the next time, as after the computer slept."""
+    """A clock that jumps at the next reading, as after the computer slept."""
 
     jump = 0.0
 

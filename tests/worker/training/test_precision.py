@@ -1,4 +1,4 @@
-"""bf16 and fp16 for real, on the processor: what is computed in 16 bits, what is not, and overflows."""
+"""bf16 and fp16 on the processor: what is computed in 16 bits, what is not, and overflows."""
 
 import math
 
@@ -19,7 +19,7 @@ HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """These matrices are small: on a busy computer, threads would only wait for each other."""
+    """These matrices are small: on a busy computer, several threads would only wait for each other."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -40,7 +40,7 @@ def gradients(made):
 
 
 def descend(made, steps=40):
-    """Losses of plain training on the same few samples, with a step after each batch."""
+    """The losses of training on the same few samples, with a step after each batch."""
     optimizer = torch.optim.AdamW(made.parameters, lr=1e-2)
     losses = []
     for step in range(steps):
@@ -99,7 +99,7 @@ def test_a_norm_that_is_handed_16_bits_computes_in_32_all_the_same(half):
 
 @pytest.mark.parametrize("weight", [1.0, 0.5, 0.25, 3 / 8])
 def test_the_scale_leaves_no_trace_in_the_gradients(weight):
-    """Within one rounding of fp32: what differs between scales is only what fp16 itself loses at the lower end."""
+    """Within one rounding of fp32: the scales differ only in the small values that fp16 loses."""
     loss_of, parameter = linear(), torch.nn.Parameter(torch.ones(3))
     plain = torch.autograd.grad(loss_of(parameter) * weight, parameter)[0]
     for factor in (2.0**-3, 1.0, 2.0**10, 2.0**20):
@@ -107,7 +107,7 @@ def test_the_scale_leaves_no_trace_in_the_gradients(weight):
         assert add_gradients([loss_of(parameter)], [weight], [[parameter]], LossScale(factor))
         assert torch.allclose(parameter.grad, plain, rtol=2e-7, atol=0)
     if weight in (1.0, 0.5, 0.25):
-        assert torch.equal(parameter.grad, plain)  # powers of two round nothing
+        assert torch.equal(parameter.grad, plain)  # powers of two cause no rounding
 
 
 def linear():
@@ -130,7 +130,7 @@ def test_small_gradients_survive_in_fp16_because_the_loss_is_scaled():
     made = make("fp16")
     with torch.no_grad():
         for p in made.parameters:
-            p.mul_(0.05)  # a model that is nearly indifferent
+            p.mul_(0.05)  # the model's outputs become nearly uniform
     made.add_gradients(some_tokens(), 1.0)
     scaled = gradients(made)
     made.model.zero_grad()

@@ -1,4 +1,4 @@
-"""What was ordered of memory and threads, carried out; with a device whose memory is only counted."""
+"""Orders about memory and threads, with a device whose memory is only counted."""
 
 import threading
 
@@ -27,7 +27,7 @@ class Hand:
 
 
 class CountedDevice(ModelOffload):
-    """A GPU whose tensors really lie in RAM: counts where they would be, and has room for so many."""
+    """A GPU whose tensors are really in RAM: records which would be on the GPU, with room for `room` of them."""
 
     def __init__(self, tensors):
         super().__init__(torch.device("cuda"), lambda: tensors)
@@ -89,7 +89,7 @@ def bench(told):
     clock = Hand()
     trainer = PlainTrainer()
     optimizer = torch.optim.AdamW(trainer.parameters, lr=0.01)
-    optimizer.step()  # its statistics
+    optimizer.step()  # creates its statistics
     tensors = [*trainer.parameters, *(p.grad for p in trainer.parameters)]
     tensors += [kept for state in optimizer.state.values() for kept in state.values() if kept.dim()]
     orders = RequestedLimits(clock=clock, obeyed=lambda *news: told.append(news))
@@ -113,7 +113,7 @@ def test_shrinking_empties_the_caches_and_takes_one_sample_at_a_time(bench, told
     bench.clock.now += 0.03
     bench.obey(("", 0.0))
     assert (bench.size, bench.group.emptied, bench.must_rest) == (1, 1, False)
-    assert given_back == [1]  # RAM too, after the device's
+    assert given_back == [1]  # RAM too, after the device's memory
     assert not bench.residence.away
     assert told == [(GpuMemory.SHRINK, pytest.approx(0.03), "")]
     bench.orders.give(GpuMemory.KEEP, present=True)
@@ -128,7 +128,7 @@ def test_an_order_is_acknowledged_once_and_names_the_round_that_was_in_the_way(b
     bench.obey(("round", bench.clock.now))
     bench.obey(("round", bench.clock.now))
     assert told == [(GpuMemory.SHRINK, pytest.approx(2.0), "round")]
-    bench.orders.give(GpuMemory.KEEP, present=True)  # asked for after that round was over
+    bench.orders.give(GpuMemory.KEEP, present=True)  # requested after that round had ended
     bench.clock.now += 0.01
     bench.obey(("round", 102.0))
     assert told[1:] == [(GpuMemory.KEEP, pytest.approx(0.01), "")]
@@ -145,11 +145,11 @@ def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_com
     assert told[0][0] is GpuMemory.RELEASE
     bench.orders.give(GpuMemory.KEEP, present=False)
     bench.obey(("", 0.0))
-    assert not bench.residence.there  # not before something is computed
+    assert not bench.residence.there  # only when something is computed
     bench.prepare()
     assert len(bench.residence.there) == len(everything)
     assert all(torch.equal(a, b) for a, b in zip(before, everything, strict=True))
-    assert [id(p.grad) for p in bench.group.parameters] == [id(t) for t in everything[4:8]]  # hivemind holds them
+    assert [id(p.grad) for p in bench.group.parameters] == [id(t) for t in everything[4:8]]  # as hivemind requires
 
 
 def test_training_goes_on_bit_for_bit_where_it_was(bench):
@@ -167,7 +167,7 @@ def test_training_goes_on_bit_for_bit_where_it_was(bench):
             bench.obey(("", 0.0))
             bench.orders.give(GpuMemory.KEEP, present=False)
             bench.obey(("", 0.0))
-        if number == 4:  # the optimizer steps while the model is away, as in the round of a pause
+        if number == 4:  # the optimizer steps while the model is offloaded, as in the last round before a pause
             plain_optimizer.step()
             bench.optimizer.step()
     for ours, theirs in zip(bench.group.parameters, plain.parameters, strict=True):
@@ -224,7 +224,7 @@ def test_a_worker_that_starts_released_says_so_when_it_can(told):
     orders.done(GpuMemory.RELEASE, "", 0.0)
     assert told[0][0] is GpuMemory.RELEASE
     RequestedLimits(obeyed=lambda *news: told.append(news)).done(GpuMemory.KEEP, "", 0.0)
-    assert len(told) == 1  # nobody had asked
+    assert len(told) == 1  # not requested, so not reported
 
 
 def test_of_two_orders_only_the_last_is_acknowledged(told):

@@ -76,7 +76,7 @@ def test_the_step_batch_is_a_small_part_of_the_target(target, batch):
 
 
 class Scarce(Trainer):
-    """On a device that holds only so many samples at once, for the dry run; a micro-batch may take `away_seconds`."""
+    """For the dry run: at most `fitting` samples fit on the device; a micro-batch may take `away_seconds`."""
 
     fitting, away_seconds = 10**6, 60.0
 
@@ -92,7 +92,7 @@ class Scarce(Trainer):
 
 
 class Timed(Trainer):
-    """Micro-batches of each size take so many seconds, one try after the other; the last holds for those to come."""
+    """`takes` has the seconds of each attempt for each size; the last one is repeated."""
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -151,7 +151,7 @@ def test_what_took_surprisingly_long_is_tried_again():
 def test_the_dry_run_stops_where_other_programs_need_the_memory():
     made = scarce()
     assert made.dry_run(16, enough=lambda: 4 not in made.tried).limit == 4
-    assert made.dry_run(16, enough=lambda: False).limit == 1  # one is tried in any case, and others say what follows
+    assert made.dry_run(16, enough=lambda: False).limit == 1  # one sample is always tried
 
 
 def test_what_does_not_fit_at_all_is_refused_after_recomputing_was_tried():

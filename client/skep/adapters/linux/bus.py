@@ -99,7 +99,7 @@ class Bus:
     """Implements source.Connection."""
 
     def __init__(self, address: str | None, *, patience: float = PATIENCE_SECONDS, starts: bool = False) -> None:
-        """`address` is None if there is no bus; `starts` allows it to start services on demand. Raises Absent, Silent."""
+        """`address` is None without a bus; with `starts` it may start services on demand. Raises Absent, Silent."""
         if address is None:
             raise Absent(Text("bus.there_no_such_bus"))
         self._patience, self._starts = patience, starts
@@ -227,7 +227,7 @@ class Recently:
         self._found: Sequence[Target] = ()
 
     def ask(self, bus: Bus, question: Callable[[Sequence[Target]], Found]) -> Found:
-        """The result of `question` for the cached list; repeated with a new list if one of them has ended. Raises Absent."""
+        """The result of `question` for the cached list; repeated with a new list if one has ended. Raises Absent."""
         if bus is self._bus and time.monotonic() - self._at < LOOK_AGAIN_SECONDS:
             try:
                 return question(self._found)

@@ -1,7 +1,7 @@
 """Sensors of whether the screen is locked, and of whether a program keeps it on; each combines several sources.
 
-The sources are the desktop's services on the session bus, the login manager and the X server's screen saver; each of them
-may be missing or silent.
+The sources are the desktop's services on the session bus, the login manager and the X server's screen saver; each of
+them may be missing or silent.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ NO_LOCKER_TELLS: Final = Text("screen_lock.no_screen_locker_here_tells")
 class ScreenLock(SourceSensor):
     """Reports LOCKED: true if one source says so, silent if one that should know does not answer.
 
-    Lockers without an interface (i3lock, swaylock and similar) cannot be detected; with them the screen counts as unlocked.
+    Lockers without an interface (i3lock, swaylock and similar) cannot be detected; with them the screen counts as
+    unlocked.
     """
 
     name = "Screen lock"
@@ -70,7 +71,8 @@ class ScreenLock(SourceSensor):
     def __init__(
         self, session: str | None, system: str | None, saver: Callable[[], Reading[bool]] | None = None
     ) -> None:
-        """Addresses of the two buses, None if there is none; `saver` returns the last state of the X server's screen saver.
+        """Addresses of the two buses, None if there is none; `saver` returns the last state of the X server's screen
+        saver.
 
         Changes come from the buses' signals; changes of the X server's screen saver come from its input sensor.
         """
@@ -137,11 +139,12 @@ _KDE_SCREEN: Final = 4
 
 
 class Inhibitors(SourceSensor):
-    """Reports INHIBITED, e.g. during a call or a film: true if one source says so, silent if one that should know does not answer.
+    """Reports INHIBITED, e.g. during a call or a film: true if one source says so, silent if one that should know does
+    not answer.
 
-    GNOME's session manager (also in MATE, Cinnamon and others), KDE's power management and systemd's login manager list the
-    programs; Xfce and others report only that one exists. Requests to the compositor alone (Wayland's idle inhibitors,
-    XScreenSaverSuspend) are not visible. skep's own requests never count.
+    GNOME's session manager (also in MATE, Cinnamon and others), KDE's power management and systemd's login manager list
+    the programs; Xfce and others report only that one exists. Requests to the compositor alone (Wayland's idle
+    inhibitors, XScreenSaverSuspend) are not visible. skep's own requests never count.
     """
 
     name = "Idle inhibitors"

@@ -28,8 +28,8 @@ def is_wayland(environment: Mapping[str, str]) -> bool:
 def graphical(environment: Mapping[str, str]) -> bool:
     """Whether this user has a session at a screen of this computer, by the environment or the login manager.
 
-    A display forwarded from another computer is not a screen of this one. Takes a second if the system bus hangs; if the
-    login manager does not answer, a session is assumed.
+    A display forwarded from another computer is not a screen of this one. Takes a second if the system bus hangs; if
+    the login manager does not answer, a session is assumed.
     """
     if is_wayland(environment) or local_display(environment) is not None:
         return True

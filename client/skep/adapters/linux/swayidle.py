@@ -1,7 +1,7 @@
 """The time since the last input by the protocol ext-idle-notify-v1, which sway, KDE, Hyprland and others support.
 
-The program swayidle implements it, as a child process that ends with this one. It reports only when input stops and starts,
-from its own start on; a film that keeps the screen on counts as input.
+The program swayidle implements it, as a child process that ends with this one. It reports only when input stops and
+starts, from its own start on; a film that keeps the screen on counts as input.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ _CARRIES_THE_COMPUTER: Final = (2, 3)
 
 
 class UPowerSensor(ServiceSensor):
-    """Battery or mains, from all batteries and mains together. Without an answer from UPower, the kernel's value is used."""
+    """Battery or mains, from all of them together. Without an answer from UPower, the kernel's value is used."""
 
     name = "Battery, by UPower"
     conditions = (Condition.BATTERY,)

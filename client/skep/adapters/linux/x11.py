@@ -41,7 +41,7 @@ class Server:
     """Implements source.Connection: a connection to the X server of a display."""
 
     def __init__(self, name: str | None, patience: float) -> None:
-        """`name` is None if there is no display. Raises Absent if there is no X server, Silent if it refuses the connection."""
+        """`name` is None without a display. Raises Absent if there is no X server, Silent if it refuses us."""
         if name is None:
             raise Absent(Text("x11.there_no_x_display"))
         self._patience = patience
@@ -93,7 +93,7 @@ class Server:
 
 
 def _connect(name: str, patience: float) -> Display:
-    """Connect in a thread that may be abandoned: the handshake with a hanging server has no timeout. Raises Absent, Silent."""
+    """Connect in a thread that may be abandoned: a hanging server's handshake has no timeout. Raises Absent, Silent."""
     _check_listens(name, patience)
     greeting: Future[Display] = Future()
 

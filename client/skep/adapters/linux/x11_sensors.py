@@ -24,7 +24,7 @@ QUIET_SECONDS: Final = 1.0
 
 
 class X11Input(LineSensor[Server]):
-    """Reports INPUT, from the screen saver extension; an alarm ends `wait` at the first input after a second without."""
+    """Reports INPUT from the screen saver extension; an alarm ends `wait` at the first input after a second without."""
 
     name = "X11 screen saver extension"
     conditions = (Condition.INPUT,)
@@ -111,11 +111,12 @@ _LONGEST_STATE: Final = 64
 
 
 class FullScreen(LineSensor[Server]):
-    """Reports FULL_SCREEN: whether the window in the foreground fills a screen and is not skep's, by an X11 window manager.
+    """Reports FULL_SCREEN: whether the window in the foreground fills a screen and is not skep's, by an X11 window
+    manager.
 
-    Only the window's process and whether it fills the screen are read, not its title or contents. Under Wayland, programs
-    have no access to each other's windows; only those that use X11 inside it, as many games do, are visible. `wait` returns
-    when another window comes to the foreground or its state changes.
+    Only the window's process and whether it fills the screen are read, not its title or contents. Under Wayland,
+    programs have no access to each other's windows; only those that use X11 inside it, as many games do, are visible.
+    `wait` returns when another window comes to the foreground or its state changes.
     """
 
     name = "Foreground window"

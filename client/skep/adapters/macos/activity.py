@@ -1,4 +1,5 @@
-"""The time since the last input and the screen lock on macOS. Not yet run on a Mac: tested with a stand-in library only.
+"""The time since the last input and the screen lock on macOS. Not yet run on a Mac: tested with a stand-in library
+only.
 
 macOS requires a permission to read which window is in the foreground, or which program keeps the screen on.
 """

@@ -32,7 +32,7 @@ Told = Callable[[int, int], None]
 
 
 class UpdateRepository:
-    """One repository at `address`, which any web server can hold; `root` is the signed list of keys that skep came with."""
+    """One repository at `address`, on any web server; `root` is the signed list of keys that skep came with."""
 
     def __init__(self, folder: Path, address: str, root: bytes, web: Web) -> None:
         self._folder, self._address, self._root = folder, address.rstrip("/") + "/", root

@@ -168,7 +168,7 @@ class Web:
         self._patience, self._stop, self._proxy = patience, stop, proxy
 
     def persist(self, attempt: Callable[[], Result]) -> Result:
-        """The result of `attempt`, called again as our patience says while it raises TryAgain, but for ServerTimeout."""
+        """The result of `attempt`, repeated as our patience says while it raises TryAgain, but for ServerTimeout."""
         # urllib3 cannot do it by itself: a download is more than one request, and its waits end when we are stopped
         retry = self._patience.retry
         while True:

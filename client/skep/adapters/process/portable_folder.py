@@ -8,8 +8,8 @@
     ├── previous -> versions/1.0.0     for going back
     └── versions/1.0.0, 1.1.0
 
-The version is changed by renaming a link, which is atomic, so that skep starts after an interruption at any point. A running
-version continues from its own folder. The caller chooses the version and has verified the archive.
+The version is changed by renaming a link, which is atomic, so that skep starts after an interruption at any point. A
+running version continues from its own folder. The caller chooses the version and has verified the archive.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ class PortableFolder:
     def install(self, archive: Path, version: str, unpacked: int, keep_free: int, told: Told = lambda *_: None) -> None:
         """Unpack a verified archive of `unpacked` bytes beside this version, test it, and make it the one that starts.
 
-        `keep_free` bytes of the disk stay free. `told` is called with the bytes unpacked and the total; an exception from
-        it ends the installation without any change. Raises UpdateError, StorageError.
+        `keep_free` bytes of the disk stay free. `told` is called with the bytes unpacked and the total; an exception
+        from it ends the installation without any change. Raises UpdateError, StorageError.
         """
         with self._alone():
             self._check_room(unpacked + keep_free)

@@ -1,7 +1,7 @@
 """Finding and killing a worker's process tree, also after the worker or the whole of skep was killed.
 
-Processes are identified by id *and* start time: an id alone may have been reused. Asking a process to end first is the task
-of `worker`.
+Processes are identified by id *and* start time: an id alone may have been reused. Asking a process to end first is the
+task of `worker`.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _lives(process: psutil.Process) -> bool:
 class Tree:
     """A process that leads its own session, and all processes it has started.
 
-    `held` says that the caller is the root's parent and has not waited for it, so that its id cannot be reused. Otherwise
-    the session counts as ours only while a process seen in it before still runs there: a session's id is not reused before
-    its last process has ended.
+    `held` says that the caller is the root's parent and has not waited for it, so that its id cannot be reused.
+    Otherwise the session counts as ours only while a process seen in it before still runs there: a session's id is not
+    reused before its last process has ended.
 
-    `folder` is the folder for temporary files that only the tree's processes use: it identifies those that moved to other
-    sessions and lost their parents before they were seen.
+    `folder` is the folder for temporary files that only the tree's processes use: it identifies those that moved to
+    other sessions and lost their parents before they were seen.
     """
 
     def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:
@@ -162,7 +162,7 @@ class _Registry(msgspec.Struct):
 
 
 def write_registry(file: Path, tree: Tree, run_folder: Path) -> None:
-    """Write down the tree and its run folder. A failure is only logged: it prevents a later clean-up, not the training."""
+    """Write down the tree and its run folder. A failure is only logged: it prevents a later clean-up, not training."""
     body = _Registry(tree.root, sorted(tree.seen, key=lambda each: each.pid), str(run_folder))
     fresh = file.with_name(file.name + ".new")
     try:

@@ -1,7 +1,7 @@
 """Commands that start skep's programs as separate processes: with this Python, or frozen without Python.
 
-The frozen programs are in one folder, and the terminal's replaces Python there: `skep -m MODULE` runs one of MODULES (see
-`skep.cli.frozen`).
+The frozen programs are in one folder, and the terminal's replaces Python there: `skep -m MODULE` runs one of MODULES
+(see `skep.cli.frozen`).
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ LOOK_AGAIN_SECONDS: Final = 30.0
 class FirstOf:
     """Implements ports.Sensor over others that report the same condition, from the best to the coarsest.
 
-    The first that exists here is used. They are not combined: while the best one is silent, a coarser one cannot show that
-    the computer is not in use.
+    The first that exists here is used. They are not combined: while the best one is silent, a coarser one cannot show
+    that the computer is not in use.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Look:
-    """Processor seconds since the start: of all cores, in use, and of each process of ours; `at` on the monotonic clock."""
+    """Processor seconds since the start: of all cores, in use, and of each process of ours; `at` is monotonic time."""
 
     total: float
     busy: float

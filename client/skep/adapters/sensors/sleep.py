@@ -1,7 +1,7 @@
 """Detection of the computer's sleep: announced by logind, and on all systems from the gap between the clocks.
 
-A time in which skep's processes were stopped counts as well, since nothing was observed then. The session decides what a
-wake means.
+A time in which skep's processes were stopped counts as well, since nothing was observed then. The session decides what
+a wake means.
 """
 
 from __future__ import annotations

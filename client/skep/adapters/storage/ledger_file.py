@@ -142,7 +142,7 @@ def open_ledger(path: Path, patience: float, migrations: Sequence[str] = MIGRATI
 
 
 def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
-    """Switch to the write-ahead log. If several processes do so with a new file, SQLite fails all but one without waiting."""
+    """Switch to the write-ahead log. If several processes do so with a new file, all but one fail without waiting."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,8 +1,8 @@
 """Storage of secrets: the system's keyring or, only with the user's consent, a file that only this user can read.
 
 The keyring is accessed with the `keyring` library (Secret Service, KWallet, macOS, Windows), which is imported at the
-first use, since that takes a large part of a second. Every call has a time limit, because a keyring may ask the user for a
-password and wait without limit. There is no automatic fallback to a file, and no secret appears in a message.
+first use, since that takes a large part of a second. Every call has a time limit, because a keyring may ask the user
+for a password and wait without limit. There is no automatic fallback to a file, and no secret appears in a message.
 """
 
 from __future__ import annotations

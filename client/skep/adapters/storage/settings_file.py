@@ -1,8 +1,8 @@
 """The user's choices in files of the home: the settings in TOML, and a manual pause in JSON.
 
-Users may edit the settings file: its comments, order and unknown keys are kept, and the file is read at every call, so that
-edits are not overwritten. `core.settings` defines the settings; shares are written in percent. The session decides whether a
-pause is over.
+Users may edit the settings file: its comments, order and unknown keys are kept, and the file is read at every call, so
+that edits are not overwritten. `core.settings` defines the settings; shares are written in percent. The session decides
+whether a pause is over.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class SettingsFile:
                 atomic_write(self._path.resolve(), tomlkit.dumps(document).encode(), mode=0o600)
 
     def set_aside(self) -> Path | None:
-        """Rename the file, so that the defaults apply; returns the new path, or None without a file. Raises StorageError."""
+        """Rename the file so that the defaults apply; return the new path, None without a file. Raises StorageError."""
         numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
         free = next(each for each in numbered if not each.exists())
         with os_errors(

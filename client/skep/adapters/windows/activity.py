@@ -1,4 +1,5 @@
-"""The time since the last input, lock and full screen on Windows. Not yet run there: tested with stand-in libraries only.
+"""The time since the last input, lock and full screen on Windows. Not yet run there: tested with stand-in libraries
+only.
 
 Windows reports to administrators only which program keeps the screen on.
 """

@@ -36,9 +36,9 @@ Event = dict[str, Any]
 class Events:
     """Turns what the engine's observers are told into events.
 
-    A stage, a pause, a problem or a wait for the last round is told when it changes. Each contribution of this run is pending
-    once, and then confirmed or lost exactly once, whatever the worker repeats; one that is lost while it still grows is told
-    as pending just before. What an earlier run left pending is only told as lost.
+    A stage, a pause, a problem or a wait for the last round is told when it changes. Each contribution of this run is
+    pending once, and then confirmed or lost exactly once, whatever the worker repeats; one that is lost while it still
+    grows is told as pending just before. What an earlier run left pending is only told as lost.
     """
 
     def __init__(self) -> None:

@@ -75,7 +75,7 @@ def _under_way(stage: Stage, current: StageProgress | None, width: int) -> list[
 def bar(fraction: float, cells: int, tone: Tone = Tone.HONEY) -> Line:
     """A progress bar of `cells` columns; a fraction outside 0..1 is drawn at the end it passed."""
     cells = max(1, cells)
-    full = round(min(1.0, max(0.0, fraction)) * cells) if fraction == fraction else 0  # noqa: PLR0124 - NaN is no progress
+    full = round(min(1.0, max(0.0, fraction)) * cells) if fraction == fraction else 0  # noqa: PLR0124 - NaN is 0 cells
     return (Span("━" * full, tone), Span("─" * (cells - full), Tone.SOFT))
 
 

@@ -101,7 +101,8 @@ class Ending:
     """Any one of these ends the run; None never does.
 
     `seconds` count from joining; `epochs` are contributions of this run that became confirmed or lost; a `goal` is
-    reached by what was learned; `confirmed` are those of this run's epochs; `total_seconds` count from the start, joined or not.
+    reached by what was learned; `confirmed` are those of this run's epochs; `total_seconds` count from the start,
+    joined or not.
     """
 
     seconds: float | None = None

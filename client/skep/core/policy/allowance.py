@@ -23,8 +23,8 @@ class GpuMemory(StrEnum):
 class Allowance:
     """What the policy grants now: a compute share 0..1, and the sentence that says why.
 
-    `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None. `rule` names the rule
-    that won. `present` tells whether a user is or may be present. Without `network` the worker leaves the swarm.
+    `until` is when the allowance changes by itself, in seconds since the epoch (wall clock), or None. `rule` names the
+    rule that won. `present` tells whether a user is or may be present. Without `network` the worker leaves the swarm.
     """
 
     share: float

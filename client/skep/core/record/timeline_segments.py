@@ -91,7 +91,8 @@ def legible(whole: Sequence[Segment], shortest: float = SHORT) -> list[Segment]:
 
 
 def by_rule(whole: Sequence[Segment]) -> list[Segment]:
-    """One segment per rule, the longest first; `end` is `begin` plus the total time, the reason that of the longest one.
+    """One segment per rule, the longest first; `end` is `begin` plus the total time, the reason that of the longest
+    one.
 
     Time without a project is omitted.
     """

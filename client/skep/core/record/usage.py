@@ -19,7 +19,8 @@ QUARTER: Final = 900.0
 @dataclass(frozen=True)
 class Spent:
     """Seconds and joules. `staying` is the time in the project, `training` the part with a share above 0, `computing`
-    as measured by the worker. `joules` is the device's energy during `measured`, the part of `training` with known power.
+    as measured by the worker. `joules` is the device's energy during `measured`, the part of `training` with known
+    power.
     """
 
     staying: float = 0.0

@@ -1,4 +1,4 @@
-"""Phases of the engine and stages of joining, what both front ends say of them, and the worker's latest report. Pure."""
+"""Phases of the engine and stages of joining, what front ends say of them, and the worker's latest report. Pure."""
 
 from __future__ import annotations
 

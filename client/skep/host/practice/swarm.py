@@ -1,7 +1,7 @@
 """A practice swarm on this computer: a seed peer, training peers and a file server as processes, on loopback.
 
-It is joined like any project: a signed manifest, shards over HTTP by hash, real averaging. It does not use the engine, the
-ledger or the control socket of its home.
+It is joined like any project: a signed manifest, shards over HTTP by hash, real averaging. It does not use the engine,
+the ledger or the control socket of its home.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Trainer:
             path = self._folder.served / f"{message.sha256}.safetensors"
             self._worker.tell(ShardArrived(message.sha256, str(path)))
         elif isinstance(message, WorkerFailed):
-            print(f"{self._name}: {_say(message.problem.title)}", file=sys.stderr)  # noqa: T201 - the operator's terminal
+            print(f"{self._name}: {_say(message.problem.title)}", file=sys.stderr)  # noqa: T201 - operator's terminal
         elif isinstance(message, WorkerExited):
             self._start_again_later()
 

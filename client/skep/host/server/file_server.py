@@ -1,7 +1,7 @@
 """A small web server for the files of one folder, or for a list of files.
 
-In a practice swarm it listens on loopback; a host may open it to others, and then it serves only listed files. It has no
-directory listings, subfolders or links, and a limited number of connections.
+In a practice swarm it listens on loopback; a host may open it to others, and then it serves only listed files. It has
+no directory listings, subfolders or links, and a limited number of connections.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ Place = Path | Mapping[str, Path]
 def serving(place: Place, port: int = 0, host: str = HOST) -> Iterator[str]:
     """A context that serves `place` in threads; yields its address without a trailing slash. Connections end with it.
 
-    Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. Raises BadInput when the port is
-    taken or not allowed.
+    Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. Raises BadInput when the port
+    is taken or not allowed.
     """
     try:
         server = _Server(place, host, port)

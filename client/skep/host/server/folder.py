@@ -144,8 +144,8 @@ def _own(port: int) -> list[str]:
 def check_named(peers: Sequence[str], address: HostAddress, peer_id: str) -> None:
     """Raise ManifestError unless one of the manifest's `peers` is this host's seed.
 
-    An announced address must be listed unchanged. Otherwise identity and port are compared, since this computer's public
-    name is unknown here.
+    An announced address must be listed unchanged. Otherwise identity and port are compared, since this computer's
+    public name is unknown here.
     """
     expected = seed_addresses(address, peer_id)
     ours = [peer for peer in peers if peer.endswith(f"/p2p/{peer_id}")]

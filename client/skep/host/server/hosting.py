@@ -1,7 +1,7 @@
 """`skep host`: running a project's seed, state keeper and shard server, from its signed manifest.
 
-A child process is the seed and the state keeper; the shard server runs in threads of this one. The training stack is not
-imported, and the engine and ledger of the home are not used.
+A child process is the seed and the state keeper; the shard server runs in threads of this one. The training stack is
+not imported, and the engine and ledger of the home are not used.
 """
 
 from __future__ import annotations

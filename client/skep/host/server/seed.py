@@ -1,8 +1,8 @@
 """The seed peer's process, `python -m skep.host.server.seed`: a DHT node with a stable identity.
 
-It does not train. With `--checkpoints` it also keeps the state of one run: both are one peer, so that a server needs one
-open port. Failures of the keeper are reported as a problem, and the seed continues. It prints JSON lines, its addresses
-first, and ends when its stdin closes.
+It does not train. With `--checkpoints` it also keeps the state of one run: both are one peer, so that a server needs
+one open port. Failures of the keeper are reported as a problem, and the seed continues. It prints JSON lines, its
+addresses first, and ends when its stdin closes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The state keeper: loads a run's state from the swarm every few epochs, saves it, and sends it to newcomers.
 
-It is a peer that contributes no gradients and enters no round: it has no gradient averager, never searches for a group, and
-publishes only the progress described at `SwarmRecords`. As a donor it has a lower priority than every trainer of its epoch.
+It is a peer that contributes no gradients and enters no round: it has no gradient averager, never searches for a group,
+and publishes only the progress described at `SwarmRecords`. As a donor it has a lower priority than every trainer of
+its epoch.
 """
 
 from __future__ import annotations
@@ -183,9 +184,9 @@ class SwarmRecords:
     """A swarm's progress records in the DHT: those of its trainers are read, and one of our own is written.
 
     Each trainer publishes its epoch, samples and rate under its run's progress key; hivemind computes the swarm's epoch
-    from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners: it is
-    published only while there is no trainer, with no samples and no rate, and tells newcomers which epoch to load. Calls
-    block for at most ANSWER_SECONDS; one thread only.
+    from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners:
+    it is published only while there is no trainer, with no samples and no rate, and tells newcomers which epoch to
+    load. Calls block for at most ANSWER_SECONDS; one thread only.
     """
 
     def __init__(self, dht: hivemind.DHT, run_id: str) -> None:

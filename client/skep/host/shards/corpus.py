@@ -143,7 +143,7 @@ def open_encoder(name: str) -> Encoder:
 
 
 def samples(segments: Iterable[Segment], encoder: Encoder, length: int) -> Iterator[Tokens]:
-    """Complete samples, [samples, length], piece by piece. Texts are concatenated; the remainder at the end is dropped."""
+    """Complete samples, [samples, length], piece by piece. Texts are concatenated; the remainder is dropped."""
     rest: Tokens = encoder.encode("")
     for text in _pieces(segments):
         tokens = np.concatenate([rest, encoder.encode(text)])

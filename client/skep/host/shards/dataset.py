@@ -1,7 +1,8 @@
 """Writing datasets: shards, and the index that lists them, in a folder that any web server can serve.
 
 `write_dataset` spools an author's samples to the disk as they arrive, so that only one shard at a time is in memory.
-`build_shards` cuts byte-level shards in memory from text files, such as the Python sources of this interpreter's library.
+`build_shards` cuts byte-level shards in memory from text files, such as the Python sources of this interpreter's
+library.
 """
 
 from __future__ import annotations

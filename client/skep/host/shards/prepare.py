@@ -40,7 +40,7 @@ _SPOOLS: Final = (".training", ".held_out")
 
 @dataclass(frozen=True)
 class Cut:
-    """The author's options: `samples_per_shard` None chooses it automatically, `held_out` is the most that is held out."""
+    """The author's options: `samples_per_shard` None chooses it automatically, `held_out` is the most held out."""
 
     samples_per_shard: int | None
     held_out: int

@@ -40,7 +40,7 @@ class Link:
         return Link(source, sink)
 
     def close_in_children(self) -> None:
-        """Close the pipes in forked processes; if they stayed open, the engine would not notice the end of this process."""
+        """Close the pipes in forked processes; otherwise the engine would not notice the end of this process."""
         os.register_at_fork(after_in_child=self._close)
 
     def _close(self) -> None:

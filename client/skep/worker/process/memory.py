@@ -1,7 +1,8 @@
 """RAM of the worker: keeping some free for other programs, returning freed memory to the system, sharing it with forks.
 
-The C library keeps freed memory for later allocations. On Linux with glibc, mallopt(3) and malloc_trim(3) change that; on
-other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here, so the worker starts quickly.
+The C library keeps freed memory for later allocations. On Linux with glibc, mallopt(3) and malloc_trim(3) change that;
+on other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here, so the worker starts
+quickly.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def available() -> int:
 
 @dataclass
 class MemoryWatch:
-    """Checks that `leave` bytes of RAM are free; 0 disables it. `look` returns the free bytes, `clock` monotonic seconds."""
+    """Checks that `leave` bytes of RAM are free; 0 disables it. `look` returns free bytes, `clock` monotonic time."""
 
     leave: int
     look: Callable[[], int] = available

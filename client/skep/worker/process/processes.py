@@ -1,8 +1,8 @@
 """The worker's child processes and priorities: children end with the worker; training has the lowest priority.
 
-The children are the DHT's and the averagers' processes (forked), and p2pd. An unprivileged process cannot raise a thread's
-priority again, so it is lowered once, after the last network process was forked: children inherit it. The session of this
-process, which excludes the network's processes, gets a lower weight while the computer is in use.
+The children are the DHT's and the averagers' processes (forked), and p2pd. An unprivileged process cannot raise a
+thread's priority again, so it is lowered once, after the last network process was forked: children inherit it. The
+session of this process, which excludes the network's processes, gets a lower weight while the computer is in use.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def tie_to_this_process() -> None:
 
 
 def fork_into_sessions() -> None:
-    """Give each forked process its own session, so that lowering this session's weight does not slow it (`SessionPriority`)."""
+    """Give each fork its own session, so that lowering this session's weight does not slow it (`SessionPriority`)."""
     if sys.platform == "linux":
         os.register_at_fork(after_in_child=os.setsid)
 
@@ -98,8 +98,8 @@ PAUSE_SECONDS: Final = 0.05
 def lower_training(nice: int) -> None:
     """Lower the calling thread, and the compute threads that libraries have started, to `nice` (1..19).
 
-    Other Python threads that run already serve the network, in hivemind and skep, and keep their priority; threads started
-    later by the calling thread inherit its priority.
+    Other Python threads that run already serve the network, in hivemind and skep, and keep their priority; threads
+    started later by the calling thread inherit its priority.
     """
     if sys.platform != "linux":
         # the whole process: threads have no separate priority; the network's processes were forked before
@@ -116,8 +116,8 @@ def _lower(thread: int, nice: int) -> None:
     os.setpriority(os.PRIO_PROCESS, thread, max(nice, os.getpriority(os.PRIO_PROCESS, thread)))
     # it is in a lower class already, for example when started with chrt --idle
     with contextlib.suppress(PermissionError):
-        # no pre-emption on waking from a nap; not SCHED_IDLE, where a thread that holds the GIL would block the network's
-        # threads for seconds while all cores are busy
+        # no pre-emption on waking from a nap; not SCHED_IDLE, where a thread that holds the GIL would block the
+        # network's threads for seconds while all cores are busy
         os.sched_setscheduler(thread, os.SCHED_BATCH, os.sched_param(0))
 
 
@@ -129,9 +129,9 @@ def own_weight() -> Path | None:
 class SessionPriority:
     """The scheduler weight of this process's session. Methods may be called from any thread.
 
-    Linux shares the processor among sessions first (autogroups in sched(7)), and a thread's nice value counts only within
-    its session: a worker at nice 19 would get half of a core that the user's program needs. Without autogroups, or if
-    cgroups are used instead, this has no effect. A session that another process began is not changed.
+    Linux shares the processor among sessions first (autogroups in sched(7)), and a thread's nice value counts only
+    within its session: a worker at nice 19 would get half of a core that the user's program needs. Without autogroups,
+    or if cgroups are used instead, this has no effect. A session that another process began is not changed.
     """
 
     def __init__(self, *, present: bool, weight: Callable[[], Path | None] = own_weight) -> None:

@@ -1,12 +1,12 @@
 """Invitations in the swarm: presenting this peer's, and checking others' in the DHT and in averaging.
 
 hivemind's authorizer signs DHT requests with a random key and does not check who sent them. Here the key is that of the
-libp2p identity, and the peer id derived from it must be both the invitation's and the connection's, so another peer can use
-neither an invitation nor a signed request.
+libp2p identity, and the peer id derived from it must be both the invitation's and the connection's, so another peer can
+use neither an invitation nor a signed request.
 
-In averaging, the source of an invitation does not matter, since only the publisher can make one: it is read from the DHT,
-where each peer stores its own, at the first request of an unknown peer, and cached until it expires. An all-reduce among
-known peers needs no look-up.
+In averaging, the source of an invitation does not matter, since only the publisher can make one: it is read from the
+DHT, where each peer stores its own, at the first request of an unknown peer, and cached until it expires. An all-reduce
+among known peers needs no look-up.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Membership:
 
 @contextlib.contextmanager
 def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
-    """Options for a hivemind.DHT started inside the context: it answers invited peers only, and accepts only their answers."""
+    """Options for a DHT started inside the context: it answers invited peers only, and accepts only their answers."""
     if membership is None:
         yield {}
         return
@@ -156,7 +156,7 @@ class InvitedAuthorizer(TokenAuthorizerBase):
 
 
 class PeerBoundAuth(AuthRPCWrapper):
-    """Rejects signed requests and answers that another peer forwards: the signer must be the connection's remote peer."""
+    """Rejects signed requests and answers that another peer forwards: the signer must be the remote peer."""
 
     def __getattribute__(self, name: str) -> Any:
         call = super().__getattribute__(name)

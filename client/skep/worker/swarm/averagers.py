@@ -1,9 +1,10 @@
 """hivemind's averagers of gradients and of the state, and how what they send is compressed.
 
-Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to our
-shapes, and takes over the donor's hyperparameters. In PowerSGD, a matrix of lower rank than requested yields columns of
-rounding errors, which differ between peers and grow from round to round; a retried round counts the gradients twice; a
-non-finite value stays in the error feedback permanently; a peer of weight 0 feeds an old gradient back.
+Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to
+our shapes, and takes over the donor's hyperparameters. In PowerSGD, a matrix of lower rank than requested yields
+columns of rounding errors, which differ between peers and grow from round to round; a retried round counts the
+gradients twice; a non-finite value stays in the error feedback permanently; a peer of weight 0 feeds an old gradient
+back.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def loading_codec(name: str, threshold: int) -> compression.CompressionBase:
 
 
 class Shaped(compression.SizeAdaptiveCompression):
-    """A codec for tensors of at least one dimension; scalars, which some codecs do not support, are sent uncompressed."""
+    """A codec for tensors of at least one dimension; scalars, unsupported by some codecs, are sent uncompressed."""
 
     def __init__(self, codec: compression.CompressionBase) -> None:
         super().__init__(0, less=compression.NoCompression(), greater_equal=codec)
@@ -72,8 +73,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
     """Averages gradients; counts local work in step batches, so that a partial one is weighted by its samples.
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
-    (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are moved out of
-    `.grad` when they are counted, so no other code needs to clear it.
+    (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are moved out
+    of `.grad` when they are counted, so no other code needs to clear it.
     """
 
     step_batch: int = 1
@@ -108,8 +109,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager):
     """Vogels et al., "PowerSGD", arXiv:1905.13727: each gradient M as P Q^T, where P is orthonormal and Q = M^T P.
 
-    What a round leaves out is added to this peer's next gradients (error feedback, `_ms`). `_qs` are initially equal on all
-    peers, and are sent to newcomers.
+    What a round leaves out is added to this peer's next gradients (error feedback, `_ms`). `_qs` are initially equal on
+    all peers, and are sent to newcomers.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -128,7 +129,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
             self.load_factors(within)
 
     def load_factors(self, within: float) -> bool:
-        """Take over another peer's Q; return whether a peer offered one. Raises SwarmError when it is not of this model."""
+        """Take over another peer's Q; return whether a peer offered one. Raises SwarmError for another model's."""
         loaded = DecentralizedAverager.load_state_from_peers(self, timeout=within)
         if loaded is None:
             return False
@@ -227,7 +228,7 @@ class CheckedStateAverager(HonestAverager, TrainingStateAverager):
         return metadata, tensors, infos
 
     def ask_for_state(self, within: float) -> None:
-        """Start downloading the newest state in the background, for at most `within` seconds; `load_checked` applies it."""
+        """Download the newest state in the background, for at most `within` seconds; `load_checked` applies it."""
         self._coming = self._asked(within)
 
     def _asked(self, within: float) -> MPFuture:

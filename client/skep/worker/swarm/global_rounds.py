@@ -1,8 +1,9 @@
 """The sync mode "global": the gradients of all peers are averaged in one round per epoch, by hivemind.
 
-This is the only module that subclasses hivemind.Optimizer. Stock behaviour that it corrects, each covered by a test: after
-a failed round it steps on zeros; one NaN spreads to all peers; a peer that has fallen behind downloads the state in an
-endless loop; clipping in the loop clips the accumulated buffer repeatedly; other peers extrapolate a paused peer's old rate.
+This is the only module that subclasses hivemind.Optimizer. Stock behaviour that it corrects, each covered by a test:
+after a failed round it steps on zeros; one NaN spreads to all peers; a peer that has fallen behind downloads the state
+in an endless loop; clipping in the loop clips the accumulated buffer repeatedly; other peers extrapolate a paused
+peer's old rate.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ LOOK_SECONDS: Final = 2.0
 class GlobalRounds(hivemind.Optimizer):
     """Implements SyncStrategy. Use `Rounds.grow` after each micro-batch, and never `step` or `zero_grad`.
 
-    At rest, what was accumulated goes into the round of this epoch, if that comes soon. After that this peer removes its
-    progress record, and keeps the gradients in case it wakes in the same epoch; a peer that leaves discards them.
+    At rest, what was accumulated goes into the round of this epoch, if that comes soon. After that this peer removes
+    its progress record, and keeps the gradients in case it wakes in the same epoch; a peer that leaves discards them.
     """
 
     scheduled_grads: StepControl | None
@@ -155,13 +156,13 @@ class GlobalRounds(hivemind.Optimizer):
 
     @property
     def settled(self) -> bool:
-        """Whether none of our samples wait for a round and no round or step is running; or whether no round will come."""
+        """Whether none of our samples wait for a round and no round or step is running, or no round will come."""
         alone = self.tracker.global_progress.num_peers <= 1
         under_way = self._rounds.oldest or self.state_averager.pending_updates
         return bool(alone if self.accumulated else not under_way)
 
     def ready(self, within: float) -> None:
-        """Wait until the averagers' processes, which start in the background, are ready. Raises SwarmError if one is not."""
+        """Wait until the averager processes, started in the background, are ready. Raises SwarmError if one is not."""
         try:
             for averager in (self.state_averager, self.grad_averager):
                 averager.wait_until_ready(within)
@@ -209,8 +210,8 @@ class GlobalRounds(hivemind.Optimizer):
         """Apply results of background averaging, load the state if behind, take part in a round that is due.
 
         `hand_over` is called right before a round begins or the gradients are discarded, to count the samples of an
-        unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
-        Raises SwarmError when this peer is behind and no peer sends the state.
+        unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download
+        takes. Raises SwarmError when this peer is behind and no peer sends the state.
         """
         before = self.local_epoch
         self.tracker.tell()
@@ -349,7 +350,7 @@ class GlobalRounds(hivemind.Optimizer):
         return began
 
     def _load_local_gradients_into_optimizer(self) -> None:
-        """Does nothing: for a lone peer with a plain optimizer, hivemind would skip or repeat the division by the count."""
+        """Does nothing: for a lone peer with a plain optimizer, hivemind would skip or repeat division by the count."""
 
     def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
         assert maybe_step_control is not None

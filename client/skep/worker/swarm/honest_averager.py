@@ -2,8 +2,8 @@
 
 A request is checked by the authenticated peer id of its connection and the invitation for that id (`auth`).
 
-Stock behaviour that this corrects, each covered by a test: a round whose groupmate never sent anything "succeeds" with a
-group of two; the search for a group queries the DHT without a pause; a process keeps the memory of its largest round
+Stock behaviour that this corrects, each covered by a test: a round whose groupmate never sent anything "succeeds" with
+a group of two; the search for a group queries the DHT without a pause; a process keeps the memory of its largest round
 permanently. Whether a round counts is decided in `rounds`.
 """
 
@@ -48,8 +48,8 @@ class Gathered(dict[Any, Any]):
 class UnhurriedKeys(GroupKeyManager):
     """Look-up of averagers that search for a group, with a pause between look-ups.
 
-    hivemind queries as fast as the DHT answers until the group is formed: in a local network hundreds of times a second, in
-    three processes, on the cores that train.
+    hivemind queries as fast as the DHT answers until the group is formed: in a local network hundreds of times a
+    second, in three processes, on the cores that train.
     """
 
     _looked = float("-inf")
@@ -62,10 +62,11 @@ class UnhurriedKeys(GroupKeyManager):
 
 
 class HonestAverager(DecentralizedAverager):
-    """Mixed into an averager before hivemind's class. `membership` is None in open projects, where every peer is admitted.
+    """Mixed into an averager before hivemind's class. `membership` is None in open projects, where every peer is
+    admitted.
 
-    A state is sent in fewer and larger frames than stock's; every peer accepts frames of any size. Memory is returned to
-    the system after a round, or when a state was sent or loaded: a peer has two such processes.
+    A state is sent in fewer and larger frames than stock's; every peer accepts frames of any size. Memory is returned
+    to the system after a round, or when a state was sent or loaded: a peer has two such processes.
     """
 
     def __init__(self, *args: Any, dht: DHT, membership: Membership | None = None, **kwargs: Any) -> None:
@@ -187,8 +188,8 @@ def magnitude(tensors: Sequence[torch.Tensor]) -> float:
 def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) -> RoundFacts:
     """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `weights` are those that other peers claimed when sending to us; `moved` says whether the result differs from our own
-    tensors.
+    `weights` are those that other peers claimed when sending to us; `moved` says whether the result differs from our
+    own tensors.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
     reducer = runner.tensor_part_reducer
@@ -203,7 +204,8 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
         ]
         missing = [peer for peer in others if peer in runner.banned_senders]
     else:
-        # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own values
+        # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
+        # values
         whole = runner.tensor_part_container.failed_size == 0 and moved
         reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
         heard, missing = (reducers, []) if whole else ([], reducers)

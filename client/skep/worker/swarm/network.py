@@ -1,11 +1,11 @@
 """Connecting to the swarm: dialling the seeds, starting the DHT process with its p2pd, and counting bytes.
 
-A peer that others cannot dial becomes a client, which makes connections and accepts none: as a listener it would slow down
-the others' rounds.
+A peer that others cannot dial becomes a client, which makes connections and accepts none: as a listener it would slow
+down the others' rounds.
 
-The DHT has to be forked before torch starts threads. All streams of averaging and state transfers go through two functions
-of hivemind's P2P class; they are wrapped here, once per process tree, before the first fork. The small DHT requests do not
-use them and are not counted.
+The DHT has to be forked before torch starts threads. All streams of averaging and state transfers go through two
+functions of hivemind's P2P class; they are wrapped here, once per process tree, before the first fork. The small DHT
+requests do not use them and are not counted.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _connect(
 
 @contextmanager
 def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
-    """Raise SwarmError, with a message for the user, if joining fails; `alive` are the addresses that answered before."""
+    """Raise SwarmError, with a message for the user, if joining fails; `alive` are addresses that answered before."""
     try:
         yield
     except Exception as error:
@@ -198,7 +198,7 @@ def add(counter: Synchronized[int], size: int) -> None:
 
 
 def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
-    """Count every stream frame of this process and its later forks into `traffic`; none is longer than `limit` bytes."""
+    """Count every stream frame of this process and its later forks into `traffic`; none exceeds `limit` bytes."""
     send_raw = P2P.send_raw_data
 
     async def send_raw_data(data: bytes, writer: asyncio.StreamWriter, *, chunk_size: int = 2**16) -> None:

@@ -4,8 +4,8 @@ Every skep peer that listens answers such requests; stock hivemind peers do not,
 through p2pd. A peer dials only the requester, at the connection's address, so that it cannot be used to scan other
 computers. The coroutines run in the DHT's process, which has to be forked after this module was imported.
 
-On the wire, in a stream of the libp2p protocol PROTOCOL: one byte with the number of ports, two bytes each (big endian);
-the answer is one byte, a Verdict.
+On the wire, in a stream of the libp2p protocol PROTOCOL: one byte with the number of ports, two bytes each (big
+endian); the answer is one byte, a Verdict.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Verdict(enum.IntFlag):
 def reachable(verdicts: Iterable[Verdict]) -> bool | None:
     """Whether others can dial us; None when no peer could tell.
 
-    Peers that see us at a public address take precedence over those in our own network, which need no router to reach us.
+    Peers that see us at a public address take precedence over those in our own network, which need no router to reach
+    us.
     """
     found = list(verdicts)
     telling = [verdict for verdict in found if Verdict.FROM_OUTSIDE in verdict] or found

@@ -72,8 +72,8 @@ class Round:
 class Rounds:
     """The growing contribution, and the rounds not yet closed, oldest first.
 
-    Called from the training thread, hivemind's step thread and the thread that ends the worker; nothing is reported after
-    `end`.
+    Called from the training thread, hivemind's step thread and the thread that ends the worker; nothing is reported
+    after `end`.
     """
 
     session: str

@@ -36,8 +36,8 @@ class EpochProgress:
 class SyncStrategy(Protocol):
     """Keeps one peer synchronised with its swarm.
 
-    Used by the training thread only, except `epoch`, `progress` and `farewell`. It adds nothing to `.grad`, and clears it
-    when its content was handed over. Methods that communicate with the swarm raise SwarmError.
+    Used by the training thread only, except `epoch`, `progress` and `farewell`. It adds nothing to `.grad`, and clears
+    it when its content was handed over. Methods that communicate with the swarm raise SwarmError.
     """
 
     @property
@@ -49,7 +49,7 @@ class SyncStrategy(Protocol):
 
     @property
     def settled(self) -> bool:
-        """Whether a peer that has stopped computing may leave: none of its work waits for a round, or no round will come."""
+        """Whether a peer that has stopped computing may leave: its work waits for no round, or no round will come."""
 
     # --- a newcomer
 
@@ -70,8 +70,8 @@ class SyncStrategy(Protocol):
     def tend(self, hand_over: Callable[[], None]) -> bool:
         """Synchronise with the swarm; called after each micro-batch, and five times a second at rest.
 
-        `hand_over` makes the caller contribute the samples of an unfinished step batch; it is called before they would be
-        left out. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
+        `hand_over` makes the caller contribute the samples of an unfinished step batch; it is called before they would
+        be left out. Returns whether the epoch changed. Blocks for as long as a round or a state download takes.
         """
 
     def rest(self, *, leaving: bool) -> None:
@@ -94,8 +94,8 @@ class SyncStrategy(Protocol):
 class Participant:
     """What a strategy needs to know of this peer.
 
-    `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records what
-    becomes of each contribution.
+    `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
+    what becomes of each contribution.
     """
 
     manifest: Manifest

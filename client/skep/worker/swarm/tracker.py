@@ -40,8 +40,8 @@ class Tombstone(LocalTrainingProgress):
 class LiveProgressTracker(ProgressTracker):
     """Progress tracker that publishes the current rate, or zero at rest: other peers extrapolate the last record.
 
-    hivemind's rate is a moving average over dozens of step batches, which is wrong for minutes after a change of share; and
-    it publishes after every step batch, dozens of times a second for a small model.
+    hivemind's rate is a moving average over dozens of step batches, which is wrong for minutes after a change of share;
+    and it publishes after every step batch, dozens of times a second for a small model.
     """
 
     local_progress: LocalTrainingProgress

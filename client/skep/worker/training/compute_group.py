@@ -1,9 +1,9 @@
 """The devices of this computer that compute the gradients of one model together, in 16 or 32 bits over fp32 parameters.
 
-fp16 ends at 65504 and loses what is below 6e-8, so the loss is scaled up before the backward pass. hivemind's and torch's
-own scalers undo that when the optimizer steps; here gradients of many micro-batches wait in `.grad` for a round, so
-the scale is undone for each micro-batch before anything is added. `.grad` is always unscaled fp32. This module only adds to
-it and never clears it.
+fp16 ends at 65504 and loses what is below 6e-8, so the loss is scaled up before the backward pass. hivemind's and
+torch's own scalers undo that when the optimizer steps; here gradients of many micro-batches wait in `.grad` for a
+round, so the scale is undone for each micro-batch before anything is added. `.grad` is always unscaled fp32. This
+module only adds to it and never clears it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class _Member:
 class ComputeGroup:
     """One to many `devices`, of one kind and in one precision.
 
-    The first holds the model whose parameters and gradients the rest of the program uses. Each other device holds a copy,
-    which is updated before each micro-batch and computes its part of the samples.
+    The first holds the model whose parameters and gradients the rest of the program uses. Each other device holds a
+    copy, which is updated before each micro-batch and computes its part of the samples.
     """
 
     def __init__(self, devices: Sequence[TrainingDevice], recipe: OpenRecipe) -> None:
@@ -101,8 +101,8 @@ class ComputeGroup:
         """Add the gradients of `scale` x mean loss over the samples of `batch` to `.grad`.
 
         Returns the loss in nats per prediction. If it is not finite, nothing was added: the loss was not finite, or its
-        gradients overflowed in fp16. If a single device runs out of memory midway, complete gradients were added to some
-        parameters and none to the others; if one of several devices does, none were added.
+        gradients overflowed in fp16. If a single device runs out of memory midway, complete gradients were added to
+        some parameters and none to the others; if one of several devices does, none were added.
         """
         parts = batch.split(math.ceil(len(batch) / len(self._members)))
         working = self._members[: len(parts)]
@@ -190,8 +190,8 @@ def add_gradients(
 ) -> bool:
     """Add the gradients of the sum of `weights` x `losses` (scalars) to `.grad`, unscaled; whether they were finite.
 
-    Each loss depends on its own list of `parameters`; all lists are copies of the first, whose `.grad` receives the sum.
-    With a `scale`, gradients that overflowed are discarded before they are added.
+    Each loss depends on its own list of `parameters`; all lists are copies of the first, whose `.grad` receives the
+    sum. With a `scale`, gradients that overflowed are discarded before they are added.
     """
     factor = scale.factor if scale else 1.0
     found = [

@@ -122,7 +122,7 @@ class _Requests:
             self._ask_for(shard.sha256)
 
     def path_of(self, shard: ShardRef | FileRef) -> Path | None:
-        """The path of the shard; None when it was requested and has not arrived. Raises DataError when it cannot be fetched."""
+        """The shard's path; None if it was requested and has not arrived. Raises DataError if it cannot be fetched."""
         failures = self._failures.get(shard.sha256, [])
         if len(failures) >= _TRIES:
             del self._failures[shard.sha256]

@@ -47,7 +47,7 @@ class TrainingDevice:
 
     @contextmanager
     def low_priority(self) -> Iterator[None]:
-        """Work inside has a lower priority than this process's other work on the device; synchronise before using results."""
+        """Work inside has a lower priority than our other work on the device; synchronise before using results."""
         if self.device.type != "cuda":
             yield
             return
@@ -166,8 +166,8 @@ def pick(
 ) -> TrainingDevice:
     """The device named `wanted` ("cpu", "cuda:0", "mps"; "" for the best one), in the manifest's `precision`.
 
-    A GPU is used only if `trial`, a small computation on it, succeeds. Raises DoesNotFit when torch cannot use the device,
-    or the device does not support that precision.
+    A GPU is used only if `trial`, a small computation on it, succeeds. Raises DoesNotFit when torch cannot use the
+    device, or the device does not support that precision.
     """
     facts = facts or look()
     device = _checked(wanted, facts, trial) if wanted else _best(facts, precision, trial)
@@ -219,7 +219,8 @@ PRESENT_CORES: Final = 8
 class Threads:
     """Processor threads for training; `wanted` 0 chooses them by the physical cores this process may use.
 
-    That is half of the cores while this computer is not in use, and fewer while it is. An explicit number always applies.
+    That is half of the cores while this computer is not in use, and fewer while it is. An explicit number always
+    applies.
     """
 
     def __init__(self, wanted: int, cores: int | None = None) -> None:

@@ -94,7 +94,8 @@ class PartialGradients(Exception):
 
 
 def add_gradients(group: ComputeGroup, batch: Batch, scale: float, ran_out: Callable[[int], None]) -> float:
-    """As ComputeGroup.add_gradients, in as many pieces as memory requires; calls `ran_out` with each size that was too large.
+    """As ComputeGroup.add_gradients, in as many pieces as memory requires; calls `ran_out` with each size that was too
+    large.
 
     Returns the mean loss over the samples. Raises DeviceError when a single sample does not fit, and PartialGradients.
     """

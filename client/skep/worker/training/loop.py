@@ -1,7 +1,7 @@
 """The training loop: micro-batches with naps between them, step batches, rounds, rests, and reports to the engine.
 
-Training is throttled here, between micro-batches. Progress is reported about once a second; a separate thread reports too,
-since the training thread may be in a round for half a minute.
+Training is throttled here, between micro-batches. Progress is reported about once a second; a separate thread reports
+too, since the training thread may be in a round for half a minute.
 """
 
 from __future__ import annotations
@@ -220,7 +220,7 @@ class TrainingLoop:
                 self.sync.wake()
 
     def _find_back(self, stop: threading.Event) -> None:
-        """Synchronise after the computer slept: the swarm has continued, and gradients from before may be out of date."""
+        """Synchronise after the computer slept: the swarm has continued, and gradients from before may be outdated."""
         if self._resting:
             self.sync.discard(ASLEEP)
             return

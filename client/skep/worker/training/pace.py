@@ -40,8 +40,8 @@ class Pace:
     """Shared by the training thread (compute, nap) and the thread that handles the engine's messages (set_share).
 
     `stopwatch` gives seconds of computing by the calling thread, depending on the device. A new share takes effect
-    immediately while the training thread waits for data or naps, and otherwise after the current piece of computing or the
-    round.
+    immediately while the training thread waits for data or naps, and otherwise after the current piece of computing or
+    the round.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Pace:
                     self._obey("")
 
     def nudge(self) -> None:
-        """Signal that something other than the share was requested, from any thread. Ends the slice of a nap, and a wait."""
+        """Signal that something other than the share was requested, from any thread. Ends a nap's slice, and a wait."""
         with self._changed:
             self._wake()
 
@@ -99,7 +99,8 @@ class Pace:
     def computing(self) -> Iterator[bool]:
         """Measure a piece of computing, and add the nap that it requires.
 
-        Yields whether it may be done: a pause may have been requested, and reported as in effect, since the caller checked.
+        Yields whether it may be done: a pause may have been requested, and reported as in effect, since the caller
+        checked.
         """
         with self._changed:
             self._engaged = allowed = self._share > 0.0
@@ -128,7 +129,8 @@ class Pace:
 
     @contextmanager
     def in_swarm(self) -> Iterator[SwarmWait]:
-        """Measure time with the swarm, which is neither computing nor a nap. A share requested meanwhile applies afterwards.
+        """Measure time with the swarm, which is neither computing nor a nap. A share requested meanwhile applies
+        afterwards.
 
         Rounds, the optimizer's step and downloads of the state end first; the yielded object takes their name.
         """
@@ -208,7 +210,7 @@ class Throughput:
         self._samples = self._wall = self._spent = 0.0
 
     def turn(self, samples: int, wall: float, spent: float) -> None:
-        """Add a turn of the loop: `samples` in `wall` seconds without its nap, of which `spent` seconds were computing."""
+        """Add a turn of the loop: `samples` in `wall` seconds without its nap, of which `spent` were computing."""
         if wall - spent > RATE_GAP_SECONDS:
             return
         fade = math.exp(-wall / MEMORY_SECONDS)
@@ -243,7 +245,7 @@ class SleepDetector:
         self._looked = clock()
 
     def gap(self, longest: float = 0.0) -> float:
-        """Seconds since the last call if the computer slept meanwhile, else 0. One piece of work may take `longest` s."""
+        """Seconds since the last call if the computer slept meanwhile, else 0. A piece of work may take `longest` s."""
         now = self._clock()
         passed, self._looked = now - self._looked, now
         return passed if passed > SLEEP_SECONDS + longest else 0.0
@@ -282,7 +284,7 @@ class RequestedLimits:
             return True
 
     def done(self, memory: GpuMemory, behind: str, since: float) -> None:
-        """`memory` applies from now on. `behind` is reported if the request came before `since`, the time when that ended."""
+        """`memory` applies now. `behind` is reported if the request came before `since`, the time when that ended."""
         with self._lock:
             asked_at = self._asked_at
             if asked_at is None or memory is not self.memory:

@@ -1,7 +1,7 @@
 """The training thread's limits on resources: sizes of micro-batches, threads, and memory.
 
-A micro-batch is short while this computer is in use, and otherwise as large as is useful. Sizes are powers of two. The dry
-run gives the first size, and the time of every later micro-batch adjusts it.
+A micro-batch is short while this computer is in use, and otherwise as large as is useful. Sizes are powers of two. The
+dry run gives the first size, and the time of every later micro-batch adjusts it.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class MicroBatches:
         return self._single > PRESENT_SECONDS
 
     def took(self, size: int, wall: float, spent: float, *, present: bool) -> None:
-        """Add a micro-batch of `wall` seconds, of which `spent` were computing; other programs may have used the device too."""
+        """Add a micro-batch of `wall` seconds, `spent` of them computing; other programs may have used the device."""
         self._sizings[present].took(size, wall)
         if size == 1:
             self._singles.append(spent)
@@ -141,8 +141,8 @@ class ModelOffload:
     """Moves the model between its device and RAM, to free the device's memory.
 
     `tensors` gives all tensors on `device`, or on others of its kind: parameters, gradients, buffers, the optimizer's
-    statistics. Values do not change: training continues bit for bit. Tensors stay the same objects, because hivemind keeps
-    references to them.
+    statistics. Values do not change: training continues bit for bit. Tensors stay the same objects, because hivemind
+    keeps references to them.
     """
 
     device: torch.device

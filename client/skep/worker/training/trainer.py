@@ -1,4 +1,4 @@
-"""The model of a manifest in training: the dry run that measures its micro-batches, and its loss on held-out samples."""
+"""A manifest's model in training: the dry run that measures its micro-batches, and its loss on held-out samples."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Trainer(ComputeGroup):
     def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
         """Time micro-batches of 1, 2, 4, … samples, up to `step_batch`, the memory, or the longest time while away.
 
-        `enough` says whether the computer has memory left. Leaves arbitrary values in `.grad`. Raises DoesNotFit when not
-        even one sample fits.
+        `enough` says whether the computer has memory left. Leaves arbitrary values in `.grad`. Raises DoesNotFit when
+        not even one sample fits.
         """
         away = self.away_seconds
         seconds: dict[int, float] = {}
@@ -89,7 +89,7 @@ class Trainer(ComputeGroup):
         )
 
     def _try(self, size: int, bound: float) -> float | None:
-        """Seconds of computing of one micro-batch of `size`, for the time limit `bound`; None when memory does not suffice."""
+        """Seconds of computing of one micro-batch of `size`, for the time limit `bound`; None if it does not fit."""
         batch = self._recipe.example(size)
         best = math.inf
         try:
@@ -125,7 +125,7 @@ class Evaluator:
     _next: float = 0.0
 
     def begin(self, epoch: int) -> None:
-        """Start this epoch's evaluation, unless one is running, the last was too recent, or its data has not arrived."""
+        """Start this epoch's evaluation unless one is running, the last was too recent, or its data has not arrived."""
         if self._todo is not None or epoch == self._epoch or time.monotonic() < self._next:
             return
         self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
