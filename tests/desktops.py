@@ -129,7 +129,7 @@ class Screen:
         return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False).stdout
 
     def touch(self):
-        """Move the pointer, as a person would."""
+        """Move the pointer, as a user does."""
         self.run("xdotool", "mousemove_relative", "--", "3", "2")
         self.run("xdotool", "mousemove_relative", "--", "-3", "-2")
 
@@ -374,7 +374,7 @@ class Sway:
         until((runtime / "wayland-1").exists, "sway's display")
 
     def touch(self):
-        """Move the pointer, as a person would."""
+        """Move the pointer, as a user does."""
         command = [*self._as, "swaymsg", "-s", str(self._socket), "seat seat0 cursor move 3 2"]
         subprocess.run(command, check=True, capture_output=True, timeout=60)
 

@@ -108,7 +108,7 @@ class FakeClock:
 class FakeWorker:
     """Follows a script: posts `on_start` when started, and WorkerExited when stopped (unless `stubborn`).
 
-    At FinishEpoch it exits too, if `rounds_come`.
+    After FinishTraining it exits too, if `rounds_come`.
     """
 
     post: Post

@@ -5,6 +5,7 @@ from copy import deepcopy
 from pathlib import Path
 
 from skep.adapters.storage import signing
+from skep.core.project.fields import key_text
 
 PEER = "/ip4/127.0.0.1/tcp/31337/p2p/QmZtmD2qt6fJot32nabSP3CUjicnypEBz7bHVDhPQt9aAy"
 
@@ -141,6 +142,6 @@ def signed(folder, key=None, name="manifest.json", **changes):
     key = key or folder / "publisher.key"
     public = signing.ensure_key(key)
     path = folder / name
-    path.write_text(json.dumps(example(publisher__key=signing.key_text(public), **changes)))
+    path.write_text(json.dumps(example(publisher__key=key_text(public), **changes)))
     signing.sign_manifest(path, key)
     return path

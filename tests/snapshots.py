@@ -1,4 +1,4 @@
-"""Invented snapshots of states that a recorded run does not have, for the pages' tests."""
+"""Constructed snapshots of states that a recorded run does not have, for the pages' tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manifests import raw
 from skep.core.device import Device, DeviceKind
 from skep.core.policy.allowance import Change, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered
-from skep.core.policy.decision import Grades, grant
+from skep.core.policy.decision import PolicyState, grant
 from skep.core.policy.rules import Facts
 from skep.core.project.fit import Estimate, check, estimate
 from skep.core.project.manifest import VerifiedProject
@@ -48,7 +48,7 @@ PROGRESS = SwarmProgress(
 
 def ruled(snapshot: Snapshot) -> Snapshot:
     """The snapshot with the allowance and rules that follow from its conditions and pause."""
-    given = grant(Grades(), Facts(snapshot.conditions, snapshot.settings, NOW, pause=snapshot.pause), at_once=True)
+    given = grant(PolicyState(), Facts(snapshot.conditions, snapshot.settings, NOW, pause=snapshot.pause), at_once=True)
     return replace(snapshot, allowance=given.allowance, holding=given.holding)
 
 

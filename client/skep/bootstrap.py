@@ -8,7 +8,6 @@ not load what only joining needs.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -18,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from skep.adapters.clock import SystemClock
 from skep.adapters.net import control_socket
 from skep.adapters.net.control_socket import ControlServer
-from skep.adapters.storage.paths import Home, default_home, make_run_folder
+from skep.adapters.storage.paths import Home, default_home, expanded, make_run_folder
 from skep.core.device import Device, PowerCap
 from skep.core.errors import BadInput, NotRunning
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
+from skep.core.project.addresses import host_of, is_loopback
 from skep.core.project.manifest import VerifiedProject
 from skep.core.session import control, step
 from skep.core.session import messages as m
@@ -41,14 +41,13 @@ if TYPE_CHECKING:
     from skep.engine.engine import Engine
 
 GB: Final = 1_000_000_000
-_LOOPBACK: Final = re.compile(r"/(ip4/127\.\d+\.\d+\.\d+|ip6/::1|dns[46]?/localhost)(/|$)")
 
 
 def home(chosen: str | None, environ: Mapping[str, str]) -> Home:
     """The chosen folder, or the default one, not created yet. Raises BadInput."""
     if chosen is not None and (not chosen or "\0" in chosen):
         raise BadInput(Text("application.home_needs_name_folder"))
-    made = Home(default_home(environ) if chosen is None else Path(chosen).expanduser().absolute())
+    made = Home(default_home(environ) if chosen is None else expanded(chosen))
     made.check()
     return made
 
@@ -172,7 +171,7 @@ def hold(home: Home) -> Iterator[None]:
 
     home.create()
     with instance_lock(home.lock_file), collect_logs(home.logs_folder, "skep"):
-        sweep_leftovers(_registry(home))
+        sweep_leftovers(home.worker_file)
         yield
 
 
@@ -204,15 +203,15 @@ def build(
         clock=SystemClock(),
         make_worker=partial(
             WorkerProcess,
-            registry_file=_registry(home),
+            registry_file=home.worker_file,
             make_run_folder=make_run_folder,
             stderr_log=open_log(home.logs_folder, "worker"),
         ),
         open_ledger=lambda: SqliteLedger(home.ledger_file),
         shards=HttpShards(
             home.cache_folder,
-            limit_bytes=int(float(values["disk.cache_gb"]) * GB),
-            keep_free_bytes=int(float(values["disk.keep_free_gb"]) * GB),
+            limit_bytes=lambda: int(float(engine.snapshot.settings["disk.cache_gb"]) * GB),
+            keep_free_bytes=lambda: int(float(engine.snapshot.settings["disk.keep_free_gb"]) * GB),
             proxy=lambda: str(engine.snapshot.settings["network.proxy"]),
         ),
         settings=settings(home),
@@ -228,10 +227,6 @@ def build(
         yield engine
 
 
-def _registry(home: Home) -> Path:
-    return home.root / "worker.json"
-
-
 def _free_host(project: VerifiedProject, seeds: Sequence[str], port: int) -> str:
     """The address to listen at for a swarm. Raises BadInput when the port in the settings is in use."""
     from skep.adapters.net.tcp_port import check_free
@@ -243,7 +238,7 @@ def _free_host(project: VerifiedProject, seeds: Sequence[str], port: int) -> str
 
 def listen_host(peers: Sequence[str]) -> str:
     """The address to listen at: loopback for a swarm on loopback addresses only, otherwise all interfaces."""
-    if peers and all(_LOOPBACK.match(peer) for peer in peers):
+    if peers and all(is_loopback(host_of(peer)) for peer in peers):
         return "127.0.0.1"
     return "0.0.0.0"  # noqa: S104 - other peers connect to us; that is how averaging works
 

@@ -19,6 +19,7 @@ from skep.core.record.contributions import Contribution, Evaluation, Tally, Tota
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages
 from skep.core.session.snapshot import Snapshot
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 
 Post = Callable[[messages.Message], None]
@@ -131,10 +132,10 @@ class Shards(Protocol):
 
 
 class SettingsStore(Protocol):
-    def load(self) -> dict[str, bool | int | float | str]:
+    def load(self) -> dict[str, Value]:
         """All known settings with their values, or else defaults. Raises SettingsError."""
 
-    def save(self, values: dict[str, bool | int | float | str]) -> None:
+    def save(self, values: dict[str, Value]) -> None:
         """Write these settings; the rest of the file is unchanged."""
 
 
@@ -202,7 +203,7 @@ class Sensor(Protocol):
 
     @property
     def name(self) -> str:
-        """The sensor's name in settings and logs: "X11 screen saver extension"."""
+        """The sensor's name in `skep sensors` and in logs: "X11 screen saver extension"."""
 
     @property
     def conditions(self) -> Sequence[Condition]: ...

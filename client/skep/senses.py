@@ -1,6 +1,6 @@
 """Construction of the sensors for this computer, and of the limiter of the card's power.
 
-Part of the composition root (`bootstrap`). Sensors of other systems are not imported: their libraries are missing.
+Part of the composition root (`bootstrap`). The sensors of Linux are imported where they are used, since their libraries exist on Linux only.
 """
 
 from __future__ import annotations

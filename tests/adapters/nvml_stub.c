@@ -4,13 +4,13 @@
  * NVML_STUB_FIRST_CARD=15.
  *
  * A test changes a card while it is in use through the file named by NVML_STUB_FILE, a line for each word and its number,
- * read anew at every call. The calls above are words as well; the others are:
+ * read again at every call. The calls above are words as well; the others are:
  *   temperature 61        degrees; or, for a card that heats up:
  *   share 100, ambient 35, rise 50, rate 1
- *                         percent of the time somebody computes on it; it goes towards ambient + rise * share by `rate`
- *                         degrees a second, from ambient
+ *                         percent of the time in which it computes; from ambient, its temperature approaches
+ *                         ambient + rise * share by `rate` degrees a second
  *   used 4096, fills 0    MiB in use, and MiB a second that are added to them
- *   clock 12              seconds, in place of those that pass
+ *   clock 12              seconds, instead of the real time
  *   busy 37, power 187500 percent and milliwatts
  *   process PID SM STAMP  use by one process in percent, at this time stamp; as many as there are lines
  *   running PID           a process that computes on the card

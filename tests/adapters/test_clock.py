@@ -1,4 +1,4 @@
-"""The system's time zone as a tzinfo: it follows the system, and summer time is right in both directions."""
+"""The system's time zone as a tzinfo: it follows the system, with summer time in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch of tests/leftovers.py: a run of pytest in which a test leaves something behind fails and tidies up."""
+"""The check of tests/leftovers.py: a test that leaves something behind fails, and what it left is removed."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ WATCH = Path(leftovers.__file__)
 START = "import subprocess, sys, os, tempfile, signal\nSLEEP = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
 
 
-# each leaves one thing behind; the last one's outlives its module, so that only the end of the run shows it
+# each leaves one thing behind; what the last one leaves is found only at the end of the run
 LEAKS = {
     "child": """
 def test_it():
@@ -96,7 +96,7 @@ def pytest_run(folder, bodies, grace=2.0):
     (folder / "conftest.py").write_text(watch)
     for number, (name, body) in enumerate(bodies.items()):
         (folder / f"test_{number}_{name}.py").write_text(START + body)
-    # a Popen object that is left warns about itself, which would hide what the watch says
+    # a Popen object that is left causes a warning, which would hide the check's message
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--rootdir", folder, folder]
     command = [sys.executable, "-m", "pytest", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -104,7 +104,7 @@ def pytest_run(folder, bodies, grace=2.0):
 
 @pytest.fixture(scope="module")
 def leaky_run(tmp_path_factory):
-    """What a run of all LEAKS printed, and which sleepers lived afterwards."""
+    """The output of a run of all LEAKS, and the sleepers that ran afterwards."""
     before = set(psutil.pids())
     done = pytest_run(tmp_path_factory.mktemp("leaky"), LEAKS, grace=0.3)
     return done.stdout, sleepers(set(psutil.pids()) - before)

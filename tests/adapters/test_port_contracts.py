@@ -1,4 +1,4 @@
-"""The remaining ports' adapters, and the fakes that stand for them, keep one contract each."""
+"""The remaining ports' adapters and their fakes pass the same contract tests."""
 
 import logging
 import queue

@@ -1,6 +1,7 @@
 """Parsing of the arguments after a verb."""
 
 import math
+import re
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from english import in_english, raises
 from skep.cli import arguments
 from skep.core.errors import BadInput
+
+PEER = "QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
 
 
 @pytest.mark.parametrize(
@@ -58,14 +61,15 @@ def test_a_port_is_checked(text: str) -> None:
 
 
 def test_peers_are_separated_by_commas_or_spaces_and_named_once() -> None:
-    text = "/ip4/127.0.0.1/tcp/1/p2p/Qa, /dns4/a.example/tcp/2/p2p/Qb  /ip4/127.0.0.1/tcp/1/p2p/Qa"
-    assert arguments.addresses(text) == ("/ip4/127.0.0.1/tcp/1/p2p/Qa", "/dns4/a.example/tcp/2/p2p/Qb")
+    one, other = f"/ip4/127.0.0.1/tcp/1/p2p/{PEER}", f"/dns4/a.example/tcp/2/p2p/{PEER}"
+    assert arguments.addresses(f"{one}, {other}  {one}") == (one, other)
     assert arguments.addresses("") == ()
 
 
-def test_a_peer_that_is_no_address_is_named() -> None:
-    with raises(BadInput, match=r"example\.org:31337"):
-        arguments.addresses("example.org:31337")
+@pytest.mark.parametrize("text", ["example.org:31337", "/a/b", "/ip4/203.0.113.7/tcp/31337", "/ip4/1.2.3/tcp/1/p2p/Q"])
+def test_a_peer_that_is_no_address_is_named(text: str) -> None:
+    with raises(BadInput, match=re.escape(text)):
+        arguments.addresses(text)
 
 
 @given(st.text(max_size=200))

@@ -19,7 +19,7 @@ from fakes import (
 )
 from skep.adapters.clock import SystemClock
 from skep.cli.interrupt import Interrupts
-from skep.cli.show.renderers import EVERY, JsonFace, PanelFace, PlainFace, face
+from skep.cli.show.renderers import EVERY, JsonRenderer, PanelRenderer, PlainRenderer, renderer_for
 from skep.cli.show.terminal import Terminal
 from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
@@ -57,7 +57,7 @@ class Stay:
             identity=FakeIdentity(),
         )
         terminal = Terminal(json=json_lines, out=self.out, error=self.error)
-        self.run = Run(self.engine, face(terminal), ending or Ending())
+        self.run = Run(self.engine, renderer_for(terminal), ending or Ending())
 
     def worker(self, post, on_start):
         self.workers.append(FakeWorker(post, on_start=on_start))
@@ -185,14 +185,14 @@ def snapshot():
     return Snapshot(project=make_project(), progress=make_progress())
 
 
-def test_the_face_fits_who_reads():
-    assert isinstance(face(terminal(json_lines=True)), JsonFace)
-    assert isinstance(face(terminal()), PlainFace)
+def test_the_renderer_fits_who_reads():
+    assert isinstance(renderer_for(terminal(json_lines=True)), JsonRenderer)
+    assert isinstance(renderer_for(terminal()), PlainRenderer)
 
 
 def test_without_a_terminal_progress_is_a_line_every_few_seconds_without_escape_codes():
     writing = terminal()
-    plain = PlainFace(writing)
+    plain = PlainRenderer(writing)
     for tenth in range(int(EVERY * 20)):
         plain.look(snapshot(), 0.0, tenth / 10)
     text = writing.out.file.getvalue()
@@ -204,7 +204,7 @@ def test_on_a_terminal_it_redraws_at_most_four_times_a_second_and_never_blinks(m
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     writing = terminal(tty=True)
-    drawing = PanelFace(writing)
+    drawing = PanelRenderer(writing)
     drawn = [
         drawing.look(snapshot(), 0.0, hundredth / 100) or len(writing.out.file.getvalue()) for hundredth in range(100)
     ]

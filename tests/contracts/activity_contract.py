@@ -1,4 +1,4 @@
-"""What every sensor of the person does; subclass with a `sensor` fixture."""
+"""What every activity sensor does; subclass with a `sensor` fixture."""
 
 import math
 import threading

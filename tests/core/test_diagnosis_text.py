@@ -1,12 +1,12 @@
-"""The file of diagnostics: sections, and nothing that says who or where the person is."""
+"""The file of diagnostics: its sections, and that it does not identify or locate the user."""
 
 import pytest
 
-from skep.core.redact import Section, written
+from skep.core.redact import Section, redacted_report
 
 
 def test_sections_have_titles_and_an_empty_one_says_so():
-    text = written([Section("Versions", ["skep 1", "Python 3"]), Section("Readings")], "", {})
+    text = redacted_report([Section("Versions", ["skep 1", "Python 3"]), Section("Readings")], "", {})
     assert text == "== Versions\nskep 1\nPython 3\n\n== Readings\nnothing\n"
 
 
@@ -40,16 +40,18 @@ SECRETS = [
 def test_nothing_secret_is_in_it(secret):
     masks = {"anna": "[user]", "wildbiene": "[this computer]", "/data/skep": "[skep's folder]"}
     assert secret in "\n".join(SECRETS)
-    text = written([Section("All", SECRETS)], "/home/anna", masks)
+    text = redacted_report([Section("All", SECRETS)], "/home/anna", masks)
     assert secret not in text
     assert "~/photos" in text
 
 
 def test_a_name_is_masked_only_as_a_word_and_only_when_it_is_long_enough():
-    text = written([Section("a", ["annabel al anna."])], "", {"anna": "[user]", "al": "[user]"})
+    text = redacted_report([Section("a", ["annabel al anna."])], "", {"anna": "[user]", "al": "[user]"})
     assert "annabel al [user]." in text
 
 
 def test_the_longer_path_goes_first():
-    text = written([Section("a", [r"C:\skep\home and C:\skep"])], "", {r"C:\skep": "[a]", r"C:\skep\home": "[b]"})
+    text = redacted_report(
+        [Section("a", [r"C:\skep\home and C:\skep"])], "", {r"C:\skep": "[a]", r"C:\skep\home": "[b]"}
+    )
     assert "[b] and [a]" in text

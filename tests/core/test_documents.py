@@ -1,4 +1,4 @@
-"""The documents against the tree: links, lengths, measured figures, decisions."""
+"""The documents match the repository: links, lengths, measured figures, decisions."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ SHOWN = re.findall(r"^\| `([a-z_/]+)/` \| (.*) \|$", ARCHITECTURE, flags=re.MULT
 
 
 def anchors(page):
-    """The headings of a page as they are named in links."""
+    """The anchors of a page's headings."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
     return {re.sub(r"[^a-z0-9 -]", "", head.lower()).replace(" ", "-") for head in heads}
 

@@ -1,4 +1,4 @@
-"""What an error tells a person, and where it leads."""
+"""An error's message, and the place that it links to."""
 
 from skep.core.errors import BadInput, SkepError
 from skep.core.text import Problem, Remedy, verbatim

@@ -1,4 +1,4 @@
-"""What a notice of a new version may say, when to look, and which version comes after which."""
+"""The contents of a notice of a new version, the times of checks, and the order of versions."""
 
 import json
 from datetime import UTC, datetime, timedelta

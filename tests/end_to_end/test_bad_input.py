@@ -15,6 +15,7 @@ from manifests import changed, signed
 from refusals import Homes, homes_with_past, make_past
 from skep.adapters.storage import signing
 from skep.adapters.storage.settings_file import SettingsFile
+from skep.core.project.fields import key_text
 from skep.host.server.file_server import serving
 from web_of_faults import FaultyServer, whole
 
@@ -50,7 +51,7 @@ def sign_anything(manifest, key):
     """Sign without a check of the contents, as another program might."""
     private = Ed25519PrivateKey.from_private_bytes(base64.b64decode(key.read_text()))
     signature = base64.b64encode(private.sign(signing.PREFIX + manifest.read_bytes())).decode()
-    body = {"format": 1, "key": signing.key_text(private.public_key().public_bytes_raw()), "signature": signature}
+    body = {"format": 1, "key": key_text(private.public_key().public_bytes_raw()), "signature": signature}
     signing.signature_path(manifest).write_text(json.dumps(body))
 
 

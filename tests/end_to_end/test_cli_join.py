@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from skep.adapters.storage import signing
+from skep.core.project.fields import key_text
 from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import serving
 from skep.host.shards.dataset import build_shards, library_sources
@@ -41,7 +42,7 @@ class Publisher:
     def __init__(self, folder):
         self.folder = folder
         self.key = folder / "publisher.key"
-        self.public = signing.key_text(signing.make_key(self.key))
+        self.public = key_text(signing.make_key(self.key))
 
     def publish(self, *, index="http://127.0.0.1:9/index.json", sha256="0" * 64, expired=False, **changes):
         now = datetime.now(UTC) - timedelta(days=30 if expired else 0)

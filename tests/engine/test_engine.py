@@ -47,7 +47,7 @@ SOON = 5.0
 
 @dataclass
 class House:
-    """An engine on fakes, and what its observer was told."""
+    """An engine on fakes, and the calls of its observer."""
 
     clock: FakeClock = field(default_factory=FakeClock)
     ledger: FakeLedger = field(default_factory=FakeLedger)
@@ -493,7 +493,7 @@ def test_the_loop_survives_a_notifier_with_a_bug(make_house: Callable[..., House
 
 def test_the_loop_survives_a_message_without_a_step(house: House):
     house.train()
-    house.engine.post("nonsense")  # type: ignore[arg-type] # what no type lets through is the test
+    house.engine.post("nonsense")  # type: ignore[arg-type] # an invalid type is the test
     house.wait(lambda: house.engine.snapshot.problem == OUR_OWN)
 
 

@@ -1,4 +1,4 @@
-"""An engine that slept is back in the swarm, with a real ledger that has lost nothing: whether its worker outlived it or not."""
+"""An engine returns to the swarm after a sleep, whether its worker survived or not; a real ledger loses nothing."""
 
 import time
 
@@ -17,7 +17,7 @@ NIGHT = 8 * 3600.0
 
 
 class House:
-    """An engine on a real ledger and a stand-in worker, in a computer whose lid can be closed."""
+    """An engine on a real ledger and a stand-in worker, on a computer that can sleep."""
 
     def __init__(self, home):
         self.home, self.asleep = home, 0.0

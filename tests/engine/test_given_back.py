@@ -1,6 +1,6 @@
-"""From what happens at a real screen, on a real bus and on a card to the order a worker gets: real sensors, a real engine.
+"""From events at a real screen, on a real bus and on a card to the worker's orders: real sensors, a real engine.
 
-Only the worker and what is kept are stand-ins, and at the card the clock.
+Only the worker and the stores are stand-ins, and in the tests with a card the clock.
 """
 
 import time
@@ -38,7 +38,7 @@ from skep.engine.engine import Engine
 
 pytestmark = [
     pytest.mark.alone,
-    # python-xlib leaves its socket to the garbage collector where the server goes while it is being connected to
+    # python-xlib leaves its socket to the garbage collector if the server ends during the handshake
     pytest.mark.filterwarnings("ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -53,13 +53,13 @@ QUICK = {
     "when.calm_seconds": 0.5,
     "when.mains_calm_seconds": 0.5,
 }
-"""So that nobody has to be away for minutes."""
+"""Short times, so that the tests need not wait for minutes."""
 UPOWER, NETWORK = "org.freedesktop.UPower", "org.freedesktop.NetworkManager"
 
 
 @dataclass
 class Volunteer:
-    """Joined and training."""
+    """An engine that has joined and trains."""
 
     sensors: tuple
     settings: dict
@@ -98,7 +98,7 @@ class Volunteer:
 
     @property
     def ordered(self):
-        """What the worker was told last of its share."""
+        """The last SetShare sent to the worker."""
         return next((each for each in reversed(self.worker.told) if isinstance(each, m.SetShare)), None)
 
     def wait(self, condition):
@@ -109,19 +109,19 @@ class Volunteer:
             time.sleep(0.01)
 
     def later(self, seconds):
-        """Let a clock that stands still go on, in steps that are no sleep, and the engine with it."""
+        """Advance a fake clock in steps too short for a sleep, each until the engine has seen it."""
         for _ in range(seconds):
-            before = self.engine.snapshot.grades.steady
+            before = self.engine.snapshot.policy_state.steady
             self.clock.advance(1.0)
-            self.wait(lambda before=before: self.engine.snapshot.grades.steady > before)
+            self.wait(lambda before=before: self.engine.snapshot.policy_state.steady > before)
 
     def away(self):
-        """Until nobody was there for long enough, and nothing else holds."""
+        """Wait until the computer counts as not in use, and no other rule applies."""
         self.wait(lambda: self.allowance.rule == "away" and self.allowance.share == 1.0)
 
     @contextmanager
     def falling(self, rule, share):
-        """What happens meanwhile makes this rule order this share, for however short a time."""
+        """The body makes this rule order this share, even if only for a short time."""
         told, changes = len(self.worker.told), len(self.ledger.timeline)
         yield
         self.wait(lambda: any(isinstance(each, m.SetShare) and each.share == share for each in self.worker.told[told:]))
@@ -147,7 +147,7 @@ def bus(monkeypatch):
 
 def at_the_processor():
     computer = senses.of_the_machine(lambda _message: None, str, FakeDevices(), OwnProcesses())
-    # how busy this machine is with other things is no matter of the test's
+    # without the sensors for other programs' use of this machine
     return tuple(sensor for sensor in computer if "rocessor" not in sensor.name and sensor.name != "Device")
 
 
@@ -158,12 +158,12 @@ def test_what_happens_at_the_screen_reaches_the_worker(screen, bus):
             screen.touch()
         assert m.SetShare(0.2, present=True) in volunteer.worker.told
         volunteer.away()
-        window = screen.window(1)  # somebody else's
+        window = screen.window(1)  # of another program
         with volunteer.falling("full_screen", 0.0):
             window.tell("full")
         window.close()
         volunteer.away()
-        screen.kill()  # whoever is there now, nobody can tell
+        screen.kill()  # it is now unknown whether the computer is in use
         volunteer.wait(lambda: volunteer.ordered.share == 0.2)
         assert "until it answers again" in in_english(volunteer.allowance.reason)
 
@@ -179,7 +179,7 @@ def test_battery_and_network_reach_the_worker(bus):
         upower.change({"OnBattery": ("b", False)})
         volunteer.wait(lambda: volunteer.allowance.share > 0.0)
         network.change({"Metered": ("u", 1)})
-        volunteer.wait(lambda: not volunteer.worker.running)  # not a byte on a connection that costs
+        volunteer.wait(lambda: not volunteer.worker.running)  # no traffic on a metered connection
         assert not volunteer.allowance.network
 
 
@@ -202,12 +202,12 @@ def test_a_card_that_heats_up_is_held_at_its_cap(card, trains_on_the_card):
         degrees.append(read(card, volunteer))
         volunteer.later(1)
     assert max(degrees) <= CAP + 4
-    assert min(degrees[-40:]) >= CAP - 8  # and no colder than it must be
+    assert min(degrees[-40:]) >= CAP - 8  # and not much below the cap
     assert 0.4 < volunteer.allowance.share < 0.9
 
 
 def read(card, volunteer):
-    """The temperature that the card tells now, once the engine has heard of it to a degree."""
+    """The card's temperature, when the engine has received it to within a degree."""
     told = NvidiaCard(0, OwnProcesses())
     try:
         now = told.read()[Condition.TEMPERATURE].value

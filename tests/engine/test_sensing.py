@@ -1,4 +1,4 @@
-"""Sensors in threads of their own: news is posted, what hangs or fails is silent and comes back, nothing is left behind."""
+"""Sensors in separate threads: changes are posted; one that hangs or fails is silent and recovers; all threads end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class TestFake(SensorContract):
 
 
 class Room:
-    """A supervisor with its sensors; what it posts is kept."""
+    """A supervisor with its sensors; records what it posts."""
 
     def __init__(self, deadline: float = 0.2) -> None:
         self.told: list[m.ConditionsSeen] = []
@@ -202,7 +202,8 @@ def test_a_sensor_that_hangs_at_the_end_is_not_waited_for():
 def test_posting_may_wait_without_holding_up_the_check(room: Room):
     gate = threading.Event()
     sensor = FakeSensor(BATTERY)
-    sensing = Sensing([sensor], lambda _message: gate.wait(SOON), SystemClock(), 0.01)  # type: ignore[arg-type, return-value] # a post that waits, and returns what wait does
+    # a post that waits; its return value is ignored
+    sensing = Sensing([sensor], lambda _message: gate.wait(SOON), SystemClock(), 0.01)  # type: ignore[arg-type, return-value]
     sensing.start()
     deadline = time.monotonic() + SOON
     while not sensor.reads and time.monotonic() < deadline:
@@ -215,7 +216,7 @@ def test_posting_may_wait_without_holding_up_the_check(room: Room):
     sensing.close()
 
 
-# --- one look
+# --- one reading
 
 
 def test_a_look_reads_each_sensor_once():

@@ -1,4 +1,4 @@
-"""Memory and priority on a real GPU; the same on a device that is only counted is in worker/test_manners and test_scarcity."""
+"""Memory and priority on a real GPU; tests/worker/training/test_resource_limits.py uses a simulated device."""
 
 from itertools import chain
 
@@ -53,14 +53,14 @@ def test_what_is_left_free_is_left_free(uncapped):
 
 def test_released_the_gpu_has_its_memory_back_and_training_goes_on_bit_for_bit():
     plain, moved = make(), make()
-    residence = ModelOffload(torch.device("cuda", 0), lambda: chain(moved.tensors()))
+    offload = ModelOffload(torch.device("cuda", 0), lambda: chain(moved.tensors()))
     for number in range(4):
         plain.add_gradients(batch_of(8), 0.5)
-        residence.come_back()
+        offload.come_back()
         moved.add_gradients(batch_of(8), 0.5)
         if number == 1:
             held = torch.cuda.memory_allocated(0)
-            residence.leave()
+            offload.leave()
             moved.empty_caches()
             assert held - torch.cuda.memory_allocated(0) >= 2 * 4 * sum(p.numel() for p in moved.parameters)
             assert all(tensor.device.type == "cpu" for tensor in moved.tensors())

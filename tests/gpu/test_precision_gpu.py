@@ -1,4 +1,4 @@
-"""16 bits and recomputing on a CUDA GPU: as in fp32 within what 16 bits hold, with norms in fp32 and less memory."""
+"""16 bits and recomputing on a CUDA GPU: equal to fp32 within 16-bit precision, with norms in fp32 and less memory."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_norms_compute_in_fp32_and_so_are_parameters_and_gradients(precision):
     made = make(precision)
     norms, seen = [m for m in made.model.modules() if type(m).__name__.endswith("Norm")], []
     for norm in norms:
-        norm.register_forward_hook(lambda _m, _i, out: seen.append(out.dtype))  # append gives None: the output stays
+        norm.register_forward_hook(lambda _m, _i, out: seen.append(out.dtype))  # append returns None: the output stays
     made.add_gradients(tokens(0), 1.0)
     assert seen == [torch.float32] * len(norms)
     assert {p.dtype for p in made.parameters} == {p.grad.dtype for p in made.parameters} == {torch.float32}

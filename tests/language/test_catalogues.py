@@ -1,4 +1,4 @@
-"""The catalogues against the source: every message has its words, in English and in German, and nothing else is kept."""
+"""The catalogues match the source: every message has English and German words, and there are no other entries."""
 
 import ast
 import re
@@ -13,16 +13,19 @@ from skep.core.settings.settings import SETTINGS
 from skep.language.translator import LOCALE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-KINDS = {"", "number", "percent", "span", "time", "date", "setting", "capital", "sentences", "clauses", "words", "repr"}
+KINDS = {
+    *("", "number", "percent", "span", "size", "time", "date", "setting", "capital"),
+    *("sentences", "clauses", "words", "repr"),
+}
 KEYWORDS = {
     "keyword." + word.replace(" ", "_")
     for setting in SETTINGS.values()
     for word in (setting.zero, setting.empty, *setting.choices, "yes", "no")
     if word
 }
-"""Made of what a setting may be, not written out."""
+"""Ids that are built from a setting's values, not written out."""
 SETTING_TEXTS = {text.id for setting in SETTINGS.values() for text in (setting.label, setting.help)}
-"""Made of the settings' keys, unless they are given."""
+"""Ids that are built from the settings' keys, unless they are given."""
 
 
 def entries(language, area="core"):
@@ -37,20 +40,20 @@ def entries(language, area="core"):
 
 
 def messages():
-    """Every `Text("id", name=…)` of the source: id, names of its arguments, and where."""
+    """Every `Text("id", name=…)` of the source: id, names of its arguments, and location."""
     for path in sorted((*ROOT.glob("client/skep/**/*.py"), *ROOT.glob("gui/skep_gui/**/*.py"))):
         calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         completed = [each.args[0] for each in calls if isinstance(each.func, ast.Name) and each.func.id == "os_errors"]
         for node in calls:
             if isinstance(node.func, ast.Name) and node.func.id == "Text" and node.args:
-                # `os_errors` adds what the system says
+                # `os_errors` adds the system's message
                 named = {each.arg for each in node.keywords} | ({"reason"} if node in completed else set())
                 for id_ in ids_in(node.args[0]):
                     yield id_, named, f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 def own_strings(package):
-    """Every `tr("…", name=…)` of a front end: its English, names of its places, and where."""
+    """Every `tr("…", name=…)` of a front end: its English, names of its placeholders, and location."""
     for path in sorted((ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "tr":
@@ -106,7 +109,7 @@ def test_every_entry_has_its_german_with_the_same_places():
 
 
 def test_babel_finds_every_string_of_the_terminal():
-    """`pybabel extract -k tr` does not look into f-strings."""
+    """`pybabel extract -k tr` does not find strings in f-strings."""
     found = {english for *_, english, _, _ in extract_from_dir(ROOT / "client/skep/cli", keywords={"tr": None})}
     assert found == {english for english, _, _ in TERMINAL}
 
@@ -140,7 +143,7 @@ def test_what_the_terminal_counts_has_a_plural_in_both_languages():
 @pytest.mark.parametrize("area", ["core", "terminal"])
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_every_place_is_of_a_kind_that_is_known(language, area):
-    """A kind is one of ours, or a format of numbers such as ".1f"."""
+    """A kind is one of ours, or a number format such as ".1f"."""
     kinds = {
         spec
         for words in entries(language, area).values()

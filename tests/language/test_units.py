@@ -1,4 +1,4 @@
-"""Numbers, sizes and times as a person reads them."""
+"""Numbers, sizes and times as text for users."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""The .deb in a bare Debian 12: installed, tried, upgraded and removed, with nothing left but a person's own data."""
+"""The .deb in a bare Debian 12: installed, tried, upgraded and removed, with nothing left but the user's data."""
 
 import contextlib
 import json
@@ -36,7 +36,7 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def bare():
-    """A Debian 12 of its own, changed by nothing that was here before."""
+    """A new, unchanged Debian 12."""
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip("a Debian of its own needs root and debootstrap")
     if not (BARE / "etc" / "debian_version").exists():
@@ -61,7 +61,7 @@ def _network(root):
 
 
 def entered(root, *command, user="root"):
-    """The command that runs another in the Debian, in process and mount namespaces of its own: nothing of it is left."""
+    """The command line that runs `command` in the Debian, in new process and mount namespaces that end with it."""
     shell = f'mount -t proc proc {root}/proc && mount -t tmpfs tmpfs {root}/dev/shm; exec chroot --userspec={user} {root} "$@"'
     return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", shell, "sh", *command]
 
@@ -75,7 +75,7 @@ def as_volunteer(root, *command):
 
 
 def everything(root):
-    """Every path below usr, etc, opt, var and srv, but for what apt and dpkg keep of their own work."""
+    """Every path below usr, etc, opt, var and srv, except the files of apt and dpkg."""
     found = set()
     for top in ("usr", "etc", "opt", "srv", "var"):
         found |= {str(path.relative_to(root)) for path in (root / top).rglob("*")}
@@ -85,9 +85,9 @@ def everything(root):
 
 @pytest.fixture(scope="module")
 def installed(bare):
-    """The Debian with skep in it, and a person; and every path that was there before."""
+    """The Debian with skep and a user; and every path that existed before skep."""
     inside(bare, "apt-get", "update", "-qq")
-    # what it needs comes first, so that what is compared is its own
+    # the dependencies are installed first, so that the comparison shows only skep's files
     inside(
         bare, "apt-get", "install", "-y", "-qq", "--no-install-recommends", *(each.split()[0] for each in deb.DEPENDS)
     )
@@ -107,7 +107,7 @@ def test_it_works_where_nothing_else_is(installed):
 
 @contextlib.contextmanager
 def app(root, screen, home):
-    """The app on that screen, in the Debian; ended as a session that ends does it."""
+    """The app on that screen, in the Debian; ended as at the end of a session."""
     environ = WITHOUT_ASKING | {"HOME": f"/{PERSON}", "DISPLAY": screen.environ["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
     command = entered(root, "skep-gui", "--home", home, user=VOLUNTEER)
     process = subprocess.Popen(command, env=environ)
@@ -163,7 +163,7 @@ def test_it_is_upgraded_and_leaves_nothing_but_a_persons_data(installed, tmp_pat
 
 
 def newer(bare, folder):
-    """The same package as a later version would be."""
+    """The same package with a later version."""
     unpacked = folder / "newer"
     run("dpkg-deb", "--raw-extract", MADE, unpacked)
     control = unpacked / "DEBIAN" / "control"
@@ -188,7 +188,7 @@ def test_the_menu_entry_and_the_software_centre_find_no_fault(tmp_path):
         "bash", "-c", f"source {completion}; COMP_WORDS=(skep self); COMP_CWORD=1; _shtab_skep; echo ${{COMPREPLY[@]}}"
     )
     licences = share.parent / "lib" / "skep" / "licenses"
-    assert not licences.exists()  # only share was unpacked here
+    assert not licences.exists()  # only share was unpacked
 
 
 def test_lintian_finds_nothing_that_is_not_explained():

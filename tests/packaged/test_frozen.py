@@ -1,4 +1,4 @@
-"""The frozen programs as a person has them: they work, start quickly, and one joins a swarm with the other's worker."""
+"""The installed frozen programs: they work and start quickly, and the app joins a swarm with the terminal's worker."""
 
 import contextlib
 import json
@@ -32,7 +32,7 @@ MEASURED = Path(__file__).resolve().parents[2] / "build" / "package" / "measured
 
 def test_the_self_test_passes(frozen, tmp_path):
     command = [frozen / "skep", "--json", "self-test"]
-    # from anywhere, with nothing of this Python's in reach
+    # in another folder, without access to this Python
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": os.environ["TMPDIR"]}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=280, check=False)
     told = [json.loads(line) for line in done.stdout.splitlines()]
@@ -49,7 +49,7 @@ def test_it_is_no_python_for_others(frozen):
 
 
 def note(**figures):
-    """Keep what was measured beside the build."""
+    """Save measured values beside the build."""
     kept = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
     MEASURED.write_text(json.dumps(kept | figures, indent=2) + "\n")
 
@@ -107,7 +107,7 @@ def test_the_tray_is_there_at_once_and_the_app_is_small(frozen, home):
                 memory = used.memory_info().rss
             screen.until(lambda: not icon_is_there(screen))
     note(tray_seconds_best=min(took), tray_seconds_median=statistics.median(took), app_mb=memory / 1e6)
-    # the quickest of them: others may be using this computer
+    # the minimum: other programs may use this computer
     assert min(took) <= TRAY_SECONDS
     assert memory <= APP_BYTES
     assert not [path for path in loaded if "/torch/" in path or "/numpy/" in path]
@@ -125,7 +125,7 @@ def test_the_app_trains_in_the_practice_swarm_with_the_frozen_worker_and_leaves_
     assert confirmed > 0
     assert str(frozen / "skep") in programs
     assert not {each for each in programs if "python" in each}
-    # a browser or a prompter that is started finds the libraries of the system
+    # programs that it starts, such as a browser, use the system's libraries
     assert "LD_LIBRARY_PATH" not in network
     assert len(picture) > 50
     _, left = psutil.wait_procs(family, 5)
@@ -149,7 +149,7 @@ def test_the_frozen_worker_is_ready_about_as_soon_as_the_unfrozen_one(frozen, tm
 
         commands = {"unfrozen": module_command("skep.worker.main"), "frozen": frozen_command}
         for command in commands.values():
-            seconds(command)  # whatever has to be read from the disk is in memory now
+            seconds(command)  # reads the files into the system's cache
         best = {name: min(seconds(command) for _ in range(3)) for name, command in commands.items()}
     note(worker_seconds=best)
     assert best["frozen"] <= WORKER_RATIO * best["unfrozen"]

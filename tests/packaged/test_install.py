@@ -1,4 +1,4 @@
-"""`make setup` says how large a file is before it is fetched: pip and an index of wheels, both real."""
+"""`make setup` prints a file's size before its download, with the real pip and a real index of wheels."""
 
 import functools
 import http.server

@@ -1,4 +1,4 @@
-"""What a build would hold, without building: nothing that skep loads is left out, and nothing is named that is not there."""
+"""A build's contents, without building: every file that skep loads is included, and every named file exists."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ print(json.dumps([str(f) for f in (getattr(each, "__file__", None) for each in l
 
 @pytest.fixture(scope="module")
 def laid():
-    """The places of all files of the trees."""
+    """The destinations of all files of the trees."""
     return {str(place) for tree in inventory.trees().values() for place, _ in inventory.files(tree)}
 
 
@@ -34,7 +34,7 @@ def test_every_file_that_training_loads_is_laid_down(laid):
     loaded = {Path(file).resolve() for file in json.loads(said.splitlines()[-1])}
     places = {file.relative_to(SITE).as_posix() for file in loaded if file.is_relative_to(SITE)}
     frozen = {file.as_posix() for each in inventory.light().values() for file in each.files or ()}
-    # how skep is installed here, and what setuptools does to every Python that has it
+    # skep's editable installation here, and a file that setuptools installs
     ours = {place for place in places if place.startswith(("__editable__", "_distutils_hack"))}
     assert len(places) > 500
     assert not sorted(places - laid - frozen - ours)
@@ -56,7 +56,7 @@ def test_no_pattern_and_no_name_outlives_what_it_was_for():
 
 def test_the_room_it_takes_stays_within_the_limit():
     sizes = [source.stat().st_size for tree in inventory.trees().values() for _, source in inventory.files(tree)]
-    # a quarter more for compiled files, and 150 MB for the programs, Qt and the libraries of the system
+    # an allowance for compiled files, and 150 MB for the programs, Qt and the system's libraries
     assert "+cpu" not in inventory.distribution("torch").version or sum(sizes) * 1.1 + 150e6 < inventory.SIZE_LIMIT
 
 

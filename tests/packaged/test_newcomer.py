@@ -1,4 +1,4 @@
-"""The table of `make newcomer-test`, without running a row: the result of a run's output, and where Debian comes from."""
+"""The table of `make newcomer-test`, without running a row: the result from a run's output, and Debian's source."""
 
 import newcomer
 import pytest

@@ -1,6 +1,6 @@
-"""The archive that `make package` made, installed over an older skep by that skep's own `skep update`, and killed meanwhile.
+"""The archive of `make package`, installed over an older skep by its `skep update`, which is also killed midway.
 
-The older one is the same build under an older version's name, told where its updates lie as a build with SKEP_UPDATES is.
+The older one is the same build with an older version number and an update address, as from a build with SKEP_UPDATES.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def archive():
 
 @pytest.fixture
 def app(archive, tmp_path):
-    """Unpacked as a person would, and then older; it asks the server for updates."""
+    """The unpacked archive, changed to an older version that asks the server for updates."""
     with update_server(tmp_path) as server:
         published = server.publish(archive)
         assert published.returncode == 0, published.stderr
@@ -69,7 +69,7 @@ def told(*command):
 
 
 def fill(home):
-    """What a person would not want to lose."""
+    """Write data that an update must keep."""
     bootstrap.settings(home).save({"compute.share_away": 0.3})
     with bootstrap.ledger(home) as ledger:
         for number in range(20):
@@ -86,7 +86,7 @@ def status(home):
 
 
 def the_app_starts(app, home, screen):
-    """As its menu entry starts it, hidden; it answers and ends when it is asked to."""
+    """Start the app hidden, as its menu entry does; it answers, and ends on SIGTERM."""
     process = subprocess.Popen([app / START, "--home", home.root, "--hidden"], env=screen.environ)
     try:
         screen.until(lambda: process.poll() is not None or status(home))
@@ -99,7 +99,7 @@ def the_app_starts(app, home, screen):
 
 
 def interrupted(command, after):
-    """Start an update and kill it, with what it started, `after` so many seconds; whether it was killed before its end."""
+    """Start an update and kill it and its children `after` seconds; returns whether it still ran then."""
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         child.wait(after)
@@ -107,7 +107,7 @@ def interrupted(command, after):
         family = psutil.Process(child.pid).children(recursive=True)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        psutil.wait_procs(family, 30)  # a version that was being tried out ends by itself
+        psutil.wait_procs(family, 30)  # a new version under test ends by itself
         return True
     assert child.returncode == 0
     return False

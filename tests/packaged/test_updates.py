@@ -1,4 +1,4 @@
-"""Updates of the portable folder from a real TUF repository over HTTP, with all that servers and power cuts do."""
+"""Updates of the portable folder from a real TUF repository over HTTP, with faults of servers and power cuts."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def app(tmp_path):
 
 @pytest.fixture
 def published(server, tmp_path):
-    """0.2.0 is there."""
+    """The server has 0.2.0."""
     notes = tmp_path / "notes.txt"
     notes.write_text("Joins faster.")
     done = server.publish(pack(tmp_path, "0.2.0"), "--notes", notes)
@@ -75,7 +75,7 @@ def test_a_newer_version_is_found_fetched_checked_and_started_next(published, ho
     assert unpacked[-1] == (found.release.unpacked, found.release.unpacked)
     assert starts(app) == "skep 0.2.0"
     assert (updates.version, updates.previous) == ("0.2.0", "0.1.0")
-    # the program that runs still finds its own files
+    # the running program still has its files
     assert (app / VERSIONS / "0.1.0" / PROGRAM).exists()
     assert updates.look() is None
     assert not list(home.updates_folder.glob("*.xz"))
@@ -232,7 +232,7 @@ def test_it_is_cancelled_at_once_and_nothing_is_changed(published, home, app, st
     hears[stage] = lambda _came, _of: False
     assert not updates.install(found.release, *hears)
     assert starts(app) == "skep 0.1.0"
-    # and can be begun again
+    # it can be started again
     install(updates)
     updates.stop()
     assert updates.look() is None
@@ -310,7 +310,7 @@ PortableFolder(Path(sys.argv[1]), "0.1.0").install(Path(sys.argv[2]), sys.argv[3
 
 
 def interrupted(app, archive, version, rounds, chance):
-    """Kill an installation at a random instant, `rounds` times; how many versions were started afterwards, by version."""
+    """Kill an installation at a random moment, `rounds` times; returns how often each version started afterwards."""
     seen = {}
     longest = None
     while sum(seen.values()) < rounds:
@@ -324,7 +324,7 @@ def interrupted(app, archive, version, rounds, chance):
         longest = longest or time.monotonic() - began
         said = starts(app)
         seen[said] = seen.get(said, 0) + 1
-        # as a person would: go on with what starts, and try again
+        # as a user would: run the version that starts, and try again
         folder = PortableFolder(app, "0.1.0")
         folder.tidy()
         assert starts(app) == said

@@ -1,4 +1,4 @@
-"""By hand: embeddings, then each layer, then what follows; tests/worker compares with the models themselves."""
+"""Counts computed by hand: embeddings, each layer, and the rest; test_fit_matches_model.py uses the real models."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ def test_a_model_that_predicts_hidden_tokens():
     assert counted(masked(layers=3)).trained == (v + positions + 1) * w + 2 * w + 3 * layer(w) + head
     e = 8
     narrow = (v + positions + 1) * e + 2 * e + (e * w + w)
-    # one layer, however often it is used
+    # one shared layer for all uses
     assert counted(masked("albert", layers=3)).trained == narrow + layer(w) + (w * e + e + 2 * e + v)
 
 

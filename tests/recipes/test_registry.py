@@ -1,4 +1,4 @@
-"""Every recipe: the same model on every computer, a loss that falls, a batch that may be cut, files that are checked."""
+"""Every recipe: the same model on every computer, a loss that falls, batches that can be split, checks of files."""
 
 import subprocess
 import sys
@@ -108,7 +108,7 @@ def test_the_loss_falls_on_what_can_be_learnt(kind, tmp_path):
         optimizer.step()
         optimizer.zero_grad()
     with torch.no_grad():
-        # adapters on a base that knows nothing can do less
+        # adapters on an untrained base reach less
         assert float(recipe.loss(model, fresh)) < before - (0.1 if plan.name == "lora" else 0.3)
 
 
@@ -130,7 +130,7 @@ def test_a_fixed_share_of_every_sample_is_chosen_and_mostly_hidden(hiding):
     hidden, same = (shown == 256) & chosen, (shown == tokens) & chosen
     assert hidden.sum() / chosen.sum() == pytest.approx(0.8, abs=0.03)
     assert same.sum() / chosen.sum() == pytest.approx(0.1, abs=0.03)
-    # every place is chosen about as often as another
+    # all positions are chosen about equally often
     assert 40 < chosen.sum(dim=0).min() <= chosen.sum(dim=0).max() < 120
 
 
@@ -145,7 +145,7 @@ def test_what_is_hidden_depends_on_the_number_of_the_sample_and_the_seed_alone(h
 
 
 def test_what_is_hidden_is_the_same_on_every_computer(hiding):
-    """The places of three samples, written down once."""
+    """The positions for three samples, recorded once."""
     _, labels = hiding.hide(text_batch(torch.zeros(3, 32, dtype=torch.int64)))
     places = [row.nonzero().flatten().tolist() for row in labels != -100]
     assert places == PLACES
@@ -264,14 +264,14 @@ STACK = ("torch", "transformers", "peft", "tokenizers", "safetensors", "hivemind
 
 
 def imported(code, names):
-    """Which of the modules are imported by `code`, in a process of its own."""
+    """The modules of `names` that `code` imports, in a separate process."""
     code = f"import sys\n{code}\nprint(*sorted({set(names)} & set(sys.modules)))"
     said = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
     return said.stdout.split()
 
 
 def test_reading_a_manifest_loads_nothing_of_the_training_stack():
-    """What the import contract cannot show: the recipes' files name torch, inside functions only."""
+    """The import contract cannot check this: the recipes' files import torch, but only inside functions."""
     assert imported("import skep.recipes.registry", STACK) == []
 
 
@@ -285,7 +285,7 @@ def test_only_the_recipe_that_needs_peft_imports_it():
 
 @pytest.mark.parametrize("recipe", [recipe for kind in RECIPES.values() for recipe in kind.smallest])
 def test_opening_a_recipe_imports_what_its_model_needs(recipe):
-    """A join opens it while the network starts; what is imported later would be waited for."""
+    """A join opens it while the network starts; a later import would delay the join."""
     code = (
         "from skep.recipes.registry import RECIPES, open_recipe\n"
         f"recipe = next(each for each in RECIPES[{recipe.name!r}].smallest if each.model_type == {recipe.model_type!r})\n"

@@ -1,4 +1,4 @@
-"""`skep diagnostics`: everything a helper needs, nothing secret, and the way to the seeds really tried."""
+"""`skep diagnostics`: everything that helps to find a fault, no secrets, and real connections to the seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def environ(home):
 
 @pytest.fixture
 def answering():
-    """The port of something that answers on this computer."""
+    """The port of a server on this computer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -76,6 +76,19 @@ def test_a_file_is_written_for_this_user_alone(environ, tmp_path, capsys):
     assert "cannot be written" in capsys.readouterr().err
 
 
+def test_a_file_that_others_could_read_is_closed_to_them(environ, tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("")
+    path.chmod(0o644)
+    assert main(["diagnostics", str(path)], environ) == 0
+    assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
+def test_a_file_of_an_unknown_user_is_said(environ, capsys):
+    assert main(["diagnostics", "~nobody-of-this-name/out.txt"], environ) == 2
+    assert "no such user" in capsys.readouterr().err
+
+
 def test_the_way_to_seeds_and_data_is_tried(home, answering):
     manifest = example(
         peers=[f"/ip4/127.0.0.1/tcp/{answering}/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"],
@@ -96,6 +109,7 @@ def test_what_does_not_answer_says_how():
     assert diagnosis.reached_peer(f"/ip4/127.0.0.1/tcp/{closed}/p2p/Qm").endswith(os.strerror(111))
     assert "not tried" in diagnosis.reached_peer("/ip4/127.0.0.1/udp/1/quic/p2p/Qm")
     assert diagnosis.reached_peer("nonsense") == "no address that skep knows"
+    assert "not known" in diagnosis.reached_peer(f"/dns4/{'a' * 70}.invalid/tcp/1/p2p/Qm")
     assert "443" in diagnosis.reached_server("https://127.0.0.1/x")
 
 

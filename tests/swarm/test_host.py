@@ -18,6 +18,7 @@ from english import in_english
 from manifests import signed
 from skep.adapters.storage import signing
 from skep.core.project import links
+from skep.core.project.fields import key_text
 from skep.core.session.messages import ContributionLost, StopTraining
 from skep.host.server.checkpoints import read
 from skep.host.shards.dataset import INDEX_NAME
@@ -51,7 +52,7 @@ class Project:
         code, said = skep(self.home, "host", "--address", "--port", str(self.port), "--announce", "127.0.0.1")
         assert code == 0
         self.peers = said["addresses"]
-        self.key = signing.key_text(signing.ensure_key(folder / "publisher.key"))
+        self.key = key_text(signing.ensure_key(folder / "publisher.key"))
         self.changes = TINY | {
             "id": "hosted",
             "peers": self.peers,

@@ -9,6 +9,7 @@ import re
 from typing import Final
 
 from skep.core.errors import BadInput
+from skep.core.project.addresses import is_peer_address
 from skep.core.text import Text
 
 LONGEST: Final = 366 * 86_400
@@ -58,7 +59,7 @@ def addresses(text: str) -> tuple[str, ...]:
     """Multiaddresses separated by commas or spaces, as in SKEP_PEERS."""
     found = tuple(dict.fromkeys(part for part in re.split(r"[,\s]+", text) if part))
     for address in found:
-        if not re.fullmatch(r"(/[^/\s]+)+", address, re.ASCII):
+        if not is_peer_address(address):
             raise BadInput(
                 Text("arguments.skep_peers_not_address", short=_short(address)),
                 Text("arguments.write_addresses_such_ip4_203"),

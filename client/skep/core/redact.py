@@ -23,7 +23,10 @@ _PARAMETER: Final = re.compile(
 _AUTHORIZATION: Final = re.compile(r"(\bauthorization\W{1,4}(?:\w+\s+)?)[^\s\"',;]+", re.IGNORECASE)
 _PREFIXED_KEY: Final = re.compile(r"\b(ed25519|rsa|secp256k1):[A-Za-z0-9+/_=-]{8,}")
 _LONG_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
-_PEER_ID: Final = re.compile(r"Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3Koo[1-9A-HJ-NP-Za-km-z]{45}")
+# a whole part of a path, so that a key that contains such letters is still masked
+_PEER_ID: Final = re.compile(
+    r"(?<![A-Za-z0-9+])(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|12D3Koo[1-9A-HJ-NP-Za-km-z]{45})(?![A-Za-z0-9+=])"
+)
 _IPV4: Final = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
 _IPV6: Final = re.compile(r"(?<![\w:.])(?=[0-9a-f.]*:[0-9a-f.]*:)[0-9a-f:.]{3,}(%\w{1,16})?", re.IGNORECASE)
 
@@ -82,7 +85,7 @@ class Section:
     lines: Sequence[str] = ()
 
 
-def written(sections: Sequence[Section], home: str, names: Mapping[str, str]) -> str:
+def redacted_report(sections: Sequence[Section], home: str, names: Mapping[str, str]) -> str:
     """All sections, redacted. `home` is the user's folder; `names` maps further texts to their replacements.
 
     A path is masked wherever it occurs, a name only as a whole word.

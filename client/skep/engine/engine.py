@@ -157,14 +157,14 @@ class Engine:
                 conditions=self._unseen,
                 reactions=self._ledger.reactions(timeline.KEPT),
             )
-            self._lose_what_an_earlier_life_left()
+            self._lose_pending_of_last_run()
             self._close_the_timeline()
         except BaseException:
             self._ledger.close()
             raise
         self._ticked = self._clock.monotonic()
 
-    def _lose_what_an_earlier_life_left(self) -> None:
+    def _lose_pending_of_last_run(self) -> None:
         # posted as well as written, so that observers learn the result of contributions that were pending
         for project_id in self._ledger.projects():
             for contribution in self._ledger.pending(project_id):
@@ -206,7 +206,7 @@ class Engine:
             self._snapshot, effects = step.step(self._snapshot, message, self._clock.wall(), self._clock.zone())
         except Exception:
             log.exception("no step for %s", type(message).__name__)
-            self._confess(message)
+            self._report_own_error(message)
             return
         for effect in effects:
             self._perform(effect)
@@ -218,9 +218,9 @@ class Engine:
                 observer(message, self._snapshot)
             except Exception:
                 log.exception("an observer failed at %s", type(message).__name__)
-                self._confess(message)
+                self._report_own_error(message)
 
-    def _confess(self, message: m.Message) -> None:
+    def _report_own_error(self, message: m.Message) -> None:
         if not isinstance(message, m.ProblemArose):  # else a failing observer would cause an endless loop
             self.post(m.ProblemArose(OUR_OWN))
 
@@ -240,10 +240,10 @@ class Engine:
             self._carry_out(effect)
         except SkepError as error:
             log.warning("%s: %s", type(effect).__name__, error)
-            self._miscarried(effect, error.problem)
+            self._effect_failed(effect, error.problem)
         except Exception:
             log.exception("%s failed", type(effect).__name__)
-            self._miscarried(effect, OUR_OWN)
+            self._effect_failed(effect, OUR_OWN)
 
     def _carry_out(self, effect: e.Effect) -> None:  # noqa: C901 - one arm per effect, each a single call
         match effect:
@@ -286,7 +286,7 @@ class Engine:
             case e.EndEngine():
                 self._ending = True
 
-    def _miscarried(self, effect: e.Effect, problem: Problem) -> None:
+    def _effect_failed(self, effect: e.Effect, problem: Problem) -> None:
         """Post the message for a failed effect."""
         match effect:
             case e.FetchIndex(project=project):

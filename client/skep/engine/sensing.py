@@ -39,7 +39,7 @@ def unread(sensors: Sequence[Sensor]) -> dict[Condition, Reading[Any]]:
 
 
 class Sensing:
-    """Construct, `start`, `check` several times a second, `close`."""
+    """Construct, `start`, `check` at each tick of the engine, `close`."""
 
     def __init__(self, sensors: Sequence[Sensor], post: Post, clock: Clock, deadline: float = DEADLINE) -> None:
         self._watches = [_Watch(sensor, post, clock, deadline) for sensor in sensors]

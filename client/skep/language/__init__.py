@@ -1,1 +1,1 @@
-"""Translation of messages to English or German. Only front ends import this package."""
+"""Translation of messages to English or German. For front ends, and for logs and reports in English."""

@@ -94,6 +94,7 @@ def translator(language: str, numbers: Numbers = WRITTEN_PLAINLY, setting: Calla
         "number": units.number,
         "percent": lambda share: f"{share * 100:.0f} %",
         "span": units.span,
+        "size": numbers.size,
         "time": lambda time: numbers.time(datetime.fromisoformat(f"2000-01-01 {time}")),
         "date": lambda date: numbers.date(datetime.fromisoformat(date)),
         "setting": setting,

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 CHOSEN: Final = 0.15
 _HIDDEN_OF_TEN: Final = 8
-_REPLACED_OF_TEN: Final = 8
+_REPLACED_FATE: Final = 8
+"""Ten fates of a chosen token are equally likely: below _HIDDEN_OF_TEN it is hidden, at this one replaced, else kept."""
 _IGNORED: Final = -100
 _VOCABULARY: Final = BYTE_VOCABULARY + 1
 """Over bytes: one more value hides another."""
@@ -122,7 +123,7 @@ class MaskedLM(CausalLM):
         fate = numbers(batch.draws, length, stream + 1) % 10
         other = numbers(batch.draws, length, stream + 2) % self.recipe.model.vocabulary
         shown = torch.where(chosen & (fate < _HIDDEN_OF_TEN), self.mask, tokens)
-        shown = torch.where(chosen & (fate == _REPLACED_OF_TEN), other, shown)
+        shown = torch.where(chosen & (fate == _REPLACED_FATE), other, shown)
         return shown, tokens.masked_fill(~chosen, _IGNORED)
 
 

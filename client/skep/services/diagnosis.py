@@ -24,11 +24,12 @@ from urllib.parse import urlsplit
 
 import skep
 from skep import bootstrap
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import Home
-from skep.core.errors import SkepError, StorageError
+from skep.core.errors import SkepError
 from skep.core.policy.conditions import Source
 from skep.core.project.manifest import VerifiedProject
-from skep.core.redact import Section, written
+from skep.core.redact import Section, redacted_report
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared
 from skep.core.text import Text
@@ -70,19 +71,16 @@ def diagnose(home: Home, snapshot: Snapshot | None = None) -> str:
         ("Projects and the way to them", lambda: _projects(home, snapshot)),
         *((f"Log: {path.name}", lambda path=path: _tail(path)) for path in sorted(home.logs_folder.glob("*.log"))),
     )
-    return written([Section(title, _guarded(find)) for title, find in parts], str(Path.home()), names(home))
+    return redacted_report([Section(title, _guarded(find)) for title, find in parts], str(Path.home()), names(home))
 
 
 def keep(path: Path, text: str) -> None:
     """Write a text to a file that only this user may read. Raises StorageError."""
-    try:
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StorageError(
-            Text("app.cannot_written", path=str(path), reason=str(error.strerror or error)),
-            Text("app.choose_another_place"),
-        ) from None
+    with os_errors(Text("app.cannot_written", path=str(path)), Text("app.choose_another_place")):
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # a pipe or a terminal, such as /dev/stdout, is not replaced
+        else:
+            atomic_write(path, text.encode(), mode=0o600)
 
 
 def names(home: Home) -> dict[str, str]:
@@ -216,7 +214,7 @@ def _dialled(host: str, port: int) -> str:
         socket.create_connection((host, port), DIAL_SECONDS).close()
     except TimeoutError:
         return f"no answer within {DIAL_SECONDS:.0f} s"
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # the latter for a name that no name server can have
         return "its name is not known to the name server"
     except OSError as error:
         return error.strerror or type(error).__name__

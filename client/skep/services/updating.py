@@ -22,17 +22,17 @@ from skep import bootstrap
 from skep.adapters.net.web import Patience, Stop, Stopped, Web
 from skep.adapters.process.portable_folder import PortableFolder, portable_folder
 from skep.adapters.process.programs import UpdateSource, app_command, update_source
-from skep.adapters.storage.files import atomic_write
+from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import Home
 from skep.core import releases
-from skep.core.errors import StorageError, UpdateError
+from skep.core.errors import UpdateError
 from skep.core.releases import Release
 from skep.core.text import NOTHING, Text
 
 if TYPE_CHECKING:
     from skep.adapters.net.update_repository import UpdateRepository
 
-NOBODY: Final = Text("update.skep_does_not_know_place")
+NO_SOURCE: Final = Text("update.skep_does_not_know_place")
 
 GoOn = Callable[[int, int], bool]
 """Called with the bytes done and the total. If it returns False, the operation is cancelled without any change."""
@@ -47,7 +47,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Memory:
+class LastCheck:
     """The state kept between starts. `declined` is the version that the user went back from; it is not offered."""
 
     checked: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
@@ -68,7 +68,7 @@ class Updates:
     @property
     def lacking(self) -> Text:
         """Why updates are not checked for, "" if they are."""
-        return NOTHING if self.source is not None else NOBODY
+        return NOTHING if self.source is not None else NO_SOURCE
 
     @property
     def version(self) -> str:
@@ -167,7 +167,7 @@ class Updates:
 
     def _repository(self) -> UpdateRepository:
         if self.source is None:
-            raise UpdateError(NOBODY)
+            raise UpdateError(NO_SOURCE)
         from skep.adapters.net.update_repository import UpdateRepository  # noqa: PLC0415 - needed once a day
 
         self.home.create()
@@ -178,21 +178,17 @@ class Updates:
     def _memory_file(self) -> Path:
         return self.home.updates_folder / "memory.json"
 
-    def _memory(self) -> Memory:
+    def _memory(self) -> LastCheck:
         """The saved state; the default if it cannot be read, which only causes one more check."""
         try:
-            return msgspec.json.decode(self._memory_file.read_bytes(), type=Memory)
+            return msgspec.json.decode(self._memory_file.read_bytes(), type=LastCheck)
         except (OSError, msgspec.MsgspecError):
-            return Memory()
+            return LastCheck()
 
-    def _remember(self, memory: Memory) -> None:
-        try:
+    def _remember(self, memory: LastCheck) -> None:
+        with os_errors(Text("update.cannot_written", memory_file=str(self._memory_file))):
             self.home.updates_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             atomic_write(self._memory_file, msgspec.json.encode(memory))
-        except OSError as error:
-            raise StorageError(
-                Text("update.cannot_written", memory_file=str(self._memory_file), reason=str(error.strerror or error))
-            ) from None
 
 
 def updates(home: Home) -> Updates:

@@ -52,8 +52,8 @@ class Joining:
     link: Link
     rounds: Rounds
     pace: Pace
-    orders: RequestedLimits
-    standing: SessionPriority
+    requested: RequestedLimits
+    priority: SessionPriority
     introduce: Callable[[Callable[[float], None]], None]
 
     def run(self) -> TrainingLoop:
@@ -89,18 +89,18 @@ class Joining:
             if self.options.nice:
                 # after the network's processes were forked, which keep their priority
                 lower_training(self.options.nice)
-                self.standing.begin()
-            threads.use(present=self.orders.present)
+                self.priority.begin()
+            threads.use(present=self.requested.present)
             sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
             if not ram.enough():
                 raise ram.shortage()
             sync.ready(network.START_SECONDS)
         limits = ResourceLimits(
-            orders=self.orders,
+            requested=self.requested,
             group=trainer,
             sizes=sizes,
             threads=threads,
-            residence=ModelOffload(chosen.device, lambda: chain(trainer.tensors(), sync.tensors())),
+            offload=ModelOffload(chosen.device, lambda: chain(trainer.tensors(), sync.tensors())),
             ram=ram,
         )
         with self._stage(Stage.STATE):

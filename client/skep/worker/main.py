@@ -88,10 +88,10 @@ class Volunteer:
         self._departing = threading.Lock()
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
         self._pace = Pace(options.share, obeyed=lambda *told: link.send(messages.WorkerPaused(*told)))
-        self._orders = RequestedLimits(
+        self._requested = RequestedLimits(
             options.present, options.memory, obeyed=lambda *told: link.send(messages.WorkerMemory(*told))
         )
-        self._standing = processes.SessionPriority(present=options.present)
+        self._priority = processes.SessionPriority(present=options.present)
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -107,7 +107,7 @@ class Volunteer:
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
-        controls = self._pace, self._orders, self._standing
+        controls = self._pace, self._requested, self._priority
         loop = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce).run()
         self._trains = True
         loop.run(self._stop, self._finish)
@@ -125,7 +125,7 @@ class Volunteer:
     def stop(self) -> None:
         """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""
         self._stop.set()
-        self._standing.leave()
+        self._priority.leave()
         if self._trains:
             time.sleep(GRACE_SECONDS)
         self.depart()
@@ -142,7 +142,7 @@ class Volunteer:
                 cut_short = threading.Timer(LAST_RESORT_SECONDS, self._end, [code])
                 cut_short.daemon = True
                 cut_short.start()
-                self._standing.leave()
+                self._priority.leave()
                 self._rounds.end(reason)
                 if self._farewell:
                     self._farewell(GOODBYE_SECONDS)
@@ -165,10 +165,10 @@ class Volunteer:
     def _hear(self, message: messages.ToWorker) -> None:
         match message:
             case messages.SetShare():
-                if self._orders.give(message.memory, present=message.present):
+                if self._requested.give(message.memory, present=message.present):
                     self._pace.nudge()
                 self._pace.set_share(message.share)
-                self._standing.use(present=message.present)
+                self._priority.use(present=message.present)
             case messages.FinishTraining() if self._trains:
                 self._finish.set()
             case messages.FinishTraining() | messages.StopTraining():

@@ -27,7 +27,7 @@ from skep_gui.app.tray import Tray
 from skep_gui.app.updates import Updating
 from skep_gui.pages.registry import Requests
 from skep_gui.widgets import icons, theme
-from skep_gui.words.notices import Stage, Update
+from skep_gui.words.notices import Update, UpdateStage
 from skep_gui.words.now import History, title
 from skep_gui.words.projects import PRACTICE, titled
 from skep_gui.words.speaker import filled
@@ -108,7 +108,7 @@ class App(QObject):
         self.tray.pause_chosen.connect(self.pause)
         self.tray.resumed.connect(self.resume)
         self.tray.quit_wanted.connect(self.quit)
-        self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._dress(self._theme))
+        self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._apply_theme(self._theme))
 
     # --- starting and ending
 
@@ -158,6 +158,9 @@ class App(QObject):
             self.projects.join(active)
 
     def _cannot_open(self, problem: Problem) -> None:
+        if self._quitting:  # the user quit while the controller opened, and no later quit would close the dialog
+            self._end()
+            return
         from skep_gui.app.dialogs import StartRefusal  # noqa: PLC0415 - rarely seen
 
         self.box = StartRefusal(*self.tongue.core.problem(problem), mendable=self._damaged is not None)
@@ -214,9 +217,9 @@ class App(QObject):
         self.history.see(snapshot, time.time())
         self._beat.start()  # what was just shown needs no update within the next second
         if snapshot.settings.get("app.theme", "system") != self._theme:
-            self._dress(str(snapshot.settings["app.theme"]))
+            self._apply_theme(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
-            self._stayed(before, failed=snapshot.problem is not None)
+            self._left_project(before, failed=snapshot.problem is not None)
         if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
             self._tell_all(filled(self.tr("Joined %1."), title(snapshot)))
         self._show()
@@ -247,7 +250,7 @@ class App(QObject):
         if self.window is not None:
             self.window.show_snapshot(self.snapshot, self.history, now)
 
-    def _stayed(self, before: Snapshot, *, failed: bool) -> None:
+    def _left_project(self, before: Snapshot, *, failed: bool) -> None:
         """A stay has ended: unless it failed, it is not resumed at the next start, and a practice swarm is stopped."""
         if not failed:
             self._remembered.active = ""
@@ -272,7 +275,8 @@ class App(QObject):
 
     def _update_changed(self, update: Update) -> None:
         self.show_update()
-        if update.stage in (Stage.FOUND, Stage.TOLD) and (view := self.translation.updates.view(update)) is not None:
+        found = update.stage in (UpdateStage.FOUND, UpdateStage.TOLD)
+        if found and (view := self.translation.updates.view(update)) is not None:
             self._tell_all(view.title)
 
     def show_update(self) -> None:
@@ -284,10 +288,10 @@ class App(QObject):
         older = self.controller.updates.previous if self.controller is not None else ""
         self.window.settings.show_updates(self.tongue.said(lacking), words.go_back(older) if older else "")
 
-    def _dress(self, chosen: str) -> None:
+    def _apply_theme(self, chosen: str) -> None:
         self._theme = chosen
         theme.apply(self._qt, theme.chosen(chosen))
-        self.tray.dress(theme.chosen("system").panel)
+        self.tray.set_colour(theme.chosen("system").panel)
         if self.window is not None:
             self.window.update()
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from skep import bootstrap
 from skep.core.device import Device
-from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError, StorageError
+from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError
 from skep.core.project.fit import Verdict
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.timeline_segments import segments
@@ -223,14 +223,7 @@ class Controller:
         """Write every contribution as CSV. Raises StorageError."""
         with bootstrap.ledger(self._home) as ledger:
             rows = {project: ledger.contributions(project) for project in ledger.projects()}
-        try:
-            Path(path).write_text(to_csv(rows), encoding="utf-8", newline="")
-        except OSError as error:
-            raise StorageError(
-                Text("app.cannot_written", path=path, reason=str(error.strerror or error)),
-                Text("app.choose_another_place"),
-            ) from None
-        return path
+        return self.keep(path, to_csv(rows))
 
     # --- errors and diagnostics
 

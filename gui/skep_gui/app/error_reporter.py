@@ -14,14 +14,14 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from skep.core.text import Problem, Remedy
 from skep_gui.app.background import OUR_OWN, Background
-from skep_gui.words.notices import Problems, setting_of
+from skep_gui.words.notices import Problems, remedy_setting
+from skep_gui.words.speaker import filled
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
 
     from skep_gui.app.controller import Controller
     from skep_gui.app.dialogs import TextDialog
-from skep_gui.words.speaker import filled
 
 LOGGER: Final = "skep"
 LONGEST: Final = 20_000
@@ -108,7 +108,7 @@ class ErrorReporter(QObject):
             case Remedy.SETTINGS.value:
                 self.setting_wanted.emit("")
             case _:
-                if key := setting_of(problem):
+                if key := remedy_setting(problem):
                     self.setting_wanted.emit(key)
                 else:
                     self.diagnose()

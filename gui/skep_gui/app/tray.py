@@ -64,7 +64,7 @@ class Tray(QObject):
     def show(self) -> None:
         self.icon.show()
 
-    def dress(self, colour: str) -> None:
+    def set_colour(self, colour: str) -> None:
         """Set the mark's colour for this panel."""
         self._colour = colour
         self._draw()

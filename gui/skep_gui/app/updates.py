@@ -17,7 +17,7 @@ from skep.core.policy.conditions import Condition
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.app.background import Background
-from skep_gui.words.notices import STARTS_NEXT, UNDER_WAY, Stage, Update
+from skep_gui.words.notices import STARTS_NEXT, UNDER_WAY, Update, UpdateStage
 
 if TYPE_CHECKING:
     from skep.services.updating import Found
@@ -58,7 +58,7 @@ class Updating(QObject):
         self.timer.setInterval(HOURLY)
         if (
             (controller := self.controller) is None
-            or self.update.stage is not Stage.NONE
+            or self.update.stage is not UpdateStage.NONE
             or not may_look(self._known())
         ):
             return
@@ -81,7 +81,7 @@ class Updating(QObject):
 
         def answered(found: Found | None) -> None:
             if found is None:
-                self._show(Update(Stage.NEWEST, controller.updates.version))
+                self._show(Update(UpdateStage.NEWEST, controller.updates.version))
             else:
                 self._tell(found)
 
@@ -89,7 +89,7 @@ class Updating(QObject):
 
     def _tell(self, found: Found) -> None:
         self._found = found
-        stage = Stage.FOUND if found.installs else Stage.TOLD
+        stage = UpdateStage.FOUND if found.installs else UpdateStage.TOLD
         self._show(Update(stage, found.release.version, found.release.notes))
 
     # --- installing
@@ -98,7 +98,7 @@ class Updating(QObject):
         """The strip's first button was pressed."""
         if self.update.stage in STARTS_NEXT:
             self.restart_wanted.emit()
-        elif self.update.stage is Stage.FOUND:
+        elif self.update.stage is UpdateStage.FOUND:
             self._install()
 
     def close(self) -> None:
@@ -112,11 +112,11 @@ class Updating(QObject):
         if (controller := self.controller) is None or (found := self._found) is None:
             return
         self._cancel.clear()
-        begun = Update(Stage.FETCHING, found.release.version, found.release.notes)
+        begun = Update(UpdateStage.FETCHING, found.release.version, found.release.notes)
         self._show(begun)
         said = begun
 
-        def went(stage: Stage, came: int, of: int) -> bool:
+        def went(stage: UpdateStage, came: int, of: int) -> bool:
             """Called in the installing thread: reports the progress, and returns whether to go on."""
             nonlocal said
             part = min(1.0, came / max(1, of))
@@ -126,9 +126,9 @@ class Updating(QObject):
             return not self._cancel.is_set()
 
         def done(installed: bool) -> None:  # noqa: FBT001 - an answer from the background
-            self._show(Update(Stage.INSTALLED, begun.version) if installed else Update())
+            self._show(Update(UpdateStage.INSTALLED, begun.version) if installed else Update())
 
-        fetched, unpacked = partial(went, Stage.FETCHING), partial(went, Stage.UNPACKING)
+        fetched, unpacked = partial(went, UpdateStage.FETCHING), partial(went, UpdateStage.UNPACKING)
         self._background.run(
             lambda: controller.updates.install(found.release, fetched, unpacked), done, self._failed, slow=True
         )
@@ -139,13 +139,13 @@ class Updating(QObject):
 
         self._background.run(
             controller.updates.go_back,
-            lambda version: self._show(Update(Stage.WENT_BACK, version)),
+            lambda version: self._show(Update(UpdateStage.WENT_BACK, version)),
             self._failed,
             slow=True,
         )
 
     def _failed(self, problem: Problem) -> None:
-        self._show(Update(Stage.FAILED, problem=problem))
+        self._show(Update(UpdateStage.FAILED, problem=problem))
 
     def _show(self, update: Update) -> None:
         self.update = update

@@ -18,13 +18,18 @@ from skep_gui.widgets.charts import DomeMeter, LivePlot
 from skep_gui.widgets.focus import focus_kept
 from skep_gui.widgets.parts import Card, Page, breakable, button, column, fill_pause_menu, grid, label, row, toned
 from skep_gui.widgets.rows import FigureRow, RuleLines
-from skep_gui.words.now import History, Mark, RuleRow, StageRow, granted, measured, risen, title
+from skep_gui.words.now import History, RuleRow, StageRow, StageState, granted, joining_progress, measured, title
 from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
 
 IN_A_SWARM = (Phase.TRAINING, Phase.PAUSED, Phase.LEAVING)
-_SIGNS: Final = {Mark.DONE: "✓", Mark.UNDER_WAY: "→", Mark.TO_COME: "·", Mark.FAILED: "!"}
-_TONES: Final = {Mark.DONE: "well", Mark.UNDER_WAY: "gentle", Mark.TO_COME: "soft", Mark.FAILED: "problem"}
+_SIGNS: Final = {StageState.DONE: "✓", StageState.UNDER_WAY: "→", StageState.TO_COME: "·", StageState.FAILED: "!"}
+_TONES: Final = {
+    StageState.DONE: "well",
+    StageState.UNDER_WAY: "gentle",
+    StageState.TO_COME: "soft",
+    StageState.FAILED: "problem",
+}
 
 
 class NowPage(Page):
@@ -132,7 +137,7 @@ class NowPage(Page):
     def _filled(self, snapshot: Snapshot) -> float | None:
         """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""
         if snapshot.phase is Phase.JOINING:
-            return risen(snapshot)
+            return joining_progress(snapshot)
         return measured(snapshot) if snapshot.phase in IN_A_SWARM else None
 
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
@@ -187,11 +192,11 @@ class JoiningView(Card):
     def show_stages(self, heading: str, stages: Sequence[StageRow]) -> None:
         self.heading.setText(heading)
         for (sign, name, bar, detail), stage in zip(self._rows, stages, strict=True):
-            sign.setText(_SIGNS[stage.mark])
-            toned(sign, _TONES[stage.mark])
+            sign.setText(_SIGNS[stage.state])
+            toned(sign, _TONES[stage.state])
             name.setText(stage.name)
-            toned(name, "soft" if stage.mark is Mark.TO_COME else "")
-            under_way = stage.mark is Mark.UNDER_WAY
+            toned(name, "soft" if stage.state is StageState.TO_COME else "")
+            under_way = stage.state is StageState.UNDER_WAY
             bar.setVisible(under_way)
             bar.setValue(round((stage.fraction or 0.0) * 1000))
             bar.setAccessibleName(stage.name)

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
+from skep.language import units
 from skep_gui.widgets import theme
 from skep_gui.words.now import SPAN, Point
 from skep_gui.words.stats import Cell, Chart, nice_top
@@ -94,8 +95,8 @@ def _door() -> QPainterPath:
 _LEFT, _RIGHT, _TOP, _BOTTOM = 40, 48, 30, 24
 _GAP: Final = 15.0
 """Seconds without a report after which the line is interrupted instead of connected."""
-_SHARES: Final = 4
-"""Heights of the grid lines, as parts of the plot's height."""
+_PLOT_INTERVALS: Final = 4
+"""How many equal intervals the grid lines divide the plot's height into; there is one line more."""
 
 
 class LivePlot(QWidget):
@@ -143,15 +144,16 @@ class LivePlot(QWidget):
 
     def _axes(self, painter: QPainter, area: QRectF, top: float, colours: theme.Colours) -> None:
         flag = Qt.AlignmentFlag
-        for step in range(_SHARES + 1):
-            part = step / _SHARES
+        for step in range(_PLOT_INTERVALS + 1):
+            part = step / _PLOT_INTERVALS
             y = area.bottom() - part * area.height()
             painter.setPen(QPen(QColor(colours.line), 1))
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             painter.setPen(QColor(colours.soft))
-            painter.drawText(QRectF(0, y - 9, _LEFT - 8, 18), flag.AlignRight | flag.AlignVCenter, _short(top * part))
+            rate = QRectF(0, y - 9, _LEFT - 8, 18)
+            painter.drawText(rate, flag.AlignRight | flag.AlignVCenter, axis_number(top * part))
             share = QRectF(area.right() + 8, y - 9, _RIGHT - 8, 18)
-            painter.drawText(share, flag.AlignLeft | flag.AlignVCenter, f"{part * 100:.0f}\u2009%")
+            painter.drawText(share, flag.AlignLeft | flag.AlignVCenter, units.percent(part))
         below = QRectF(area.left(), area.bottom() + 6, area.width(), 18)
         painter.drawText(below, flag.AlignLeft, self.tr("10 minutes ago"))
         painter.drawText(below, flag.AlignRight, self.tr("now"))
@@ -170,14 +172,10 @@ class LivePlot(QWidget):
         painter.drawPolyline(piece)
 
 
-def _short(value: float) -> str:
-    return f"{value:g}".replace(".", QLocale().decimalPoint())
-
-
 BELOW: Final = 22
 AXIS: Final = 52
-_LINES: Final = 2
-"""Heights of the grid lines, as parts of the strip's height."""
+_STRIP_INTERVALS: Final = 2
+"""As _PLOT_INTERVALS, for a strip of bars with an axis."""
 _WIDEST: Final = 36
 """Maximum width of a separate bar in pixels; those of a timeline touch."""
 _FAINT: Final = 90
@@ -267,13 +265,13 @@ class CellStrip(QWidget):
             return
         painter = QPainter(self)
         colours, area, flag = theme.current(), self.area(), Qt.AlignmentFlag
-        for line in range(_LINES + 1 if self._chart.top else 1):
-            y = area.bottom() - line / _LINES * area.height()
+        for line in range(_STRIP_INTERVALS + 1 if self._chart.top else 1):
+            y = area.bottom() - line / _STRIP_INTERVALS * area.height()
             painter.setPen(QPen(QColor(colours.line), 1))
             painter.drawLine(round(area.left()), round(y), round(area.right()), round(y))
             if self._chart.top:
                 painter.setPen(QColor(colours.soft))
-                value = axis_number(self._chart.top * line / _LINES)
+                value = axis_number(self._chart.top * line / _STRIP_INTERVALS)
                 painter.drawText(QRectF(0, y - 9, AXIS - 8, 18), flag.AlignRight | flag.AlignVCenter, value)
         painter.setPen(QColor(colours.soft))
         for place, text in self._chart.labels:
@@ -284,10 +282,14 @@ class CellStrip(QWidget):
 
 
 def axis_number(value: float) -> str:
-    """A short label for the axis of a chart: 150000 -> "150 k"."""
+    """A short label for the axis of a chart, with the decimal point of Qt's locale: 150000 -> "150 k"."""
     if value >= 1e6:  # noqa: PLR2004 - a million
-        return f"{value / 1e6:g}\u2009M"
-    return f"{value / 1000:g}\u2009k" if value >= 1e4 else f"{value:,g}".replace(",", "\u2009")  # noqa: PLR2004
+        text = f"{value / 1e6:g}{units.THIN}M"
+    elif value >= 1e4:  # noqa: PLR2004 - below it, the digits are as short
+        text = f"{value / 1000:g}{units.THIN}k"
+    else:
+        text = f"{value:,g}".replace(",", units.THIN)
+    return text.replace(".", QLocale().decimalPoint())
 
 
 class CellButton(QAbstractButton):

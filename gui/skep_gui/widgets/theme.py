@@ -77,14 +77,11 @@ DARK: Final = Colours(
 )
 
 
-def system_is_dark() -> bool:
-    return QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark
-
-
 def chosen(theme: str) -> Colours:
     """The colours for the setting app.theme: system, light or dark."""
-    dark = system_is_dark() if theme == "system" else theme == "dark"
-    return DARK if dark else LIGHT
+    if theme == "system":
+        return DARK if QGuiApplication.styleHints().colorScheme() is Qt.ColorScheme.Dark else LIGHT
+    return DARK if theme == "dark" else LIGHT
 
 
 def apply(app: QApplication, colours: Colours) -> None:

@@ -30,7 +30,8 @@ _TONES: Final = {
     "": "none",
 }
 """All other rules are about the computer itself."""
-_HOURS: Final = (0, 6, 12, 18, 24)
+_HOURS: Final = (0, 6, 12, 18)
+"""Local hours with a label; the end of the day has one too."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,10 @@ class Day(Speaker):
             for each in legible(record.segments)
             if each.project
         ]
-        labels = [(hour / 24, f"{hour:02d}:00") for hour in _HOURS]
+        midnight = local(begin, record.zone)
+        # the place comes from the moment: a day on which the clock is set has 23 or 25 hours
+        moments = [*(midnight.replace(hour=hour).timestamp() for hour in _HOURS), end]
+        labels = [((at - begin) / whole, self.numbers.time(local(at, record.zone))) for at in moments]
         return Chart(tuple(cells), tuple(labels))
 
     def sentence(self, segment: Segment, record: Record) -> str:

@@ -42,7 +42,7 @@ def look(snapshot: Snapshot) -> Look:
         case Phase.RECOVERING:
             return Look(State.PROBLEM)
         case Phase.JOINING:
-            return Look(State.JOINING, _risen(snapshot))
+            return Look(State.JOINING, _joining_bands(snapshot))
         case Phase.PAUSED:
             return Look(State.PAUSED)
         case Phase.TRAINING | Phase.LEAVING:
@@ -61,7 +61,7 @@ def quarters(share: float) -> int:
     return min(BANDS, max(1, math.ceil(share * BANDS - 1e-9))) if share > 0 else 0
 
 
-def _risen(snapshot: Snapshot) -> int:
+def _joining_bands(snapshot: Snapshot) -> int:
     if snapshot.stage is None:
         return 1
     return min(BANDS, 1 + list(Stage).index(snapshot.stage.stage))

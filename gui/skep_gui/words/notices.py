@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from skep.core.redact import Section, written
+from skep.core.redact import Section, redacted_report
 from skep.core.settings.settings import SETTINGS
 from skep.core.text import NOTHING, Problem, Remedy
 from skep.language import units
@@ -27,7 +27,7 @@ class Problems(Speaker):
             case Remedy.REPORT.value:
                 return self.tr("Show the report")
             case _:
-                return self.tr("Open the setting") if setting_of(problem) else self.tr("Diagnose …")
+                return self.tr("Open the setting") if remedy_setting(problem) else self.tr("Diagnose …")
 
     def report(self, trace: str, versions: Sequence[str], home: str, names: Mapping[str, str]) -> str:
         """What went wrong, without data that identifies the user or the place."""
@@ -35,16 +35,16 @@ class Problems(Speaker):
             Section(self.tr("Internal error in skep"), trace.rstrip().splitlines()),
             Section(self.tr("Versions"), versions),
         ]
-        return written(sections, home, names)
+        return redacted_report(sections, home, names)
 
 
-def setting_of(problem: Problem) -> str:
+def remedy_setting(problem: Problem) -> str:
     """The key of the setting that the action opens, "" if there is none."""
     kind, _, key = problem.remedy.partition(":")
     return key if f"{kind}:" == SETTING and key in SETTINGS else ""
 
 
-class Stage(Enum):
+class UpdateStage(Enum):
     NONE = auto()
     FOUND = auto()
     TOLD = auto()
@@ -57,15 +57,15 @@ class Stage(Enum):
     FAILED = auto()
 
 
-UNDER_WAY = (Stage.FETCHING, Stage.UNPACKING)
-STARTS_NEXT = (Stage.INSTALLED, Stage.WENT_BACK)
+UNDER_WAY = (UpdateStage.FETCHING, UpdateStage.UNPACKING)
+STARTS_NEXT = (UpdateStage.INSTALLED, UpdateStage.WENT_BACK)
 
 
 @dataclass(frozen=True)
 class Update:
     """The state of an update. `part` is the progress of the stage, 0..1; `size` in bytes, 0 if unknown."""
 
-    stage: Stage = Stage.NONE
+    stage: UpdateStage = UpdateStage.NONE
     version: str = ""
     notes: str = ""
     part: float = 0.0
@@ -89,35 +89,37 @@ class UpdateWords(Speaker):
         """None if there is nothing to show."""
         version, later = update.version, self.tr("Later")
         match update.stage:
-            case Stage.NONE:
+            case UpdateStage.NONE:
                 return None
-            case Stage.FOUND:
+            case UpdateStage.FOUND:
                 title = filled(self.tr("skep %1 can be installed."), version)
                 return UpdateView(title, update.notes, self.tr("Install"), later)
-            case Stage.TOLD:
+            case UpdateStage.TOLD:
                 hint = self.tr("Your system's software updates install it, as they did with this one.")
                 title = filled(self.tr("skep %1 is there."), version)
                 return UpdateView(title, hint, "", self.tr("Close"))
-            case Stage.FETCHING | Stage.UNPACKING:
+            case UpdateStage.FETCHING | UpdateStage.UNPACKING:
                 return self._under_way(update)
-            case Stage.INSTALLED:
+            case UpdateStage.INSTALLED:
                 title = filled(self.tr("skep %1 is installed."), version)
                 hint = self.tr("It starts the next time you start skep. What you have contributed stays.")
                 return UpdateView(title, hint, self.tr("Start it now"), later)
-            case Stage.WENT_BACK:
+            case UpdateStage.WENT_BACK:
                 title = filled(self.tr("skep %1 is used again."), version)
                 hint = self.tr("It starts the next time you start skep.")
                 return UpdateView(title, hint, self.tr("Start it now"), later)
-            case Stage.NEWEST:
+            case UpdateStage.NEWEST:
                 title = filled(self.tr("skep %1 is the newest."), version)
                 return UpdateView(title, "", "", self.tr("Close"))
-            case Stage.FAILED:
+            case UpdateStage.FAILED:
                 title, hint = self.tongue.core.problem(update.problem or Problem(NOTHING))
                 return UpdateView(title, hint, "", self.tr("Close"))
 
     def _under_way(self, update: Update) -> UpdateView:
         done = f"{units.percent(update.part)} · {self.numbers.size(update.size)}" if update.size else ""
-        words = self.tr("Downloading skep %1") if update.stage is Stage.FETCHING else self.tr("Installing skep %1")
+        words = (
+            self.tr("Downloading skep %1") if update.stage is UpdateStage.FETCHING else self.tr("Installing skep %1")
+        )
         return UpdateView(filled(words, update.version), done, "", self.tr("Cancel"), update.part)
 
     def go_back(self, version: str) -> str:

@@ -65,7 +65,7 @@ class PauseChoice:
     until: float | None
 
 
-class Mark(StrEnum):
+class StageState(StrEnum):
     DONE = "done"
     UNDER_WAY = "under way"
     TO_COME = "to come"
@@ -77,7 +77,7 @@ class StageRow:
     """`fraction` is 0..1 of the current stage, None while it is unknown."""
 
     name: str
-    mark: Mark
+    state: StageState
     fraction: float | None = None
     detail: str = ""
 
@@ -204,12 +204,18 @@ class Now(Speaker):
         rows = []
         for index, stage in enumerate(order):
             if index != position:
-                rows.append(StageRow(self.said(stage.label), Mark.DONE if index < position else Mark.TO_COME))
+                rows.append(
+                    StageRow(self.said(stage.label), StageState.DONE if index < position else StageState.TO_COME)
+                )
                 continue
             failed = snapshot.phase is Phase.RECOVERING
             fraction = current.fraction if current is not None and math.isfinite(current.fraction) else None
             detail = plain(self.said(current.detail)) if current is not None else ""
-            rows.append(StageRow(self.said(stage.label), Mark.FAILED if failed else Mark.UNDER_WAY, fraction, detail))
+            rows.append(
+                StageRow(
+                    self.said(stage.label), StageState.FAILED if failed else StageState.UNDER_WAY, fraction, detail
+                )
+            )
         return rows
 
     def pauses(self, now: float, zone: tzinfo | None = None) -> list[PauseChoice]:
@@ -264,7 +270,7 @@ def _reading(reading: Reading[float], unit: str) -> str:
     return "" if reading.value is None else f"{reading.value:.0f}{units.THIN}{unit}"
 
 
-def risen(snapshot: Snapshot) -> float:
+def joining_progress(snapshot: Snapshot) -> float:
     """The progress of joining, 0..1; each stage counts the same."""
     current = snapshot.stage
     if current is None:

@@ -110,10 +110,9 @@ class Projects(Speaker):
     def traffic(self, plan: Manifest, estimate: Estimate | None) -> str:
         """Upload and download: per hour if estimated, otherwise per epoch."""
         if estimate is None:
-            traffic = traffic_per_epoch(plan)
-            return filled(self.tr("up to %1 each way per epoch"), self.numbers.size(max(traffic.up, traffic.down)))
-        up, down = self.numbers.rough_size(estimate.up), self.numbers.rough_size(estimate.down)
-        return filled(self.tr("about %1 up and %2 down an hour"), up, down)
+            return filled(self.tr("up to %1 each way per epoch"), self.numbers.size(traffic_per_epoch(plan)))
+        size = self.numbers.rough_size(estimate.traffic)
+        return filled(self.tr("about %1 up and %2 down an hour"), size, size)
 
     def needs(self, estimate: Estimate | None) -> str:
         if estimate is None:
@@ -215,12 +214,12 @@ class Projects(Speaker):
         text = self.tr(
             "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
         )
-        up, down = self.numbers.rough_size(estimate.up), self.numbers.rough_size(estimate.down)
-        return (filled(text, up, down, units.number(PEERS), self.numbers.size(estimate.most)),)
+        size = self.numbers.rough_size(estimate.traffic)
+        return (filled(text, size, size, units.number(PEERS), self.numbers.size(estimate.most)),)
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
         return (
-            filled(self.tr("Results of training, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan).up)),
+            filled(self.tr("Results of training, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan))),
             self.tr("Copies of the model, when another peer asks for one"),
             self.tr("The other peers see this computer's network address"),
             self.tr("Never your files or what you type"),

@@ -237,7 +237,7 @@ class Stats(Speaker):
         at = local(moment, zone)
         if unit is Unit.HOUR:
             return self.numbers.time(at)
-        return f"{self.weekday(at)}{units.THIN}{at:%d}" if unit is Unit.DAY else f"{at:%d.%m.}"
+        return f"{self.weekday(at)}{units.THIN}{at:%d}" if unit is Unit.DAY else self.numbers.date(at)
 
     def _period(self, period: Period, unit: Unit, zone: tzinfo) -> str:
         at = local(period.begin, zone)

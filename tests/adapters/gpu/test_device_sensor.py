@@ -1,4 +1,4 @@
-"""The device that trains, read through the real pynvml from a stand-in card, from made-up sysfs, and without any card."""
+"""Readings of the training device: the real pynvml with a stand-in card, a simulated sysfs, and no card."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from skep.core.text import verbatim
 
 GIB = 1 << 30
 US, PLAYER, BROWSER = os.getpid(), 3_999_001, 3_999_002
-"""Numbers of processes; the last two are nobody's."""
+"""Process ids; the last two are not in use."""
 GPU = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
 
 
@@ -44,7 +44,7 @@ def use(nvidia):
     return nvidia.read()[Condition.GPU_USE]
 
 
-# --- NVIDIA: what a card tells
+# --- NVIDIA: readings
 
 
 def test_a_card_tells_everything(card, nvidia):
@@ -145,7 +145,7 @@ def test_a_driver_that_does_not_say_who_is_on_the_card_is_not_guessed_at(card, n
 def test_a_card_that_is_lost_is_silent_and_is_heard_again_when_it_is_back(card, nvidia):
     nvidia.read()
     card.say(lost=1)
-    for _ in range(2):  # in use, then opened anew
+    for _ in range(2):  # in use, then opened again
         seen = nvidia.read()
         assert {reading.source for reading in seen.values()} == {Source.SILENT}
         assert {in_english(reading.note) for reading in seen.values()} == {
@@ -220,7 +220,7 @@ class Listed:
 
 @pytest.fixture
 def sensor():
-    """A sensor of the device wanted, which the test may change."""
+    """Makes a sensor of the wanted device, which the test may change."""
     opened = []
 
     def make(devices, wanted=lambda: "", root=Path("/")):
@@ -257,7 +257,7 @@ def test_another_choice_in_the_settings_is_another_device(card, sensor):
     assert made.read()[Condition.GPU_USE].source is Source.MISSING
     made.read()
     assert listed.asked == 1
-    assert made.tells  # nothing of a card to miss
+    assert made.tells  # there is no card whose events it could miss
     wanted[0] = "cuda:0"
     assert made.read()[Condition.GPU_USE].source is Source.ANSWERS
     assert not made.tells
@@ -316,7 +316,7 @@ def test_a_mac_keeps_it_to_itself(sensor):
 
 @pytest.fixture
 def amd(tmp_path):
-    """An AMD card in a made-up sysfs: its folder."""
+    """The folder of an AMD card in a simulated sysfs."""
     folder = tmp_path / "sys/bus/pci/devices/0000:03:00.0"
     (folder / "hwmon/hwmon3").mkdir(parents=True)
     readings = {

@@ -1,4 +1,4 @@
-"""Graphics cards of every kind and condition: a made-up sysfs, and a stand-in for NVIDIA's library behind real pynvml."""
+"""Graphics cards of every kind and condition: a simulated sysfs, and the real pynvml with a stand-in library."""
 
 import contextlib
 import dataclasses
@@ -40,7 +40,7 @@ def root(tmp_path):
 
 @pytest.fixture
 def plug(root):
-    """Puts a card on the made-up bus: its files by name, and the driver that holds it."""
+    """Adds a card to the simulated bus: its files by name, and its driver."""
 
     def add(address, files, driver=None):
         card = root / "sys/bus/pci/devices" / address
@@ -59,7 +59,7 @@ def plug(root):
 
 @pytest.fixture
 def listed(root, library_folder):
-    """The NVIDIA cards listed by a process that finds the stand-in where the driver's library would be."""
+    """Lists the NVIDIA cards in a process that loads the stand-in instead of the driver's library."""
 
     def run(library=library_folder, **behaviour):
         environ = os.environ | {"LD_LIBRARY_PATH": str(library)}
@@ -227,7 +227,7 @@ def test_the_kernel_knows_the_name_of_a_card_that_its_library_cannot_reach(root,
 
 @pytest.fixture
 def no_library(tmp_path):
-    """A folder with a file that is no library, in the place of one that this computer may have."""
+    """A folder with a file that is no library, used instead of one that this computer may have."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / LIBRARY).write_text("no library")
     return tmp_path / "lib"
@@ -268,7 +268,7 @@ def test_the_real_library_is_missing_without_a_complaint_where_there_is_no_card(
 
 def test_only_graphics_of_the_vendor_are_cards(root, plug):
     plug("0000:01:00.0", NVIDIA_CARD)
-    plug("0000:01:00.1", {"vendor": "0x10de", "class": "0x040300"})  # the card's sound
+    plug("0000:01:00.1", {"vendor": "0x10de", "class": "0x040300"})  # the card's audio device
     plug("0000:02:00.0", {"vendor": "0x8086", "class": "0x030000"})
     plug("0000:03:00.0", {"vendor": "0x10de"})
     assert [card.address for card in pci.cards(root, pci.NVIDIA)] == ["0000:01:00.0"]
@@ -344,7 +344,7 @@ def test_an_amd_card_that_cannot_compute_says_why(root, plug, driver, words):
 
 @contextlib.contextmanager
 def as_nobody():
-    """Without the administrator's rights; does nothing for people who have none."""
+    """Without root's rights; does nothing for other users."""
     if os.geteuid():
         yield
         return
@@ -358,7 +358,7 @@ def as_nobody():
 def test_an_amd_card_closed_to_the_user_says_so(plug, root, kfd):
     plug("0000:03:00.0", AMD_CARD, driver="amdgpu")
     with tempfile.TemporaryDirectory(prefix="open-") as folder:
-        copy = Path(folder) / "root"  # pytest's own folders are closed to nobody
+        copy = Path(folder) / "root"  # the user "nobody" has no access to pytest's folders
         shutil.copytree(root, copy, symlinks=True)
         for place in (copy, copy.parent):
             place.chmod(0o755)
@@ -371,7 +371,7 @@ def test_an_amd_card_closed_to_the_user_says_so(plug, root, kfd):
 
 @pytest.fixture
 def amdsmi(tmp_path, monkeypatch):
-    """Puts a module of this name where Python finds it."""
+    """Creates a module amdsmi that Python can import."""
 
     def put(source):
         folder = tmp_path / "amdsmi_here"
@@ -421,7 +421,7 @@ def test_a_broken_amdsmi_costs_only_the_name(root, plug, kfd, amdsmi, source):
 
 @pytest.fixture
 def sysctl(tmp_path, monkeypatch):
-    """A sysctl on the path that runs this line of shell."""
+    """Creates a program sysctl on the PATH that runs this line of shell."""
 
     def put(line):
         folder = tmp_path / "bin"

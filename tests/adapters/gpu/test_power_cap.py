@@ -1,4 +1,4 @@
-"""The power cap: set while skep computes, put back whatever happens, refused in words. The card is a stand-in."""
+"""The power cap: set while skep computes, always restored, refused with a message. The card is a stand-in."""
 
 import json
 import os
@@ -34,7 +34,7 @@ from skep.engine.engine import Engine
 
 SOON = 20.0
 OWN = 320.0
-"""The stand-in card's limit when nobody has set any."""
+"""The stand-in card's limit if none was set."""
 NOT_PERMITTED = "Only an administrator may limit the power of the card on this system."
 GPU, CPU = Device(DeviceKind.NVIDIA, 0, "Stand-in RTX 1"), Device(DeviceKind.CPU, 0, "CPU")
 
@@ -54,7 +54,7 @@ def computing(watts, share=1.0):
 
 
 class House:
-    """A keeper, what it said, and the way to see that it has done what it was told."""
+    """A keeper, its messages, and methods that wait for its reactions."""
 
     def __init__(self, note, devices):
         self.said, self.note = [], note
@@ -67,7 +67,7 @@ class House:
             self._heard.notify_all()
 
     def see(self, snapshot):
-        """Let it see this, and return what it has to say about it."""
+        """Pass the snapshot to the keeper; returns its next report."""
         before = len(self.said)
         self.keeper.observe(m.Tick(), snapshot)
         with self._heard:
@@ -75,7 +75,7 @@ class House:
         return self.said[-1].cap
 
     def hear(self, watts):
-        """Wait until the last it has said is that this limit holds."""
+        """Wait until its last report has this limit."""
         with self._heard:
             assert self._heard.wait_for(lambda: self.said[-1].cap and self.said[-1].cap.watts == watts, SOON)
 
@@ -217,6 +217,41 @@ def test_the_next_start_puts_back_what_a_killed_one_left(card, killed, make_hous
     assert not in_english(house.note).exists()
 
 
+def test_a_limit_that_could_not_be_put_back_stays_noted_for_the_next_start(card, make_house):
+    house = make_house()
+    house.see(computing(200))
+    card.say(nvmlDeviceSetPowerManagementLimit=4)
+    house.keeper.close()
+    assert card.limit == 200.0
+    assert house.note.exists()
+    card.say(nvmlDeviceSetPowerManagementLimit=0)
+    make_house().keeper.close()
+    assert card.limit == OWN
+    assert not house.note.exists()
+
+
+def test_a_note_of_a_killed_skep_stays_until_the_card_answers(card, killed, make_house):
+    card.say(lost=1)
+    house = make_house()
+    house.keeper.close()
+    assert house.note.exists()
+    card.say(lost=0)
+    make_house().keeper.close()
+    assert card.limit == OWN
+    assert not house.note.exists()
+
+
+def test_a_limit_of_ours_that_could_not_be_removed_is_not_taken_for_the_cards_own(card, make_house, monkeypatch):
+    house = make_house()
+    house.see(computing(200))
+    with monkeypatch.context() as failing:
+        failing.setattr(power_limit, "_restore", lambda _held, _limiter: False)
+        house.keeper.observe(m.Tick(), computing(150))
+        house.hear(150.0)
+    house.keeper.close()
+    assert card.limit == OWN
+
+
 def test_what_was_left_is_put_back_before_anything_new_is_set(card, killed, make_house):
     house = make_house()
     house.see(computing(180))
@@ -288,7 +323,7 @@ def until_in_time(condition):
         time.sleep(0.01)
 
 
-# --- what front ends are told
+# --- reports to front ends
 
 
 def in_words(cap):

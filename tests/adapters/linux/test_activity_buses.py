@@ -1,4 +1,4 @@
-"""What desktops and the login manager say over D-Bus: idle time, locked screens, inhibitors; stand-ins by python-dbusmock."""
+"""Idle time, locked screens and inhibitors over D-Bus; python-dbusmock simulates desktops and the login manager."""
 
 import os
 import threading
@@ -62,14 +62,14 @@ def told(sensor):
 
 
 def answered(sensor):
-    """The first reading that is an answer: on a busy computer a bus may answer later than a sensor waits for it."""
+    """The first reading that is not silent: on a busy computer a bus may answer after the sensor's timeout."""
     readings = []
     until(lambda: readings.append(told(sensor)) or readings[-1].source is not Source.SILENT)
     return readings[-1]
 
 
 def log_in(logind, name="c1", kind="wayland"):
-    """A session of this user at a screen; its path."""
+    """Add a session of this user at a screen; returns its path."""
     user = os.getuid()
     logind.ask("AddSession", "ssusb", (name, "seat0", user, "somebody", True))
     path = f"/org/freedesktop/login1/session/{name}"
@@ -78,7 +78,7 @@ def log_in(logind, name="c1", kind="wayland"):
 
 
 def wakes(sensor):
-    """An event that is set when a long wait of the sensor has ended."""
+    """An event that is set when a long wait of the sensor ends."""
     woke = threading.Event()
     threading.Thread(target=lambda: (sensor.wait(600), woke.set()), daemon=True).start()
     return woke
@@ -86,7 +86,7 @@ def wakes(sensor):
 
 @pytest.fixture(scope="module")
 def furnished():
-    """A bus with a screen saver and a login manager, which stay as they are."""
+    """A bus with a screen saver and a login manager whose states do not change."""
     need_dbusmock()
     made = PrivateBus()
     saver = made.mock(SAVERS[1].service, SAVERS[1].path, SAVERS[1].interface)
@@ -134,7 +134,7 @@ def test_idle_seconds_are_known_for_what_they_are_by_their_growth(bus, saver, cl
     began = time.monotonic()
     saver.answer("GetSessionIdleTime", "u", f"import time; ret = int(40 + time.monotonic() - {began})")
     sensor = close(ScreenSaverInput(bus.address))
-    assert answered(sensor).value < 10  # taken for milliseconds, until it showed
+    assert answered(sensor).value < 10  # taken as milliseconds until the values show seconds
     until(lambda: answered(sensor).value > 10)
     assert answered(sensor).value == pytest.approx(40 + time.monotonic() - began, abs=2)
 
@@ -307,7 +307,7 @@ def test_where_no_locker_tells_it_is_missing(bus, close):
     assert in_english(reading.note) == "No screen locker on this computer reports whether it is active."
 
 
-# --- hanging and going
+# --- services that hang or end
 
 
 @pytest.mark.parametrize("make", [ScreenSaverInput, lambda at: ScreenLock(at, None)])
@@ -329,9 +329,9 @@ def test_a_bus_that_hangs_is_silence_at_the_greeting_too(bus, close):
     sensor = close(Inhibitors(None, bus.address))
     assert answered(sensor).value is False
     bus.freeze()
-    assert told(sensor).source is Source.SILENT  # in mid-connection
-    assert told(sensor).source is Source.SILENT  # at its greeting
-    assert senses.is_graphical({"DBUS_SYSTEM_BUS_ADDRESS": bus.address}, "linux")  # not known, so taken for one
+    assert told(sensor).source is Source.SILENT  # while connected
+    assert told(sensor).source is Source.SILENT  # during the handshake
+    assert senses.is_graphical({"DBUS_SYSTEM_BUS_ADDRESS": bus.address}, "linux")  # unknown, so assumed
     bus.thaw()
     until(lambda: answered(sensor).value is False)
 
@@ -481,7 +481,7 @@ def test_asking_sets_only_what_was_asked(bus, close):
 
 
 def test_asking_starts_nothing(bus, close):
-    """The bus would start these services for anybody who calls them otherwise."""
+    """For any other caller the bus starts these services."""
     started = bus.offer("org.gnome.ScreenSaver", "org.freedesktop.ScreenSaver", "org.gnome.Mutter.IdleMonitor")
     for sensor in (MutterInput(bus.address), ScreenSaverInput(bus.address), ScreenLock(bus.address, None)):
         assert told(close(sensor)).source is Source.MISSING

@@ -1,4 +1,4 @@
-"""The idle monitor of a real mutter, and what a real sway tells through swayidle."""
+"""The idle monitor of a real mutter, and the events of a real sway through swayidle."""
 
 import os
 import signal
@@ -114,7 +114,7 @@ def test_mutter_that_hangs_is_silence_until_it_answers(screen, mutter, monitor):
 
 
 class Watch:
-    """Runs each of the sensors in a thread of its own, as whoever uses them does; `seen` is what they told last."""
+    """Runs each sensor in its own thread, as the engine does; `seen` has the last readings."""
 
     def __init__(self, sensors):
         self.seen, self._sensors, self._ended = {}, sensors, threading.Event()
@@ -161,7 +161,7 @@ def test_a_whole_session_is_watched(screen, mutter, bus):
 
 
 def test_swayidle_tells_when_input_stops_and_starts(sway, notified):
-    assert idle(notified).value == 0.0  # not known yet: somebody counts as there
+    assert idle(notified).value == 0.0  # not known yet: the computer counts as in use
     until(lambda: idle(notified).value >= 1)
     before = idle(notified).value
     until(lambda: idle(notified).value > before + 0.5)
@@ -180,7 +180,7 @@ def test_swayidle_ends_with_the_sensor(notified):
 
 
 def test_swayidle_dies_with_us(sway):
-    """Its parent is killed, so nothing of it can clean up."""
+    """The parent is killed, so it cannot end swayidle."""
     script = textwrap.dedent("""
         import os, time
         from skep.adapters.linux.swayidle import SwayidleInput
@@ -224,7 +224,7 @@ def test_without_a_compositor_or_without_swayidle_it_is_missing(monkeypatch, tmp
     assert refused == not_had("swayidle.swayidle_ends_once_compositor_may")
     sensor.close()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert idle(sensor) == refused  # it is not tried again at once, or the program would be missed
+    assert idle(sensor) == refused  # it is not tried again immediately; otherwise the missing program would be reported
     assert idle(SwayidleInput(nowhere)) == not_had("swayidle.needs_program_swayidle")
 
 

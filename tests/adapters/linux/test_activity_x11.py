@@ -1,4 +1,4 @@
-"""Input and full screen at a real X server: moved pointers, real windows under a window manager, servers that die or hang."""
+"""Input and full screen at a real X server: moved pointers, managed windows, servers that die or hang."""
 
 import os
 import select
@@ -29,7 +29,7 @@ def screen():
 
 @pytest.fixture
 def bare():
-    """A screen without a window manager, to be broken."""
+    """A screen without a window manager, which tests may kill or stop."""
     need("Xvfb", "xdotool")
     made = Screen()
     yield made
@@ -116,14 +116,14 @@ def test_a_wait_ends_by_an_alarm_when_the_pointer_moves_and_again_the_next_time(
 def test_a_server_without_alarms_is_asked_over_and_over(screen, close):
     sensor = close(X11Input(screen.name))
     idle(sensor)
-    sensor._alarm = None  # no X server can be had without the extension
+    sensor._alarm = None  # an X server without the extension is not available
     assert not sensor.tells
     check_that_a_moved_pointer_ends_a_wait(screen, sensor)
 
 
 def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, close):
-    """The alarm then comes along with another reply, and no further one would."""
-    sensor = close(X11Input(screen.name, patience=60))  # on a busy machine a late reply would start all over
+    """The alarm arrives together with another reply, and no further alarm follows."""
+    sensor = close(X11Input(screen.name, patience=60))  # on a busy machine a late reply would cause a new connection
     until(lambda: idle(sensor).value > 1.2)
     screen.touch()
     idle(sensor)
@@ -197,8 +197,8 @@ def test_a_server_that_hangs_is_silence_within_seconds(bare, close):
     sensor = close(X11Input(bare.name, patience=0.3))
     assert idle(sensor).source is Source.ANSWERS
     bare.freeze()
-    assert idle(sensor).source is Source.SILENT  # in mid-connection
-    assert idle(sensor).source is Source.SILENT  # at its greeting
+    assert idle(sensor).source is Source.SILENT  # while connected
+    assert idle(sensor).source is Source.SILENT  # during the handshake
     bare.thaw()
     until(lambda: idle(sensor).source is Source.ANSWERS)
 
@@ -255,7 +255,7 @@ def test_a_wait_ends_when_a_window_fills_the_screen(screen, close):
 
 @pytest.mark.parametrize(("pid", "ours"), [pytest.param(os.getpid(), True, id="our own"), (None, True), (1, False)])
 def test_our_own_window_may_fill_the_screen(screen, close, pid, ours):
-    """One of this process, one of a child of it, and one of somebody else's."""
+    """Windows of this process, of a child of it, and of another program."""
     anybody, sensor = close(FullScreen(screen.name, is_ours=lambda _pid: False)), close(FullScreen(screen.name))
     window = screen.window(pid)
     try:
@@ -306,7 +306,7 @@ def test_whoever_wakes_a_dark_screen_is_not_taken_for_away_until_the_locks_next_
     idle(person)
     blank(screen)
     until(lambda: idle(person) and is_locked(lock))
-    lock.wait(0.0)  # that it became dark has rung already
+    lock.wait(0.0)  # consumes the signal that the screen became dark
     woke = threading.Event()
     threading.Thread(target=lambda: (lock.wait(600), woke.set()), daemon=True).start()
     assert not woke.wait(0.3)

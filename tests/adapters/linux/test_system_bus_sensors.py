@@ -1,4 +1,4 @@
-"""Battery, metered connection and sleep over a real bus: stand-ins that change, come late, hang and go away."""
+"""Battery, metered connection and sleep over a real bus: stand-ins that change, start late, hang and end."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from skep.core.text import verbatim
 pytestmark = pytest.mark.alone
 
 LONG = 60.0
-"""Nothing here takes this long; a wait that ends earlier was woken."""
+"""Longer than every action here: a wait that ends earlier was woken."""
 SOON = 20.0
 UPOWER = "org.freedesktop.UPower"
 MANAGER = "org.freedesktop.NetworkManager"
@@ -52,7 +52,7 @@ def opened():
 
 @pytest.fixture
 def battery_sensor(bus, opened):
-    """Makes a sensor; the kernel knows no battery, though the computer that runs the tests may well be a laptop."""
+    """Makes a sensor without a battery of the kernel, since the tests may run on a laptop."""
 
     def make(kernel=NO_KERNEL_BATTERY, **options):
         return opened(UPowerSensor(bus.address, kernel=lambda: kernel, **options))
@@ -73,7 +73,7 @@ def metered(sensor):
 
 
 def woken(sensor):
-    """Whether a wait under way ends long before its time. Begun with `begin`, asked with `in_time`."""
+    """Starts a wait; the returned function says whether it ended long before its timeout."""
     began = time.monotonic()
     thread = threading.Thread(target=sensor.wait, args=(LONG,))
     thread.start()
@@ -156,7 +156,7 @@ def test_a_upower_that_starts_later_is_noticed(bus, battery_sensor):
 def test_without_upower_the_kernel_is_asked(battery_sensor):
     sensor = battery_sensor(ON_BATTERY)
     assert battery(sensor) == ON_BATTERY
-    assert not sensor.tells  # so that it is asked often
+    assert not sensor.tells  # so the engine reads it often
 
 
 def test_a_upower_that_hangs_is_silent_and_heard_again_when_it_goes_on(upower, battery_sensor):
@@ -235,7 +235,7 @@ def test_what_was_heard_while_reading_ends_the_next_wait(network):
     network.say(2)
     sensor = network.sensor()
     metered(sensor)
-    network.say(1)  # lies in the connection before the answer to the next question
+    network.say(1)  # arrives before the answer to the next call
     metered(sensor)
     assert woken(sensor)()
 
@@ -303,7 +303,7 @@ def test_a_bus_that_goes_away_is_silence_and_not_a_storm(network):
     seen = metered(sensor)
     assert seen.source is Source.SILENT
     assert in_english(seen.note).startswith("The system bus cannot be reached")
-    in_time = woken(sensor)  # a plain wait now: nothing is left that could wake it
+    in_time = woken(sensor)  # without a bus, only `close` can end the wait
     sensor.close()
     assert in_time()
 
@@ -333,7 +333,7 @@ class Network:
     def __init__(self, bus, opened):
         self.bus, self._opened = bus, opened
         self.manager = bus.template("networkmanager", MANAGER)
-        # the stand-in knows no metered connections unless told
+        # the stand-in does not have this property by default
         self.manager.ask("AddProperty", "ssv", (MANAGER, "Metered", ("u", 0)))
 
     def say(self, metered):

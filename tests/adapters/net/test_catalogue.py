@@ -83,10 +83,15 @@ def test_a_relative_path_and_a_home_are_understood(catalogue, publisher, monkeyp
     assert catalogue.add("~/manifest.json").source == str(publisher / "manifest.json")
 
 
-@pytest.mark.parametrize("path", ["~nobody-of-that-name/manifest.json", "a\0b", "nowhere.json"])
+@pytest.mark.parametrize("path", ["a\0b", "nowhere.json"])
 def test_a_path_that_leads_nowhere_is_named(catalogue, path):
     with raises(ManifestError, match="There is no manifest at"):
         catalogue.add(path)
+
+
+def test_a_path_of_an_unknown_user_is_named(catalogue):
+    with raises(BadInput, match="~nobody-of-that-name/manifest.json cannot be used, because there is no such user"):
+        catalogue.add("~nobody-of-that-name/manifest.json")
 
 
 def test_the_publishers_key_is_pinned(catalogue, publisher, tmp_path):

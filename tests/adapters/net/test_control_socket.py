@@ -1,4 +1,4 @@
-"""A second terminal talks to the first, over a real socket; rubbish and silence hurt nobody else."""
+"""A second terminal sends requests to the first over a real socket; invalid or silent clients affect no others."""
 
 import contextlib
 import json
@@ -50,7 +50,7 @@ def connected(file):
 
 @contextlib.contextmanager
 def admitted(file):
-    """A client that has shown the key and may send anything now."""
+    """A client that is authenticated and may send requests."""
     with connected(file) as client, Connection(os.dup(client.fileno())) as connection:
         answer_challenge(connection, ControlFile.read(file).key)
         deliver_challenge(connection, ControlFile.read(file).key)
@@ -64,7 +64,7 @@ def wait_until(condition, seconds=5.0):
         time.sleep(0.01)
 
 
-# --- asking and answering
+# --- requests and answers
 
 
 def test_a_request_is_answered(file, serve):
@@ -139,7 +139,7 @@ def test_a_request_over_the_limit_is_refused_before_it_is_sent(file, serve):
         ask(file, {"x": "y" * REQUEST_LIMIT})
 
 
-# --- who may ask
+# --- authentication
 
 
 def test_socket_key_and_folder_are_for_this_user_only(file, serve):
@@ -167,10 +167,10 @@ def test_without_the_key_no_request_is_heard(file, serve):
     with raises(NotRunning, match="did not answer"):
         ask(file, {"verb": "leave"})
     assert heard == []
-    door.write(file)  # so that the server knows the file as its own
+    door.write(file)  # so that the server recognises its file
 
 
-# --- clients that do not keep to the rules
+# --- clients that violate the protocol
 
 
 def rubbish(client):
@@ -203,7 +203,7 @@ def test_strangers_do_not_hurt_others_and_are_hung_up_on(file, serve, behave):
         client.settimeout(5)
         with contextlib.suppress(ConnectionResetError):
             while client.recv(4096):
-                pass  # the challenge, then the end
+                pass  # the challenge, then the end of the stream
 
 
 @pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"[1]", b'{"a":', b"[" * 60_000, b"null"])
@@ -269,7 +269,7 @@ def test_one_client_more_than_may_wait_is_turned_away_with_words(file, serve, mo
             ask(file, {})
 
 
-# --- nobody there
+# --- no server
 
 
 def test_without_a_control_file_nobody_runs(home, file):
@@ -304,7 +304,7 @@ def other_process(file):
         process.kill()
         process.wait()
         with ControlServer(file, dict):
-            pass  # removes what the killed one left
+            pass  # removes the socket that the killed server left
 
 
 def test_another_process_answers(file, other_process):
@@ -339,7 +339,7 @@ def test_one_that_takes_too_long_does_not_answer_in_time(file, serve):
     done.set()
 
 
-# --- the end
+# --- shutdown
 
 
 def test_closing_removes_everything_and_may_be_repeated(file):
@@ -401,7 +401,7 @@ def test_closing_leaves_a_successors_file(file):
     assert ControlFile.read(file) == successor
 
 
-# --- places that do not serve
+# --- unusable folders
 
 
 def test_a_path_too_long_for_a_socket_is_said_and_nothing_is_left(file, tmp_path):

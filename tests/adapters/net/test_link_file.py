@@ -1,4 +1,4 @@
-"""A `.skep` file holds one join link and nothing else; everything else is what it was."""
+"""A `.skep` file contains one join link and nothing else; other sources are not changed."""
 
 import pytest
 

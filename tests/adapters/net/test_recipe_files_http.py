@@ -1,4 +1,4 @@
-"""Base weights and tokenizers: fetched as shards are, from addresses of their own, and kept for every start."""
+"""Base weights and tokenizers: downloaded like shards, from their own addresses, and cached for later starts."""
 
 import hashlib
 
@@ -31,7 +31,7 @@ def tokenizer(server):
 
 @pytest.fixture
 def plain(cache):
-    """A source that has seen no index: files need none."""
+    """A source without an index, which files do not need."""
     made = HttpShards(cache, **ROOMY, patience=QUICK)
     yield made
     made.close()
@@ -80,8 +80,8 @@ def test_a_missing_file_is_said(plain, server, kind, request):
 @pytest.mark.parametrize("kind", ["weights", "tokenizer"])
 def test_no_file_takes_more_room_than_it_may(server, cache, kind, request):
     _, file = request.getfixturevalue(kind)
-    tight = HttpShards(cache, limit_bytes=1000, keep_free_bytes=0, patience=QUICK)
-    full = HttpShards(cache, limit_bytes=10**9, keep_free_bytes=10**9, free_space=lambda _: 10**9, patience=QUICK)
+    tight = HttpShards(cache, limit_bytes=lambda: 1000, keep_free_bytes=lambda: 0, patience=QUICK)
+    full = HttpShards(cache, **ROOMY | {"keep_free_bytes": lambda: 10**9}, free_space=lambda _: 10**9, patience=QUICK)
     try:
         assert_failed(fetch(tight, file), "more than the cache limit")
         assert_failed(fetch(full, file), "The disk has")
@@ -98,7 +98,7 @@ def test_a_tokenizer_without_end_is_cut_off(plain, server, tokenizer, monkeypatc
 
 def test_base_weights_are_not_thrown_out_for_shards(make_shards, server, cache, weights):
     raw, file = weights
-    shards = make_shards(limit_bytes=5 * len(raw))
+    shards = make_shards(limit_bytes=lambda: 5 * len(raw))
     assert_arrived(fetch(shards, file), cache, raw, file)
     for seed in range(10, 20):
         content, shard = make_shard(seed)

@@ -49,7 +49,7 @@ def test_an_index_with_another_hash_is_refused(fetch_index):
 
 
 def test_an_index_for_another_recipe_is_refused(fetch_index):
-    assert_failed(fetch_index(make_index(make_shard()[1]), length=64), "sequence_length is 128, and 64 is expected")
+    assert_failed(fetch_index(make_index(make_shard()[1]), length=64), "sequence_length must be 64")
 
 
 def test_an_index_without_end_is_cut_off(fetch_index, server):

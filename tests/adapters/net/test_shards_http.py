@@ -21,7 +21,7 @@ from skep.core.project.shards import shard_name
 from skep.core.session.messages import ShardArrived, ShardFailed
 from web_of_faults import endless, half_then_silent, missing, ranged, silent, status, trickle, whole
 
-# --- the way it goes
+# --- without faults
 
 
 def test_a_shard_is_downloaded_verified_and_kept_under_its_hash(make_shards, server, cache):
@@ -99,7 +99,7 @@ def test_two_shards_are_downloaded_at_the_same_time(make_shards, server):
     assert isinstance(fetch(shards, other), ShardArrived)
 
 
-# --- going on where it broke off
+# --- resumed downloads
 
 
 def test_a_download_that_breaks_off_goes_on_by_range(make_shards, server, cache):
@@ -220,7 +220,7 @@ def test_a_server_that_falls_silent_is_given_up(make_shards, server, act, asked)
     server.scripts[shard_name(shard.sha256)] = [act]
     shards = make_shards(patience=Patience(read_seconds=0.2, retry=Retry(1)))
     assert isinstance(fetch(shards, shard), ShardFailed)
-    assert len(server.asked) == asked  # one that does not even begin to answer is not asked again at once
+    assert len(server.asked) == asked  # a server that sends no answer is not asked again immediately
 
 
 def test_a_server_that_only_trickles_is_given_up(make_shards, server):

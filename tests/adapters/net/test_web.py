@@ -108,7 +108,7 @@ def test_a_server_without_a_good_certificate_is_refused(server, https_server, ca
 
 @pytest.fixture
 def public_shards(https_server, cache, monkeypatch):
-    """For a server that is not this computer, as far as its name tells."""
+    """Shards from a server whose name is not this computer's."""
     address, certificate = https_server
     look_up = socket.getaddrinfo
     monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest, **more: look_up("127.0.0.1", *rest, **more))

@@ -1,4 +1,4 @@
-"""Downloads through a proxy that the person named: a real one on loopback, which tunnels wherever it is told to."""
+"""Downloads through the user's proxy: a real one on loopback, whose target the test sets."""
 
 import socket
 import socketserver
@@ -21,7 +21,7 @@ REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """`asked` are the first lines it was sent. It tunnels to `target`, a port of this computer, or refuses."""
+    """`asked` has the request lines it received. It tunnels to `target`, a port of this computer, or refuses."""
 
     daemon_threads = True
     block_on_close = False
@@ -81,7 +81,7 @@ def test_downloads_go_through_the_proxy_that_the_person_named(
     address, certificate = https_server
     proxy.target = server.server_address[1]
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
-    monkeypatch.setenv("https_proxy", "http://192.0.2.1:9")  # the setting is asked first
+    monkeypatch.setenv("https_proxy", "http://192.0.2.1:9")  # the setting has precedence
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [ranged(raw)]
     shards = shards_through(proxy.address, cache, address.replace("127.0.0.1", "data.example.org") + "/index.json")

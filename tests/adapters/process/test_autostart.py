@@ -1,4 +1,4 @@
-"""Start at login: what is written, and that the switch is what the file says, whoever wrote it."""
+"""Start at login: the file's contents, and that the setting follows the file even if another program wrote it."""
 
 import configparser
 import os
@@ -113,12 +113,12 @@ def test_a_file_that_cannot_be_read_is_said_in_words(tmp_path):
         DesktopEntry(tmp_path / "skep.desktop", ["x"]).is_on()
 
 
-# --- what is written
+# --- the file's contents
 
 
 @pytest.mark.parametrize("word", ["plain", "with space", 'quo"te', "back\\slash", "per%cent", "$HOME", "`x`", "ä🐝"])
 def test_exec_comes_back_as_it_was(word):
-    """Undone as the specification has it: the string's escapes first, then the shell's within double quotes."""
+    """Unquoted as in the specification: the string's escapes first, then the shell's within double quotes."""
     string = quoted(word).replace("\\\\", "\\").replace("%%", "%")
     assert re.sub(r"\\(.)", r"\1", string.removeprefix('"').removesuffix('"')) == word
     assert subprocess.check_output(["sh", "-c", f"printf %s {string}"], text=True) == word

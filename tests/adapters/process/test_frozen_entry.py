@@ -1,4 +1,4 @@
-"""The frozen terminal program's entry, run by Python: verbs, our own modules, and nothing else."""
+"""The frozen terminal program's entry point, run by Python: it runs verbs and our own modules only."""
 
 import subprocess
 import sys

@@ -59,7 +59,7 @@ def test_a_child_of_the_holder_does_not_keep_the_lock(home):
     with instance_lock(home.lock_file):
         command = [sys.executable, "-c", "print(flush=True); input()"]
         child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False)
-        child.stdout.readline()  # the system closes files for a child a moment after Popen returned
+        child.stdout.readline()  # the child's files are closed a moment after Popen returns
     with child, instance_lock(home.lock_file):
         child.communicate(b"\n")
 

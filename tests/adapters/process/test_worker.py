@@ -1,4 +1,4 @@
-"""Real child processes, well behaved and not: what they say arrives, and nothing of them is left behind."""
+"""Real child processes, correct and faulty ones: their messages arrive, and they leave nothing behind."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ import pytest
 from english import raises
 from fakes import make_index
 from skep.adapters.process import process_tree
-from skep.adapters.process.process_tree import Mark, Tree, mark, sweep_leftovers
+from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, sweep_leftovers
 from skep.adapters.process.worker import UNREADABLE, Lines, WorkerProcess
 from skep.core.errors import SkepError
 from skep.core.session import messages as m
@@ -132,7 +133,7 @@ class House:
         return self.said[-1]
 
     def wait_exit(self) -> int:
-        """The exit code, once it was posted; what was said before is in `said`."""
+        """The exit code, when it is posted; earlier messages are in `said`."""
         while not isinstance(message := self.wait_message(), m.WorkerExited):
             pass
         return message.code
@@ -170,7 +171,7 @@ def house(tmp_path: Path) -> House:
 
 @pytest.fixture
 def run(house: House) -> Iterator[Callable[..., WorkerProcess]]:
-    """Starts a worker from a script; whatever the test does, nothing of it outlives the test."""
+    """Starts a worker from a script; all its processes end with the test."""
     workers: list[WorkerProcess] = []
 
     def start(script: str, threads: int = 0) -> WorkerProcess:
@@ -379,7 +380,7 @@ def test_a_command_that_does_not_exist_is_told(house: House):
     worker.close()
 
 
-# --- after everything was killed at once
+# --- after engine and worker were killed at the same time
 
 
 ENGINE = """
@@ -397,7 +398,7 @@ time.sleep(600)
 
 
 def kill_all_of_an_engine(house: House, script: str) -> list[int]:
-    """An engine with such a worker, both killed the hard way; returns the pids of what the worker had started."""
+    """Run an engine with such a worker and kill both with SIGKILL; returns the ids of the worker's child processes."""
     code = ENGINE.format(tests=str(Path(__file__).parent), folder=str(house.folder), script=script)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen([sys.executable, "-c", code], env=environment) as engine:
@@ -411,7 +412,7 @@ def kill_all_of_an_engine(house: House, script: str) -> list[int]:
 
 
 def test_a_start_after_everything_was_killed_ends_what_was_left(house: House):
-    # children are noted some moments after they are born
+    # new children are recorded after a short time
     script = LEAVES_CHILDREN.replace('say("ShardWanted"', 'time.sleep(1); say("ShardWanted"').replace(
         "END", "time.sleep(600)"
     )
@@ -509,7 +510,7 @@ LEADER = "sleep 600 & echo $!; sleep 600 & echo $!; exec sleep 600"
 
 @pytest.fixture
 def orphans() -> Iterator[tuple[Mark, list[Mark]]]:
-    """Two processes in the session of a leader that is dead, and the leader."""
+    """A dead session leader, and two processes in its session."""
     with subprocess.Popen(["sh", "-c", LEADER], stdout=subprocess.PIPE, start_new_session=True) as leader:
         assert leader.stdout is not None
         children = [mark(int(leader.stdout.readline())) for _ in range(2)]
@@ -549,6 +550,43 @@ def test_a_tree_tells_when_something_would_not_end(stranger: subprocess.Popen[by
     assert found is not None
     monkeypatch.setattr(process_tree, "_kill", lambda process: None)
     assert not Tree(found, held=True).kill(within=0.1)
+
+
+@pytest.fixture
+def family() -> Iterator[tuple[subprocess.Popen[bytes], list[Mark]]]:
+    """A child that leads its own session and ignores SIGTERM, and marks of its two children."""
+    child = subprocess.Popen(["sh", "-c", f"trap '' TERM; {LEADER}"], stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None
+    children = [mark(int(child.stdout.readline())) for _ in range(2)]
+    yield child, [each for each in children if each]
+    with child:
+        child.kill()
+
+
+def test_a_child_that_does_not_end_when_asked_is_killed_with_its_tree(
+    family: tuple[subprocess.Popen[bytes], list[Mark]],
+):
+    child, others = family
+    output = child.stdout
+    assert output is not None
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(output.read()))
+    reader.start()
+    end_child(child, child.terminate, within=0.1)
+    reader.join(SOON)
+    assert read == [b""]
+    assert child.returncode == -signal.SIGKILL
+    assert output.closed
+    assert not any(each.find() for each in others)
+
+
+def test_what_a_child_that_has_ended_left_is_killed(family: tuple[subprocess.Popen[bytes], list[Mark]]):
+    child, others = family
+    child.kill()
+    begun = time.monotonic()
+    end_child(child, lambda: None, within=60.0)
+    assert time.monotonic() - begun < SOON
+    assert not any(each.find() for each in others)
 
 
 # --- lines

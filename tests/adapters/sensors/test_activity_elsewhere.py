@@ -1,4 +1,4 @@
-"""macOS and Windows behind their ctypes boundary, what is common to all sensors of the person, and which are chosen."""
+"""Sensors on macOS and Windows behind ctypes, the common parts of activity sensors, and their selection."""
 
 import math
 import os
@@ -67,7 +67,7 @@ class TestFirstOfContract(ActivityContract):
 
 
 class Scripted:
-    """A sensor that tells what it is told to."""
+    """A sensor that reports what the test sets."""
 
     def __init__(self, reading, name="scripted"):
         self.reading, self.name, self.conditions = reading, name, (Condition.INPUT,)
@@ -176,7 +176,7 @@ def test_a_windows_without_a_function_lacks_that_condition_only():
     assert seen[Condition.INPUT].source is Source.ANSWERS
 
 
-# --- times that cannot be
+# --- impossible times
 
 
 class Clock:
@@ -207,7 +207,7 @@ def test_a_time_that_cannot_be_is_silence_and_says_so(judge, seconds):
 def test_time_without_input_grows_no_faster_than_time(judge, clock):
     assert judge.judge(10.0) == answered(10.0, verbatim("It"))
     clock.now += 60
-    assert judge.judge(71.0).value == 71.0  # a little late is no lie
+    assert judge.judge(71.0).value == 71.0  # a small error is accepted
     clock.now += 1
     assert judge.judge(700.0).source is Source.SILENT
 
@@ -297,7 +297,7 @@ def test_a_bell_rung_before_the_wait_ends_it():
     wake.close()
 
 
-# --- whose
+# --- whose windows
 
 
 def test_our_process_and_our_children_are_ours():
@@ -306,7 +306,7 @@ def test_our_process_and_our_children_are_ours():
     assert not is_our_process(2**30)
 
 
-# --- chosen
+# --- selection
 
 
 def conditions(sensors):
@@ -350,7 +350,7 @@ def test_other_systems_get_their_own():
 
 
 def test_an_unlucky_session_is_answered_for_in_plain_words():
-    """A display that is no more, no bus: nothing can tell, and each says so."""
+    """Without a display and a bus every sensor is missing, and each note says why."""
     sensors = senses.of_the_person({**NO_BUS, "DISPLAY": ":4711"}, "linux")
     for sensor in sensors:
         for reading in sensor.read().values():

@@ -1,4 +1,4 @@
-"""Other programs' processor use: real processes that compute, ours told from others as they come and go."""
+"""Other programs' processor use: real processes that compute, start and end, some of them ours."""
 
 import contextlib
 import os
@@ -33,7 +33,7 @@ from skep.core.policy.conditions import Condition, Source
 pytestmark = pytest.mark.alone
 
 SOON = 60.0
-# computes for as long as it is told to in processor seconds, says so, and stays until its stdin ends
+# computes until it has used the requested processor seconds, reports that, and runs until its stdin ends
 BUSY = """
 import sys, time
 for line in sys.stdin:
@@ -41,14 +41,14 @@ for line in sys.stdin:
         pass
     print(time.process_time(), flush=True)
 """
-# starts the same as its child
+# starts BUSY as its child
 NESTED = f"""
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", {BUSY!r}])
 print(child.pid, flush=True)
 child.wait()
 """
-# starts one that leaves for a session of its own and loses its parent
+# starts BUSY as a grandchild in a new session that loses its parent
 ESCAPING = f"""
 import subprocess, sys
 inner = 'import subprocess, sys; print(subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=2).pid, flush=True)'
@@ -94,13 +94,13 @@ def run():
 
 
 def compute(process, seconds):
-    """Let it compute until it has used so much in all."""
+    """Let it compute until it has used so many seconds in total."""
     process.stdin.write(f"{seconds}\n")
     process.stdin.flush()
     assert float(process.stdout.readline()) >= seconds
 
 
-# --- whose time
+# --- accounting
 
 
 def test_what_one_of_ours_computes_is_counted_to_the_hundredth(run, clock):
@@ -129,7 +129,7 @@ def test_a_real_computing_program_is_seen_and_not_when_it_is_ours(run):
 
     before, after, its = watch(lambda: (), 1.0)
     seen = others_use(before, after) * (after.total - before.total)
-    assert seen >= 0.8 * its  # others on this computer may add to it
+    assert seen >= 0.8 * its  # other programs may add to it
     before, after, its = watch(lambda: (process.pid,), 2.0)
     others = others_use(before, after) * (after.total - before.total)
     assert others == pytest.approx(max(0.0, after.busy - before.busy - its), abs=0.1)
@@ -140,11 +140,11 @@ def test_a_real_computing_program_is_seen_and_not_when_it_is_ours(run):
     [
         ({}, {}, 0.0),
         ({1: Spent(5, 0)}, {1: Spent(7, 0)}, 2.0),
-        ({1: Spent(5, 0)}, {1: Spent(6, 0), 2: Spent(3, 0)}, 4.0),  # born
-        ({1: Spent(5, 0), 2: Spent(3, 0)}, {1: Spent(6, 4)}, 2.0),  # ended: 3 before, 4 in all, and 1 by the parent
-        ({1: Spent(5, 0)}, {1: Spent(6, 2)}, 3.0),  # born and ended in between
-        ({1: Spent(5, 0), 2: Spent(3, 0)}, {1: Spent(6, 0)}, 1.0),  # ended, and nobody waited for it
-        ({1: Spent(5, 0), 2: Spent(9, 9)}, {1: Spent(6, 18), 2: Spent(1, 0)}, 2.0),  # its number was given away
+        ({1: Spent(5, 0)}, {1: Spent(6, 0), 2: Spent(3, 0)}, 4.0),  # started
+        ({1: Spent(5, 0), 2: Spent(3, 0)}, {1: Spent(6, 4)}, 2.0),  # ended: 3 before, 4 in total, and 1 by the parent
+        ({1: Spent(5, 0)}, {1: Spent(6, 2)}, 3.0),  # started and ended in between
+        ({1: Spent(5, 0), 2: Spent(3, 0)}, {1: Spent(6, 0)}, 1.0),  # ended, and its parent did not wait for it
+        ({1: Spent(5, 0), 2: Spent(9, 9)}, {1: Spent(6, 18), 2: Spent(1, 0)}, 2.0),  # its id was reused
     ],
 )
 def test_time_is_counted_rightly_while_processes_come_and_go(before, after, seconds):
@@ -157,7 +157,7 @@ def test_a_real_child_that_has_ended_is_not_forgotten(run, clock):
     ours = OwnProcesses(lambda: (parent.pid,), clock)
     before = {pid: spent_by(each) for pid, each in ours.look().items()}
     assert set(before) == {parent.pid, child}
-    compute(parent, 0.6)  # it is the child that reads
+    compute(parent, 0.6)  # the child reads the shared stdin
     parent.stdin.close()
     while psutil.pid_exists(child):
         time.sleep(0.01)
@@ -174,17 +174,17 @@ def test_a_real_child_that_has_ended_is_not_forgotten(run, clock):
     [
         (Look(100, 50, {}), Look(104, 52, {}), 0.5),
         (Look(100, 50, {1: Spent(5, 0)}), Look(104, 52, {1: Spent(6, 0)}), 0.25),
-        (Look(100, 50, {1: Spent(5, 0)}), Look(104, 52, {1: Spent(9, 0)}), 0.0),  # never below nothing
+        (Look(100, 50, {1: Spent(5, 0)}), Look(104, 52, {1: Spent(9, 0)}), 0.0),  # never negative
         (Look(100, 50, {}), Look(104, 56, {}), 1.0),
         (Look(100, 50, {}), Look(100, 50, {}), 0.0),
-        (Look(100, 50, {}), Look(90, 40, {}), 0.0),  # a counter put back
+        (Look(100, 50, {}), Look(90, 40, {}), 0.0),  # a counter that was reset
     ],
 )
 def test_others_use_is_a_share_of_all_cores(before, after, share):
     assert others_use(before, after) == pytest.approx(share)
 
 
-# --- who is ours
+# --- our processes
 
 
 def test_a_tree_is_ours_with_all_that_it_starts_later(run, clock):
@@ -192,7 +192,7 @@ def test_a_tree_is_ours_with_all_that_it_starts_later(run, clock):
     first = set(ours.look())
     parent = run(NESTED)
     child = int(parent.stdout.readline())
-    assert child not in ours.look()  # looked a moment ago
+    assert child not in ours.look()  # the list was updated a moment ago
     clock.go_on()
     assert {parent.pid, child} <= set(ours.look()) - first
 
@@ -202,7 +202,7 @@ def test_what_lost_its_parent_is_ours_by_its_session(run, clock):
     orphan = int(root.stdout.readline())
     deadline = time.monotonic() + SOON
     try:
-        while psutil.Process(root.pid).children():  # what started it is about to end
+        while psutil.Process(root.pid).children():  # its parent is about to end
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert orphan in OwnProcesses(lambda: (root.pid,), clock).look()
@@ -251,7 +251,7 @@ def test_the_sensor_tells_the_mean_since_its_last_look(clock):
     sensor = ProcessorSensor(OwnProcesses(lambda: (), clock), lambda: next(used), clock)
     sensor.closed.wait = clock.go_on
     assert sensor.read()[Condition.PROCESSOR_USE].value == pytest.approx(0.25)
-    assert sensor.read()[Condition.PROCESSOR_USE].value == pytest.approx(0.25)  # too soon to say anything new
+    assert sensor.read()[Condition.PROCESSOR_USE].value == pytest.approx(0.25)  # too soon for a new value
     clock.go_on()
     seen = sensor.read()[Condition.PROCESSOR_USE]
     assert (seen.value, seen.source) == (pytest.approx(1.0), Source.ANSWERS)

@@ -1,4 +1,4 @@
-"""Sleep as the clocks tell it: made-up clocks, and a real process that is stopped and goes on."""
+"""Sleep detected by clocks: simulated clocks, and a real process that is stopped and resumed."""
 
 import signal
 import subprocess
@@ -8,13 +8,14 @@ import time
 import psutil
 import pytest
 
-from skep.adapters.sensors.sleep import JUMP_SECONDS, LATE_SECONDS, LOOK_SECONDS, SleepWatch, since_boot
+from skep.adapters.sensors.sleep import JUMP_SECONDS, LATE_SECONDS, LOOK_SECONDS, SleepWatch
+from skep.clocks import since_boot
 from skep.core.session import messages as m
 
 pytestmark = pytest.mark.alone
 
 SOON = 60.0
-# says when it watches, then every event, and stays until its stdin ends
+# prints when it watches, then every event, and runs until its stdin ends
 WATCHING = """
 import threading, sys
 from skep.adapters.sensors.sleep import SleepWatch
@@ -30,7 +31,7 @@ while not watch.closed.is_set():
 
 
 class Time:
-    """A computer's two clocks, and a wait that takes as long as the test says."""
+    """A computer's two clocks, and a wait whose duration the test sets."""
 
     def __init__(self):
         self.awake, self.slept, self.lateness = 50.0, 0.0, 0.0
@@ -104,7 +105,7 @@ def test_a_sleep_that_was_announced_is_told_by_whoever_sees_its_end_first(watch,
     watch.about_to_sleep()
     times.slept += 600.0
     watch.read()
-    watch.awake()  # the system's own word, late
+    watch.awake()  # the system's late notification
     assert said == [m.AboutToSleep(), m.Slept(600.0)]
     watch.about_to_sleep()
     times.slept += 300.0

@@ -1,4 +1,4 @@
-"""The identity's file: two starts at once, other people's eyes, full disks, foreign keys."""
+"""The identity's file: two starts at the same time, permissions, full disks, foreign keys."""
 
 import resource
 import stat
@@ -27,7 +27,7 @@ def file(tmp_path):
 
 @contextmanager
 def tiny_disk():
-    """No file may grow beyond a few bytes, as on a disk that is nearly full; pytest's own output neither, so be brief."""
+    """Limits every file to a few bytes, as on a nearly full disk; pytest's output too, so use it briefly."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16, hard))
     try:
@@ -52,7 +52,7 @@ def test_starts_at_the_same_time_end_with_one_identity(file):
 def test_a_start_that_was_too_slow_takes_the_others_key(file):
     other = FileIdentity(file).peer_id
     late = FileIdentity(file)
-    late._make()  # as when the file appeared after the look for it
+    late._make()  # as if the file was created after the check for it
     assert late.peer_id == other
     assert list(file.parent.iterdir()) == [file]
 

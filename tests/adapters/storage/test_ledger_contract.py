@@ -1,4 +1,4 @@
-"""The real ledger, and the fake that stands for it in the engine's tests, keep one contract."""
+"""The real ledger and the fake of the engine's tests pass the same contract tests."""
 
 import pytest
 
@@ -19,7 +19,7 @@ class TestLedger(LedgerContract):
 
 
 class TestReopenedLedger(LedgerContract):
-    """The same with everything read by another life."""
+    """The same, with a ledger that is opened again for each call."""
 
     @pytest.fixture
     def ledger(self, home):

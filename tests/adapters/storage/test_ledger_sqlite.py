@@ -1,4 +1,4 @@
-"""What only a real SQLite file can show: durability, damage, full disks, other processes."""
+"""Tests that need a real SQLite file: durability, damage, full disks, other processes."""
 
 import contextlib
 import random
@@ -51,7 +51,7 @@ def ledger(path, clock):
 
 @contextlib.contextmanager
 def raw(path):
-    """A connection that knows nothing of our code."""
+    """A connection without our code."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
         yield connection
@@ -59,7 +59,7 @@ def raw(path):
         connection.close()
 
 
-# --- what knows time
+# --- times
 
 
 def test_what_was_settled_is_found_by_its_quarter_of_an_hour(ledger, clock):
@@ -99,7 +99,7 @@ def test_a_thousand_reactions_are_kept(ledger, path):
     assert [each.at for each in ledger.reactions(2000)] == list(range(3, REACTIONS_KEPT + 3))
 
 
-# --- what SQL itself guards
+# --- constraints in SQL
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_making_a_ledger_opens_nothing(path):
 def test_the_file_is_for_this_user_only(ledger, path):
     ledger.record("p", contribution("a"))
     files = list(path.parent.glob("ledger*"))
-    assert len(files) == 3  # with its write-ahead log
+    assert len(files) == 3  # with the files of the write-ahead log
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
@@ -201,7 +201,7 @@ def test_a_reader_sees_what_is_written_meanwhile(ledger, path):
     reader = SqliteLedger(path)
     assert len(reader.contributions()) == 1
     with raw(path) as writer:
-        writer.execute("BEGIN IMMEDIATE")  # a write under way blocks no reader
+        writer.execute("BEGIN IMMEDIATE")  # an open write transaction blocks no reader
         assert len(reader.contributions()) == 1
         writer.execute("COMMIT")
     ledger.record("p", contribution("b"))
@@ -209,7 +209,7 @@ def test_a_reader_sees_what_is_written_meanwhile(ledger, path):
     reader.close()
 
 
-@pytest.mark.parametrize("_again", range(20))  # they seldom meet at the bad moment
+@pytest.mark.parametrize("_again", range(20))  # the race occurs rarely
 def test_several_may_open_a_new_ledger_at_once(path, _again):
     problems = []
 
@@ -234,7 +234,7 @@ def test_several_may_open_a_new_ledger_at_once(path, _again):
     ledger.close()
 
 
-# --- what goes wrong
+# --- failures
 
 
 def test_a_file_that_is_no_database_is_said_and_left_alone(ledger, path):
@@ -356,11 +356,11 @@ for number in range(10**6):
 
 
 def kill_while_writing(path, life, seconds):
-    """What the writer said was recorded before it was killed."""
+    """The records that the writer acknowledged before it was killed."""
     command = [sys.executable, "-c", WRITER, str(path), str(life)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         first = writer.stdout.readline()
-        time.sleep(seconds)  # the moment of the kill is what is random here; nothing is waited for
+        time.sleep(seconds)  # a random moment for the kill: there is no condition to wait for
         writer.kill()
         rest = writer.stdout.read()
     return [line.split() for line in (first + rest).splitlines(keepends=True) if line.endswith("\n")]
@@ -378,5 +378,5 @@ def test_whatever_was_acknowledged_survives_kills_at_any_moment(path):
         ledger.close()
         assert check == [("ok",)]
         for name, state in acknowledged.items():
-            # what was recorded but not acknowledged any more may be one step further
+            # a record that was written but not acknowledged may be one state further
             assert found[name] in (state, "confirmed")

@@ -8,7 +8,7 @@ import pytest
 
 from english import in_english, raises
 from skep.adapters.storage.files import atomic_write
-from skep.adapters.storage.paths import Home, default_home, make_run_folder
+from skep.adapters.storage.paths import Home, default_home, expanded, make_run_folder
 from skep.core.errors import BadInput, StorageError
 
 
@@ -39,7 +39,7 @@ def test_everything_of_a_home_lies_in_it(tmp_path):
     home = Home(tmp_path)
     names = [name for name in dir(Home) if name.endswith(("_file", "_folder"))]
     places = {getattr(home, name) for name in names}
-    assert len(places) == len(names) == 14
+    assert len(places) == len(names) == 16
     assert {place.parent for place in places} == {tmp_path}
 
 
@@ -59,6 +59,14 @@ def test_without_skep_home_it_is_the_users_data_folder():
 def test_skep_home_of_an_unknown_user_is_bad_input():
     with raises(BadInput, match="no such user"):
         default_home({"SKEP_HOME": "~nobody-of-this-name/x"})
+
+
+def test_a_path_is_made_absolute_and_one_of_an_unknown_user_is_bad_input(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert expanded("near") == tmp_path / "near"
+    assert expanded("~/z") == Path.home() / "z"
+    with raises(BadInput, match="~nobody-of-this-name/x cannot be used, because there is no such user"):
+        expanded("~nobody-of-this-name/x")
 
 
 def test_a_run_folder_is_private_short_and_new():

@@ -1,4 +1,4 @@
-"""Secrets in a real GNOME Keyring on a bus of the test's own, in files, and in the fake; and keyrings that fail."""
+"""Secrets in a real GNOME Keyring on a private bus, in files, and in the fake; and keyrings that fail."""
 
 import contextlib
 import signal
@@ -22,7 +22,7 @@ from skep.core.text import NOTHING, verbatim
 SECRET = "a very secret word"
 
 
-@pytest.fixture(scope="module", autouse=True)  # else it would be started inside a test, and ended with that
+@pytest.fixture(scope="module", autouse=True)  # otherwise a test would start it, and it would end with that test
 def session(tmp_path_factory):
     if lacking():
         yield None
@@ -73,7 +73,7 @@ def test_two_homes_have_different_secrets_in_one_keyring(in_session, tmp_path):
 
 def test_a_keyring_that_hangs_is_given_up_in_time_and_in_words(in_session, tmp_path):
     secrets = KeyringSecrets(str(tmp_path), patience=1.0)
-    secrets.get("warm")  # so that only the keyring itself is waited for
+    secrets.get("warm")  # imports the library, so that the timeout measures the keyring only
     in_session.daemon.send_signal(signal.SIGSTOP)
     try:
         begun = time.monotonic()
@@ -98,7 +98,7 @@ def test_nothing_of_the_library_is_loaded_before_it_is_needed():
 
 
 class Locked:
-    """The one error class of the keyring library that says so."""
+    """Raises the keyring library's error for a locked keyring."""
 
     def get_password(self, service, account):
         raise keyring.errors.KeyringLocked("Failed to unlock the collection!")

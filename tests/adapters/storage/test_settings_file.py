@@ -1,4 +1,4 @@
-"""Settings in a TOML file that people edit too."""
+"""Settings in a TOML file that users may edit."""
 
 import os
 import stat
@@ -203,7 +203,7 @@ def test_in_any_file_what_is_saved_is_loaded_and_nothing_else_changes(tmp_path_f
 
 
 def _foreign(text):
-    """What is not skep's in the file."""
+    """The entries of the file that are not skep's."""
     tables = tomlkit.parse(text).unwrap()
     ours = {key.split(".")[0] for key in DEFAULTS}
     kept = {name: value for name, value in tables.items() if name not in ours}

@@ -16,15 +16,15 @@ from web_of_faults import half_then_silent, ranged
 
 def test_a_disk_without_enough_room_is_said_before_the_download(make_shards, server):
     _, shard = make_shard()
-    shards = make_shards(keep_free_bytes=10**9, free_space=lambda _: 10**9 + SIZE - 1)
-    assert_failed(fetch(shards, shard), "1.0 GB free", "0.3 MB of training data does not fit")
+    shards = make_shards(keep_free_bytes=lambda: 10**9, free_space=lambda _: 10**9 + SIZE - 1)
+    assert_failed(fetch(shards, shard), "1.0\u2009GB free", "300.0\u2009kB of training data does not fit")
     assert not server.asked
 
 
 def test_just_enough_room_is_enough(make_shards, server, cache):
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [ranged(raw)]
-    shards = make_shards(keep_free_bytes=10**9, free_space=lambda _: 10**9 + SIZE)
+    shards = make_shards(keep_free_bytes=lambda: 10**9, free_space=lambda _: 10**9 + SIZE)
     assert_arrived(fetch(shards, shard), cache, raw, shard)
 
 
@@ -69,7 +69,7 @@ def four(server):
 
 
 def test_the_least_recently_used_shard_makes_room(make_shards, four, cache):
-    shards = make_shards(limit_bytes=5000)
+    shards = make_shards(limit_bytes=lambda: 5000)
     for number, shard in enumerate(four[:5]):
         fetch(shards, shard)
         os.utime(cache / shard_name(shard.sha256), (number, number))
@@ -84,7 +84,7 @@ def test_the_least_recently_used_shard_makes_room(make_shards, four, cache):
 
 
 def test_shards_just_handed_out_stay_and_a_limit_too_small_for_them_is_said(make_shards, four, cache):
-    shards = make_shards(limit_bytes=3500)
+    shards = make_shards(limit_bytes=lambda: 3500)
     for number, shard in enumerate(four[:KEPT_FOR_THE_WORKER]):
         fetch(shards, shard)
         os.utime(cache / shard_name(shard.sha256), (number, number))
@@ -93,13 +93,28 @@ def test_shards_just_handed_out_stay_and_a_limit_too_small_for_them_is_said(make
 
 
 def test_a_limit_smaller_than_one_shard_is_said(make_shards, server):
-    assert_failed(fetch(make_shards(limit_bytes=SIZE - 1), make_shard()[1]), "0.3 MB, more than the cache limit")
+    shards = make_shards(limit_bytes=lambda: SIZE - 1)
+    assert_failed(fetch(shards, make_shard()[1]), "300.0\u2009kB, more than the cache limit")
     assert not server.asked
+
+
+def test_limits_changed_while_skep_runs_count_for_the_next_download(make_shards, server):
+    raw, shard = make_shard()
+    server.scripts[shard_name(shard.sha256)] = [ranged(raw)]
+    limits = {"most": SIZE - 1, "free": 0}
+    shards = make_shards(
+        limit_bytes=lambda: limits["most"], keep_free_bytes=lambda: limits["free"], free_space=lambda _: 10**9
+    )
+    assert_failed(fetch(shards, shard), "more than the cache limit")
+    limits.update(most=SIZE, free=10**9)
+    assert_failed(fetch(shards, shard), "must stay free")
+    limits.update(free=0)
+    assert isinstance(fetch(shards, shard), ShardArrived)
 
 
 def test_nothing_is_evicted_when_that_would_not_help(make_shards, four, cache):
     fetch(make_shards(), four[0])
-    shards = make_shards(keep_free_bytes=10**9, free_space=lambda _: 10**6)
+    shards = make_shards(keep_free_bytes=lambda: 10**9, free_space=lambda _: 10**6)
     assert_failed(fetch(shards, four[1]), "does not fit")
     assert (cache / shard_name(four[0].sha256)).exists()
 
@@ -108,14 +123,14 @@ def test_a_stale_part_file_makes_room_too(make_shards, four, cache):
     cache.mkdir(parents=True)
     stale = cache / (shard_name("e" * 64) + ".part")
     stale.write_bytes(bytes(4000))
-    assert isinstance(fetch(make_shards(limit_bytes=4000), four[0]), ShardArrived)
+    assert isinstance(fetch(make_shards(limit_bytes=lambda: 4000), four[0]), ShardArrived)
     assert not stale.exists()
 
 
 def test_downloads_under_way_count_for_the_limit(make_shards, server):
     (raw, shard), (_, other) = make_shard(1), make_shard(2)
     server.scripts[shard_name(shard.sha256)] = [half_then_silent(raw)]
-    shards, posted = make_shards(limit_bytes=2 * SIZE - 1, patience=Patience()), Posted()
+    shards, posted = make_shards(limit_bytes=lambda: 2 * SIZE - 1, patience=Patience()), Posted()
     shards.fetch(shard, posted)
     posted.first_progress()
     assert_failed(fetch(shards, other), "more than the cache limit")

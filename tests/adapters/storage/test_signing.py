@@ -10,6 +10,7 @@ from english import in_english, raises
 from manifests import example, signed
 from skep.adapters.storage import signing
 from skep.core.errors import BadInput, ManifestError, StorageError
+from skep.core.project.fields import key_text
 from skep.core.project.manifest import fingerprint
 from skep.recipes.registry import parse_manifest
 
@@ -29,7 +30,7 @@ def test_the_private_key_is_readable_by_its_owner_alone_and_never_replaced(tmp_p
     public = signing.make_key(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     said = path.with_name("mine.key.pub").read_text()
-    assert said == f"{signing.key_text(public)}\nfingerprint {fingerprint(public)}\n"
+    assert said == f"{key_text(public)}\nfingerprint {fingerprint(public)}\n"
     with raises(BadInput, match="There is already a key at"):
         signing.make_key(path)
     assert signing.ensure_key(path) == public
@@ -87,7 +88,7 @@ def test_a_signature_by_another_key_than_the_publishers_is_refused(tmp_path, man
     other = tmp_path / "other.key"
     public = signing.make_key(other)
     sign = signing.load_private(other).sign(signing.PREFIX + manifest.read_bytes())
-    body = {"format": 1, "key": signing.key_text(public), "signature": base64.b64encode(sign).decode()}
+    body = {"format": 1, "key": key_text(public), "signature": base64.b64encode(sign).decode()}
     signing.signature_path(manifest).write_text(json.dumps(body))
     with raises(ManifestError, match="signed with another key than its publisher's"):
         signing.load_verified(manifest)

@@ -1,4 +1,4 @@
-"""Real settings and pauses, and the fakes that stand for them, keep one contract each."""
+"""Real settings and pauses and their fakes pass the same contract tests."""
 
 import pytest
 

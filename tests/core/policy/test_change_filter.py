@@ -1,4 +1,4 @@
-"""Readings worth telling."""
+"""Which changes of readings are reported."""
 
 from __future__ import annotations
 

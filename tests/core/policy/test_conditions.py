@@ -1,4 +1,4 @@
-"""Readings: what was seen replaces what was known, and nothing else."""
+"""Readings: new readings replace the old ones of the same conditions only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is granted, and why: each rule, its sentence, and who wins."""
+"""The granted allowance and its reason: each rule, its sentence, and which rule has precedence."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_the_processor_is_watched_only_while_it_trains_and_the_gpu_only_while_th
     on_processor = granted_at(both, {}, NOW, on_processor=True)
     assert (on_processor.share, on_processor.rule) == (0.2, "busy_processor")
     assert in_english(on_processor.reason) == "Other programs need the processor."
-    assert on_processor.present  # it makes way for them as for a person
+    assert on_processor.present  # it yields to other programs as to a user
     assert granted_at(both, {}, NOW).rule == "busy_gpu"
     held = decision.holding(Facts(both, on_processor=True, gpu_memory=GpuMemory.RELEASE))
     assert [each.rule for each in held] == ["busy_processor", "away"]
@@ -249,7 +249,7 @@ def test_a_power_cap_that_the_card_keeps_is_said_and_one_that_is_refused_is_not(
         assert [each.rule for each in decision.holding(replace(facts, power_cap=none))] == ["away"]
 
 
-# --- who wins
+# --- precedence
 
 
 def test_lists_every_rule_that_holds_with_the_winner_first():

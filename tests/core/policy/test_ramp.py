@@ -1,4 +1,4 @@
-"""Down at once, up gently: calm times, the ramp, and what clocks and sleep may not do."""
+"""The share falls immediately and rises slowly: waiting times, the ramp, and changes of clocks and sleep."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ GONE = {Condition.INPUT: answered(9999.0)}
 
 
 class Computer:
-    """A computer whose conditions the test sets; time goes on in quarter seconds."""
+    """A computer whose conditions the test sets; time advances in quarter seconds."""
 
     def __init__(self, **settings: Any) -> None:
         self.facts = Facts(Conditions(graphical=True).with_seen(GONE), dict(settings), NOW)
-        self.granted = g.grant(g.Grades(), self.facts, at_once=True)
+        self.granted = g.grant(g.PolicyState(), self.facts, at_once=True)
 
     def see(self, at_once: bool = False, **readings: Any) -> Computer:
         seen = {
             Condition(name): value if hasattr(value, "source") else answered(value) for name, value in readings.items()
         }
         self.facts = replace(self.facts, conditions=self.facts.conditions.with_seen(sensible(seen)))
-        grades = self.granted.grades
+        state = self.granted.state
         if Condition.INPUT in seen:
-            grades = g.with_input_read(grades)
-        self.granted = g.grant(grades, self.facts, at_once=at_once)
+            state = g.with_input_read(state)
+        self.granted = g.grant(state, self.facts, at_once=at_once)
         return self
 
     def after(self, seconds: float, step: float = 0.25) -> Computer:
@@ -47,7 +47,7 @@ class Computer:
 
     def jump(self, seconds: float) -> Computer:
         self.facts = replace(self.facts, now=self.facts.now + seconds)
-        self.granted = g.grant(self.granted.grades, self.facts)
+        self.granted = g.grant(self.granted.state, self.facts)
         return self
 
     @property
@@ -248,7 +248,7 @@ def test_sleep_is_not_calm(computer: Computer):
 
 def test_a_clock_that_is_no_number_moves_nothing(computer: Computer):
     computer.facts = replace(computer.facts, now=math.nan, settings={"when.schedule": "full"})
-    before = computer.granted.grades
+    before = computer.granted.state
     assert g._moved(before, computer.facts) is before
 
 
@@ -279,7 +279,7 @@ def test_how_long_a_pause_may_last_until_then_is_the_persons_choice():
     assert computer.after(0.25).granted.allowance.memory is GpuMemory.RELEASE
     assert computer.after(54.75).granted.allowance.network
     assert not computer.after(0.25).granted.allowance.network
-    # allowed longer in the middle of a pause, it is back
+    # a longer time that is set during a pause returns memory and network
     computer.facts = replace(computer.facts, settings={"memory.free_gpu_seconds": 3600})
     allowed = computer.after(0.25).granted.allowance
     assert (allowed.memory, allowed.network) == (GpuMemory.KEEP, True)
@@ -300,7 +300,7 @@ def test_heat_takes_the_share_down_and_gives_it_back_by_small_steps(computer: Co
     assert computer.after(20).share == 1.0
 
 
-# --- whatever happens
+# --- properties
 
 CONDITIONS = st.one_of(
     st.tuples(st.just("input"), st.sampled_from([answered(0.0), answered(100.0), answered(5000.0), answered(-1.0), silent(NOTHING), missing(NOTHING)])),
@@ -358,11 +358,11 @@ def test_no_share_is_above_an_active_limit_and_rises_are_rare(events: list[Any])
 
 
 def _plain_limit(facts: Facts) -> float:
-    """What the settings alone promise, worked out without the rules; those that need time to begin are left out."""
+    """The limit that follows from the settings, computed without the rules; rules with a delay are left out."""
     settings, seen = facts.settings, facts.conditions
     limits = [settings.get("compute.share_away", 1.0)]
     if settings.get("when.schedule") == "gentle daily":
-        # while somebody uses this computer, the gentle share of that counts, or the usual one
+        # while the computer is in use, the gentle share for that applies, or else the usual one
         in_use = settings.get("when.gentle_using", 0.0) or settings.get("compute.share_using", 0.2)
         limits.append(max(settings.get("when.gentle_away", 1.0), in_use))
     if settings.get("when.schedule") == "off daily" or (facts.pause and facts.now < (facts.pause.until or math.inf)):
@@ -375,11 +375,11 @@ def _plain_limit(facts: Facts) -> float:
 
 
 def _is_within_every_limit(computer: Computer) -> None:
-    grades = computer.granted.grades
-    facts = g.regulated(computer.facts, grades)
+    state = computer.granted.state
+    facts = g.regulated(computer.facts, state)
     for rule in RULES:
         proposal = rule.propose(facts)
-        lasted = grades.steady - grades.holds_since.get(rule.name, grades.steady) >= rule.onset
+        lasted = state.steady - state.holds_since.get(rule.name, state.steady) >= rule.onset
         if proposal is not None and lasted:
             assert computer.share <= proposal.share + 1e-9, rule.name
             assert computer.granted.allowance.network <= proposal.network

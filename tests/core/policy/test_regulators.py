@@ -1,4 +1,4 @@
-"""The closed loops: a device that is kept cool, and GPU memory that is given back and taken again."""
+"""The control loops: a device's temperature limit, and GPU memory that is released and taken again."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_when_shrinking_was_enough_all_is_taken_back_after_a_calm():
 
 def test_what_became_free_by_our_own_release_is_not_room_for_us():
     released = pass_by(roomed(Room(), 0, GB, 0.0), 0, 3.0, 0.0)
-    settled = pass_by(released, 4 * GB, 6.0, 3.0)  # our own 4 GB, and the other program still holds the rest
+    settled = pass_by(released, 4 * GB, 6.0, 3.0)  # our 4 GB are free; the other program still uses the rest
     assert (settled.level, settled.ours) == (GpuMemory.RELEASE, 4 * GB)
     assert pass_by(settled, 4 * GB, 60.0, 10.0).level is GpuMemory.RELEASE
     roomy = pass_by(settled, 5 * GB, 15.0, 80.0)

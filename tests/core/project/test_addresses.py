@@ -1,6 +1,6 @@
 import pytest
 
-from skep.core.project.addresses import is_loopback, is_web_address
+from skep.core.project.addresses import beside, is_loopback, is_web_address
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,15 @@ def test_only_https_is_a_web_address_and_http_on_this_computer_itself(address, f
 )
 def test_loopback_is_this_computer(host, here):
     assert is_loopback(host) is here
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://example.org:8443/data/index.json?v=2#top", "https://example.org:8443/data/a.json"),
+        ("https://example.org/index.json", "https://example.org/a.json"),
+        ("https://example.org", "https://example.org/a.json"),
+    ],
+)
+def test_a_file_beside_another_has_its_folder_and_no_query(address, expected):
+    assert beside(address, "a.json") == expected

@@ -49,12 +49,11 @@ def test_traffic_follows_the_epochs_of_a_swarm_of_computers_like_this_one():
     target = 1_000_000
     plan, made = of({"sync__target_batch_size": target})
     epochs = HOUR * PEERS * lone_processor_rate(plan) / target
-    assert made.up == pytest.approx(traffic_per_epoch(plan).up * epochs * (PEERS - 1) / PEERS, rel=1e-6)
-    assert made.down == made.up
-    assert of({"sync__target_batch_size": target}, cores=4)[1].up == pytest.approx(2 * made.up, rel=1e-6)
+    assert made.traffic == pytest.approx(traffic_per_epoch(plan) * epochs * (PEERS - 1) / PEERS, rel=1e-6)
+    assert of({"sync__target_batch_size": target}, cores=4)[1].traffic == pytest.approx(2 * made.traffic, rel=1e-6)
 
 
 def test_no_swarm_averages_more_often_than_it_finds_its_peers():
     plan, made = of({"sync__target_batch_size": 2}, devices=[CARD])
-    assert made.most == round(traffic_per_epoch(plan).up * HOUR / plan.sync.matchmaking_seconds)
-    assert made.up == pytest.approx(made.most * (PEERS - 1) / PEERS, rel=1e-6)
+    assert made.most == round(traffic_per_epoch(plan) * HOUR / plan.sync.matchmaking_seconds)
+    assert made.traffic == pytest.approx(made.most * (PEERS - 1) / PEERS, rel=1e-6)

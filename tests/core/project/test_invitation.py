@@ -18,7 +18,7 @@ MANIFEST = parse_manifest(raw(membership="invited"))
 
 
 def sign(message):
-    """A signature of the test's own: any change of the message changes it."""
+    """A simple signature for tests: any change of the message changes it."""
     return (str(hash(message)).encode() * 64)[:64]
 
 

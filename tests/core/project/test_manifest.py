@@ -45,7 +45,7 @@ def at(field, phrase):
 WHOLE = "must be a whole number from {} to {}"
 
 REFUSED = [
-    # the whole
+    # top level
     ({"format": 2}, at("format", "must be 1")),
     ({"format": REMOVED}, at("format", "is missing")),
     ({"surprise": 1}, at("surprise", "is not a known field")),
@@ -186,7 +186,7 @@ REFUSED = [
         {"sync__averaging_timeout_seconds": 5},
         at("sync.averaging_timeout_seconds", "must be longer than matchmaking_seconds"),
     ),
-    # combinations that never train
+    # combinations that cannot train
     (
         {"sync__delay_grad_averaging": True, "sync__delay_optimizer_step": False},
         at("sync.delay_grad_averaging", "needs delay_optimizer_step: without it there is no gradient for the step yet"),
@@ -348,14 +348,14 @@ def test_run_ids_differ_where_peers_could_not_average():
 @pytest.mark.parametrize(
     ("common", "change", "differ"),
     [
-        # the threshold matters where it decides, and a load is understood however it was sent
+        # the threshold matters only for size-adaptive; a state can be loaded with any compression
         ({}, {"sync__size_adaptive_threshold": 9}, False),
         ({"sync__load_compression": "size-adaptive"}, {"sync__size_adaptive_threshold": 9}, False),
         ({"sync__grad_compression": "size-adaptive"}, {"sync__size_adaptive_threshold": 9}, True),
         ({}, {"sync__load_compression": "uniform-8bit"}, False),
         ({}, {"sync__offload_optimizer": False, "sync__delay_optimizer_step": False}, False),
         ({}, {"optimizer__learning_rate": 0.5}, False),
-        # SGD has a state with momentum, and none without
+        # SGD has a state only with momentum
         ({}, {"optimizer__betas": [0, 0]}, False),
         ({"optimizer__name": "sgd"}, {"optimizer__betas": [0, 0]}, True),
         ({"optimizer__name": "sgd"}, {"optimizer__betas": [0.5, 0]}, False),
@@ -369,7 +369,7 @@ def test_what_need_not_be_equal_is_no_part_of_the_run_id(common, change, differ)
 
 @pytest.mark.parametrize("flags", list(itertools.product([False, True], repeat=5)))
 def test_of_the_combinations_of_flags_those_that_train_are_accepted(flags):
-    """Offload, reuse, and the delay of the step, of gradients and of the state: the twelve seen to train exactly."""
+    """Offload, reuse, and the delay of the step, of gradients and of the state: twelve combinations train exactly."""
     names = ("offload_optimizer", "reuse_grad_buffers", *(f"delay_{what}" for what in DELAYS))
     code = "".join(str(int(flag)) for flag in flags)
     said = said_of(raw(**{f"sync__{name}": flag for name, flag in zip(names, flags, strict=True)}))
@@ -393,7 +393,7 @@ def test_an_expired_manifest_is_refused():
 
 
 def said_of(data):
-    """The sentence that refuses the bytes, empty when they are a manifest."""
+    """The sentence that refuses the bytes; empty if they are a valid manifest."""
     try:
         assert isinstance(parse_manifest(data), Manifest)
     except ManifestError as error:

@@ -1,4 +1,4 @@
-"""What is known of precision before anything is downloaded."""
+"""Checks of the precision before any download."""
 
 import pytest
 
@@ -30,7 +30,7 @@ REFUSED = "Tiny code model computes in bf16, which Old card does not support."
         ("bf16", [OLD, NEW, CPU], "", ""),
         ("bf16", [OLD, NEW, CPU], "cuda:1", ""),
         ("bf16", [OLD, CPU], "cpu", ""),
-        ("bf16", [OLD, CPU], "cuda:7", ""),  # the worker says that there is none
+        ("bf16", [OLD, CPU], "cuda:7", ""),  # the worker reports that the device does not exist
         ("bf16", [UNKNOWN, CPU], "", ""),
         ("bf16", [CPU], "", ""),
         ("fp16", [OLD, CPU], "", ""),

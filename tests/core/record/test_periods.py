@@ -1,4 +1,4 @@
-"""Hours, days and weeks of the clock on the wall, also across a change of summer time."""
+"""Hours, days and weeks in local time, also across a change of summer time."""
 
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""A day as segments: each stretch under one rule, few enough to be seen, and all of each rule counted."""
+"""A day as segments: each has one rule, they are few enough to be visible, and all time of each rule is counted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a running skep answers when another terminal asks."""
+"""The answers of a running skep to requests of another terminal."""
 
 import json
 from dataclasses import replace
@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from english import in_english, raises
 from fakes import make_progress, make_project
+from skep.adapters.net.control_socket import problem_answer
+from skep.core.device import PowerCap
 from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.policy.allowance import Allowance, PauseState
 from skep.core.project.data import Project
@@ -25,6 +27,9 @@ BUSY = Snapshot(
     pause=PauseState(99.0),
     project=make_project(),
     stage=StageProgress(Stage.PEERS, 0.5, verbatim("1 of 2")),
+    power_cap=PowerCap(200.0, 100.0, 300.0),
+    seeds=("/ip4/203.0.113.7/tcp/31337/p2p/Qm",),
+    failures=3,
     peer_id="Qm",
     device="CPU",
     client_mode=True,
@@ -76,8 +81,9 @@ def test_a_verb_becomes_its_command(request_, command):
     ],
 )
 def test_nonsense_is_answered_with_a_sentence_and_commands_nothing(request_):
-    answer, commands = decide(request_, Snapshot())
-    assert commands == ()
+    with pytest.raises(BadInput) as refused:
+        decide(request_, Snapshot())
+    answer = problem_answer(refused.value)
     assert (answer["ok"], answer["exit_code"]) == (False, 2)
     assert in_english(answer["title"]).endswith(".")
     with pytest.raises(BadInput):

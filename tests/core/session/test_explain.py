@@ -1,4 +1,4 @@
-"""Why, and what if: the same rules under imagined conditions; settings that do not go together."""
+"""`explain`: the same rules with assumed conditions; settings that contradict each other."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_the_running_skep_explains_with_what_it_sees_and_in_its_own_settings(sna
     told = json.loads(json.dumps(answer, allow_nan=False))["explanation"]
     assert (told["if"], told["allowance"]["share"], commands) == (["input"], 0.1, ())
     assert control.decide({"verb": "explain"}, snapshot, NOW, UTC)[0]["explanation"]["if"] == []
-    assert not control.decide({"verb": "explain", "if": ["rain"]}, snapshot, NOW, UTC)[0]["ok"]
+    with pytest.raises(BadInput):
+        control.decide({"verb": "explain", "if": ["rain"]}, snapshot, NOW, UTC)
 
 
 def test_a_status_tells_conditions_rules_and_reactions(snapshot: Snapshot):

@@ -1,4 +1,4 @@
-"""What a stay costs: time and energy, counted by steady time and written about once a minute."""
+"""The time and energy of a run, counted by monotonic time and written about once a minute."""
 
 from dataclasses import replace
 
@@ -117,7 +117,7 @@ def test_a_share_is_never_more_than_the_whole():
     assert Proportion().share is None
 
 
-# --- what the timeline says of time without skep
+# --- time without skep in the timeline
 
 
 def test_sleep_is_an_entry_of_its_own(stay):

@@ -1,4 +1,4 @@
-"""What of an allowance reaches the worker, and what the worker says of itself and the session keeps."""
+"""The parts of an allowance that are sent to the worker, and the worker's reports that the session keeps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FULL = Allowance(1.0, verbatim("Training at full share."))
 
 
 def granted(monkeypatch: pytest.MonkeyPatch, allowance: Allowance) -> None:
-    monkeypatch.setattr(session, "grant", lambda grades, *_args, **_named: Grant(grades, (), allowance))
+    monkeypatch.setattr(session, "grant", lambda state, *_args, **_named: Grant(state, (), allowance))
 
 
 def orders(effects: tuple[e.Effect, ...]) -> list[e.Effect]:

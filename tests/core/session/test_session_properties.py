@@ -1,7 +1,7 @@
-"""Whatever happens in whatever order, the session keeps its promises.
+"""Invariants of the session for any messages in any order.
 
-The machine below plays the shell: it carries effects out on a tiny model of worker and ledger, and posts what the real
-shell would. Workers say anything at any time; only their exit comes exactly once.
+The state machine below simulates the engine: it carries out effects on a small model of worker and ledger, and posts
+the messages of the real engine. Workers send any message at any time; only their exit comes exactly once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Shell(RuleBasedStateMachine):
         pause = PauseState(None) if paused else None
         self.snapshot = initial({"compute.share_away": share}, pause, self.now)
 
-    # --- the shell
+    # --- the engine
 
     def give(self, message: m.Message) -> None:
         if self.ended:
@@ -102,7 +102,7 @@ class Shell(RuleBasedStateMachine):
             if project == project_id and row.state is ContributionState.PENDING
         ]
 
-    # --- the person
+    # --- the user
 
     @rule(project=st.sampled_from(PROJECTS))
     def join(self, project) -> None:
@@ -136,7 +136,7 @@ class Shell(RuleBasedStateMachine):
     def quit(self) -> None:
         self.give(m.Quit())
 
-    # --- the world
+    # --- environment
 
     @rule(seconds=st.sampled_from([0.0, 0.25, 3.0, 70.0, 400.0, -30.0]))
     def tick(self, seconds: float) -> None:
@@ -205,7 +205,7 @@ class Shell(RuleBasedStateMachine):
         self.running = False
         self.give(m.WorkerExited(code))
 
-    # --- the promises
+    # --- invariants
 
     @invariant()
     def a_pause_means_no_computing(self) -> None:

@@ -1,4 +1,4 @@
-"""The state machine, one rule of the session at a time."""
+"""The state machine, with a test for each rule of the session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOPELESS = m.WorkerFailed(Problem(verbatim("The model is too big.")), retry=Fals
 
 
 class Course:
-    """A snapshot on its way; `effects` are those of the last message, without the entries of the timeline."""
+    """A sequence of snapshots; `effects` are those of the last message, without the timeline's entries."""
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self.snapshot = snapshot or Snapshot()
@@ -207,7 +207,7 @@ def test_leaving_lets_the_worker_finish_its_round_for_a_minute(stage: str):
     course = Course().see(*JOINING, *STAGES[stage], m.Leave())
     assert (course.phase, course.effects) == (Phase.LEAVING, (e.TellWorker(m.FinishTraining()),))
     assert course.snapshot.leaving_until == NOW + 60
-    assert course.see(m.Leave(), after=30).effects == ()  # asking again neither hurries nor prolongs it
+    assert course.see(m.Leave(), after=30).effects == ()  # a second request neither shortens nor extends the wait
     assert course.see(m.Tick(), after=29.9).effects == ()
     assert course.see(m.Tick(), after=0.2).effects == (e.StopWorker(),)
     assert (course.phase, course.snapshot.leaving_until) == (Phase.LEAVING, None)
@@ -570,7 +570,7 @@ def test_a_problem_is_told_once(training: Course):
     assert training.phase is Phase.TRAINING
 
 
-# --- stale and stray
+# --- late and unexpected messages
 
 
 STALE = (

@@ -1,4 +1,4 @@
-"""What is kept over time: changes of the allowance, and how quickly the computer was given back."""
+"""The timeline: changes of the allowance, and the reaction times."""
 
 from __future__ import annotations
 

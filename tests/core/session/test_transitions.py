@@ -1,4 +1,4 @@
-"""Out of the swarm for a while: metered, a long pause, sleep; and back without losing anything."""
+"""Leaving the swarm for a while (metered connection, a long pause, sleep) and returning without a loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FINISH = e.TellWorker(m.FinishTraining())
 
 
 class Course:
-    """A snapshot on its way; `effects` are all of the last step but those of the timeline."""
+    """A sequence of snapshots; `effects` are those of the last step, without the timeline's entries."""
 
     def __init__(self) -> None:
         self.snapshot, self.now = Snapshot(), NOW

@@ -1,4 +1,4 @@
-"""Messages survive the wire unchanged, and nothing else is let through."""
+"""Messages are encoded and decoded unchanged, and everything else is rejected."""
 
 from __future__ import annotations
 

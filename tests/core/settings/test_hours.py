@@ -1,4 +1,4 @@
-"""The weekly grid: its text, its words, and what it says of a moment."""
+"""The weekly grid: its text, its words, and its value at a given time."""
 
 from __future__ import annotations
 

@@ -124,6 +124,7 @@ def test_stats_are_the_ledgers(app, qtbot, home, tmp_path):
     app.lookups.export(str(tmp_path / "out.csv"))
     wait(qtbot, (tmp_path / "out.csv").exists)
     assert "practice,a,3,512,confirmed" in (tmp_path / "out.csv").read_text()
+    assert (tmp_path / "out.csv").stat().st_mode & 0o077 == 0
 
 
 def test_the_theme_follows_its_setting(app, qtbot):
@@ -176,6 +177,6 @@ class QuitsFirst(App):
 def test_whoever_quits_while_it_opens_ends_it_once(dressed, qtbot, home):
     with started(dressed, qtbot, home, kind=QuitsFirst, ready=False) as app:
         wait(qtbot, lambda: app.endings)
-        qtbot.wait(200)  # a second signal would arrive in this time
+        qtbot.wait(200)  # a second `ended` would arrive in this time
         assert app.endings == [True]
         assert app.window is None

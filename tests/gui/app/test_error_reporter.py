@@ -53,6 +53,15 @@ def test_a_wrong_value_in_the_settings_is_named_with_its_line(start, qtbot, home
         wait(qtbot, lambda: app.endings)  # it also ends while a question is open
 
 
+def test_a_quit_while_the_settings_are_read_ends_the_app_without_a_question(start, qtbot, home):
+    home.settings_file.write_text(DAMAGED)
+    with start(ready=False) as app:
+        assert app.box is None  # the answer arrives with the next event
+        app.quit()
+        wait(qtbot, lambda: app.endings)
+        assert app.box is None
+
+
 def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot, home):
     with start(hidden=True) as app:  # without a screen there is no tray
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())

@@ -13,7 +13,7 @@ from skep.core.text import Problem, verbatim
 from skep_gui.app import updates
 from skep_gui.app.background import Background
 from skep_gui.app.updates import Updating, may_look
-from skep_gui.words.notices import Stage, Update, UpdateWords
+from skep_gui.words.notices import Update, UpdateStage, UpdateWords
 from update_server import lay_app, pack, starts, update_server
 
 WORDS = UpdateWords()
@@ -49,7 +49,7 @@ def stage(app, qtbot, wanted):
 
 def test_it_is_found_by_itself_and_installed_by_a_click_only(app, qtbot, unpacked):
     app.updating.timer.setInterval(0)
-    news = stage(app, qtbot, Stage.FOUND)
+    news = stage(app, qtbot, UpdateStage.FOUND)
     assert news.isVisible()
     assert news.title.text() == "skep 0.2.0 can be installed."
     assert starts(unpacked) == "skep 0.1.0"
@@ -57,9 +57,9 @@ def test_it_is_found_by_itself_and_installed_by_a_click_only(app, qtbot, unpacke
     seen = []
     app.updating.changed.connect(lambda update: seen.append(update.stage))
     news.act_button.click()
-    stage(app, qtbot, Stage.INSTALLED)
-    assert seen[0] is Stage.FETCHING
-    assert Stage.UNPACKING in seen
+    stage(app, qtbot, UpdateStage.INSTALLED)
+    assert seen[0] is UpdateStage.FETCHING
+    assert UpdateStage.UNPACKING in seen
     assert news.act_button.text() == "Start it now"
     assert starts(unpacked) == "skep 0.2.0"
     news.close_button.click()
@@ -70,11 +70,11 @@ def test_the_one_before_is_a_click_away(app, qtbot, unpacked):
     settings = app.window.settings
     assert not settings.older.isVisibleTo(settings)
     settings.newer.click()
-    stage(app, qtbot, Stage.FOUND).act_button.click()
-    stage(app, qtbot, Stage.INSTALLED)
+    stage(app, qtbot, UpdateStage.FOUND).act_button.click()
+    stage(app, qtbot, UpdateStage.INSTALLED)
     assert settings.older.text() == "Go back to skep 0.1.0"
     settings.older.click()
-    news = stage(app, qtbot, Stage.WENT_BACK)
+    news = stage(app, qtbot, UpdateStage.WENT_BACK)
     assert news.title.text() == "skep 0.1.0 is used again."
     assert starts(unpacked) == "skep 0.1.0"
 
@@ -92,7 +92,7 @@ def test_starting_it_now_ends_this_one_first(app, qtbot, monkeypatch):
 def test_whoever_asks_is_told_that_there_is_nothing_or_why_not(app, qtbot, server):
     (server.folder / "metadata" / "timestamp.json").unlink()
     app.window.settings.newer.click()
-    news = stage(app, qtbot, Stage.FAILED)
+    news = stage(app, qtbot, UpdateStage.FAILED)
     assert "cannot be reached" in news.title.text()
     assert not news.act_button.isVisibleTo(news)
     server.publish("--renew")
@@ -100,7 +100,7 @@ def test_whoever_asks_is_told_that_there_is_nothing_or_why_not(app, qtbot, serve
         app.controller._home, lay_app(server.folder.parent / "new", "0.9.0"), "0.9.0"
     )
     app.window.settings.newer.click()
-    assert stage(app, qtbot, Stage.NEWEST).title.text() == "skep 0.9.0 is the newest."
+    assert stage(app, qtbot, UpdateStage.NEWEST).title.text() == "skep 0.9.0 is the newest."
 
 
 class Failing(Background):
@@ -125,7 +125,7 @@ def test_unasked_it_bothers_nobody_with_a_server_that_is_silent(dressed, qtbot, 
     made.end()
     background.close()
     assert "cannot be reached" in in_english(background.problems[0].title)
-    assert made.update.stage is Stage.NONE
+    assert made.update.stage is UpdateStage.NONE
 
 
 def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, home):
@@ -174,15 +174,15 @@ def test_it_looks_by_itself_only_where_that_is_wanted():
 
 def test_each_stage_has_its_words():
     assert WORDS.view(Update()) is None
-    found = WORDS.view(Update(Stage.FOUND, "0.2.0", "Joins faster."))
+    found = WORDS.view(Update(UpdateStage.FOUND, "0.2.0", "Joins faster."))
     assert (found.hint, found.action, found.close) == ("Joins faster.", "Install", "Later")
-    told = WORDS.view(Update(Stage.TOLD, "0.2.0"))
+    told = WORDS.view(Update(UpdateStage.TOLD, "0.2.0"))
     assert (told.action, told.close) == ("", "Close")
     assert "system" in told.hint
-    fetching = WORDS.view(Update(Stage.FETCHING, "0.2.0", part=0.42, size=300_000_000))
+    fetching = WORDS.view(Update(UpdateStage.FETCHING, "0.2.0", part=0.42, size=300_000_000))
     assert fetching.title == "Downloading skep 0.2.0"
     assert fetching.hint == "42\u2009% · 300.0\u2009MB"
     assert (fetching.action, fetching.close, fetching.part) == ("", "Cancel", 0.42)
-    assert WORDS.view(Update(Stage.UNPACKING, "0.2.0")).title == "Installing skep 0.2.0"
-    failed = WORDS.view(Update(Stage.FAILED, problem=Problem(verbatim("It failed."), verbatim("Try again."))))
+    assert WORDS.view(Update(UpdateStage.UNPACKING, "0.2.0")).title == "Installing skep 0.2.0"
+    failed = WORDS.view(Update(UpdateStage.FAILED, problem=Problem(verbatim("It failed."), verbatim("Try again."))))
     assert (failed.title, failed.hint) == ("It failed.", "Try again.")

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtWidgets import QLabel
 
 import snapshots as shots
@@ -197,3 +197,17 @@ def test_nothing_is_cut_in_a_narrow_window(page, qtbot):
 )
 def test_an_axis_has_short_numbers(value, text):
     assert axis_number(value) == text
+
+
+def test_an_axis_has_the_decimal_point_of_its_language():
+    before = QLocale()
+    QLocale.setDefault(QLocale("de_DE"))
+    try:
+        assert [axis_number(value) for value in (0.5, 2_000.0, 12_500.0, 2.5e6)] == [
+            "0,5",
+            "2\u2009000",
+            "12,5\u2009k",
+            "2,5\u2009M",
+        ]
+    finally:
+        QLocale.setDefault(before)

@@ -12,7 +12,7 @@ from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.text import NOTHING
 from skep.language import units
 from skep_gui.words.mark import Look, State, look, quarters
-from skep_gui.words.now import History, Mark, Now, risen, shortened, title, tomorrow
+from skep_gui.words.now import History, Now, StageState, joining_progress, shortened, title, tomorrow
 
 NOW = Now()
 
@@ -133,16 +133,22 @@ def test_a_projects_words_are_plain_text():
 
 def test_the_checklist_of_joining():
     rows = Now().stages(shots.JOINING)
-    assert [row.mark for row in rows] == [Mark.DONE, Mark.DONE, Mark.UNDER_WAY, Mark.TO_COME, Mark.TO_COME]
+    assert [row.state for row in rows] == [
+        StageState.DONE,
+        StageState.DONE,
+        StageState.UNDER_WAY,
+        StageState.TO_COME,
+        StageState.TO_COME,
+    ]
     assert (rows[2].fraction, rows[2].detail) == (0.4, "about 20 s")
-    assert Now().stages(replace(shots.JOINING, stage=None))[0].mark is Mark.UNDER_WAY
-    assert Now().stages(shots.RECOVERING)[2].mark is Mark.FAILED
+    assert Now().stages(replace(shots.JOINING, stage=None))[0].state is StageState.UNDER_WAY
+    assert Now().stages(shots.RECOVERING)[2].state is StageState.FAILED
 
 
 def test_joining_rises_with_the_stages():
-    assert risen(replace(shots.JOINING, stage=None)) == 0.0
-    assert risen(shots.JOINING) == pytest.approx(2.4 / 5)
-    assert risen(replace(shots.JOINING, stage=StageProgress(Stage.DATA, float("nan")))) == pytest.approx(0.2)
+    assert joining_progress(replace(shots.JOINING, stage=None)) == 0.0
+    assert joining_progress(shots.JOINING) == pytest.approx(2.4 / 5)
+    assert joining_progress(replace(shots.JOINING, stage=StageProgress(Stage.DATA, float("nan")))) == pytest.approx(0.2)
 
 
 def test_the_pauses_are_counted_from_now():

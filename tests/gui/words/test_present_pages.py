@@ -164,7 +164,7 @@ def test_presets_differ_by_their_shares():
 
 
 def test_before_joining_a_card_says_what_an_hour_takes_and_gives():
-    with_estimate = replace(FITS, estimate=Estimate(2 * GB, 3 * GB, GB, 123_456, 14_400_000, 14_000_000, 90_000_000))
+    with_estimate = replace(FITS, estimate=Estimate(2 * GB, 3 * GB, GB, 123_456, 14_400_000, 90_000_000))
     card = PROJECTS.card(with_estimate, shots.IDLE)
     assert card.traffic == "about 14\u2009MB up and 14\u2009MB down an hour"
     assert card.needs == (

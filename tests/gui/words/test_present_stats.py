@@ -1,6 +1,8 @@
 """The words of Stats and of a day's timeline, and the actions for problems, without Qt."""
 
 from dataclasses import replace
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -9,15 +11,14 @@ from skep.core import errors
 from skep.core.policy.rules import RULES
 from skep.core.record.contributions import Tally, Totals
 from skep.core.record.timeline_segments import Segment
-from skep.core.record.usage import COUNTS, Spent, Unit
+from skep.core.record.usage import COUNTS, Spent, Unit, day_of
 from skep.core.settings.settings import SETTINGS
 from skep.core.text import NOTHING, Problem, Remedy, Text, verbatim
 from skep.language import units
 from skep.language.units import Numbers
 from skep.services.summary import Summary
 from skep_gui.words.day import STUB, Day, setting_of, tone
-from skep_gui.words.notices import Problems
-from skep_gui.words.notices import setting_of as setting_of_problem
+from skep_gui.words.notices import Problems, remedy_setting
 from skep_gui.words.speaker import Tongue, core_translator, english
 from skep_gui.words.stats import Measure, Record, Stats, confirmed_part
 
@@ -75,6 +76,16 @@ def test_a_bar_a_period(unit, measure):
     assert chart.cells[-1].left + chart.cells[-1].width == pytest.approx(1.0)
 
 
+def test_a_week_is_labelled_with_the_date_as_the_language_writes_it():
+    english = STATS.bars(shots.record(Unit.WEEK), Measure.SAMPLES).labels[-1][1]
+    assert date.fromisoformat(english).weekday() == 0
+    german = Stats(Tongue(numbers=units.written_in("de")))
+    assert (
+        german.bars(shots.record(Unit.WEEK), Measure.SAMPLES).labels[-1][1]
+        == f"{english[8:]}.{english[5:7]}.{english[:4]}"
+    )
+
+
 def test_a_bar_says_what_it_stands_for():
     chart = STATS.bars(RECORD, Measure.SAMPLES)
     assert chart.cells[-1].name.startswith("Fri 2027-01-15: ")
@@ -99,6 +110,22 @@ def test_each_stretch_leads_to_its_rule():
     full = chart.cells[0]
     assert (full.key, full.height, full.left) == ("compute.share_away", 1.0, 0.0)
     assert chart.cells[-1].left + chart.cells[-1].width == pytest.approx(17 / 24)
+
+
+def test_hours_of_the_day_have_labels_and_its_end_too():
+    assert DAY.chart(RECORD).labels == ((0, "00:00"), (0.25, "06:00"), (0.5, "12:00"), (0.75, "18:00"), (1, "00:00"))
+    twelve = Tongue(numbers=Numbers(time=lambda moment: f"{moment:%I %p}"))
+    assert [text for _, text in Day(twelve).chart(RECORD).labels] == ["12 AM", "06 AM", "12 PM", "06 PM", "12 AM"]
+
+
+@pytest.mark.parametrize(("noon", "hours"), [("2027-03-28T12:00", 23), ("2027-10-31T12:00", 25)])
+def test_a_label_stands_at_its_hour_on_a_day_on_which_the_clock_is_set(noon, hours):
+    zone = ZoneInfo("Europe/Berlin")
+    day = day_of(datetime.fromisoformat(noon).replace(tzinfo=zone).timestamp(), zone)
+    labels = DAY.chart(replace(RECORD, day=day, zone=zone, segments=[])).labels
+    assert [text for _, text in labels] == ["00:00", "06:00", "12:00", "18:00", "00:00"]
+    # the clock is set at night, so six, twelve and 18 o'clock are as far from the end as on other days
+    assert [place for place, _ in labels] == pytest.approx([0, *((hours - left) / hours for left in (18, 12, 6, 0))])
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -144,7 +171,7 @@ def test_every_problem_has_an_action(kind):
     action = PROBLEMS.action(problem)
     assert action
     if problem.remedy.startswith("setting:"):
-        assert setting_of_problem(problem) in SETTINGS
+        assert remedy_setting(problem) in SETTINGS
     else:
         assert problem.remedy in list(Remedy)
 

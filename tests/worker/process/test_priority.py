@@ -72,10 +72,10 @@ network = os.fork()
 if network == 0:
     signal.pause()
 print(network, flush=True)
-standing = SessionPriority(present=False)
+priority = SessionPriority(present=False)
 for line in sys.stdin:
     word = line.strip()
-    standing.leave() if word == "leave" else standing.begin() if word == "begin" else standing.use(
+    priority.leave() if word == "leave" else priority.begin() if word == "begin" else priority.use(
         present=word == "present"
     )
     print("done", flush=True)
@@ -164,17 +164,17 @@ class Autogroup:
 
 def test_a_change_that_comes_too_soon_after_another_is_made_a_little_later():
     made = Autogroup(BlockingIOError(), BlockingIOError())
-    standing = SessionPriority(present=True, weight=lambda: made)
-    standing.begin()
+    priority = SessionPriority(present=True, weight=lambda: made)
+    priority.begin()
     assert made.text.endswith(f"nice {SESSION_NICE}\n")
-    standing.leave()
+    priority.leave()
     assert made.text.endswith("nice 0\n")
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError, PermissionError])
 def test_a_system_that_refuses_is_not_asked_again(error):
     made = Autogroup(error())
-    standing = SessionPriority(present=True, weight=lambda: made)
-    standing.begin()
-    standing.use(present=True)
+    priority = SessionPriority(present=True, weight=lambda: made)
+    priority.begin()
+    priority.use(present=True)
     assert made.text.endswith("nice 0\n")

@@ -10,7 +10,7 @@ from skep.core.errors import SwarmError
 from skep.core.project.data import ShardIndex, TextLayout
 from skep.core.session.messages import WorkerOptions
 from skep.worker.swarm import network
-from skep.worker.swarm.network import dial, dial_one, endpoint, first_line
+from skep.worker.swarm.network import dial, dial_one, endpoint
 
 PEER_ID = PEER.rpartition("/")[2]
 
@@ -81,11 +81,9 @@ def test_no_seeds_at_all_is_no_error():
     assert dial([]) == {}
 
 
-def test_words_for_an_address_and_for_an_error():
+def test_words_for_an_address():
     assert endpoint(address(5)) == "127.0.0.1:5"
     assert endpoint("nonsense") == "nonsense"
-    assert first_line(RuntimeError("It broke.\nmore")) == "It broke"
-    assert first_line(TimeoutError()) == "TimeoutError"
 
 
 def test_when_no_seed_answers_each_is_named_with_what_happened(closed_port, tmp_path):

@@ -151,7 +151,7 @@ class FakeRounds(GlobalRounds):
     A round stays open while `under_way` is set.
     """
 
-    _parent_pid = 0  # read by hivemind when it shuts down
+    _parent_pid = 0  # so that hivemind's destructor shuts nothing down
     local_epoch, accumulated = 3, 0
     round_due = under_way = False
 
@@ -243,12 +243,12 @@ class Bench:
         self.rounds = Rounds("s", self.link.send)
         self.optimizer = self.sync = FakeRounds(self.rounds)
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
-        self.orders = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
+        self.requested = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
         self.sleep = FakeSleepDetector()
         # all sizes take the same short time, so the largest is the most efficient
         self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
-        self.residence = FakeOffload()
-        self.limits = ResourceLimits(self.orders, self.trainer, self.sizes, Threads(1), self.residence)
+        self.offload = FakeOffload()
+        self.limits = ResourceLimits(self.requested, self.trainer, self.sizes, Threads(1), self.offload)
         self.finish = threading.Event()
         self.loop = TrainingLoop(
             link=self.link,
@@ -645,9 +645,9 @@ def test_presence_takes_effect_at_the_next_micro_batch_and_step_batches_stay_who
     bench = Bench(micro_batch=4)
     bench.sizes._sizings[True].size = 2
     bench.run_until(lambda: len(bench.trainer.done) == 1)
-    bench.orders.give(GpuMemory.KEEP, present=True)
+    bench.requested.give(GpuMemory.KEEP, present=True)
     bench.run_until(lambda: len(bench.trainer.done) == 2)
-    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.requested.give(GpuMemory.KEEP, present=False)
     bench.run_until(lambda: len(bench.trainer.done) == 5)
     assert [size for size, _ in bench.trainer.done] == [4, 2, 2, 4, 4]
     assert sum(size for size, _ in bench.trainer.done[:3]) == STEP_BATCH
@@ -701,14 +701,14 @@ def test_gradients_that_were_only_partly_added_are_thrown_away():
 def test_released_memory_rests_the_worker_and_training_goes_on_where_it_was():
     bench = Bench(micro_batch=4)
     bench.run_until(lambda: len(bench.trainer.done) == 3)
-    bench.orders.give(GpuMemory.RELEASE, present=True)
+    bench.requested.give(GpuMemory.RELEASE, present=True)
     bench.run_until(lambda: bench.optimizer.named("rest"))
-    assert bench.residence.moves == ["left"]
+    assert bench.offload.moves == ["left"]
     assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE]
     assert len(bench.trainer.done) == 3
-    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.requested.give(GpuMemory.KEEP, present=False)
     bench.run_until(lambda: len(bench.trainer.done) == 4)
-    assert bench.residence.moves == ["left", "back"]
+    assert bench.offload.moves == ["left", "back"]
     assert bench.optimizer.named("wake")
     assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE, GpuMemory.KEEP]
 
@@ -716,7 +716,7 @@ def test_released_memory_rests_the_worker_and_training_goes_on_where_it_was():
 def test_an_order_that_comes_in_a_round_says_what_it_waited_for():
     bench = Bench()
     with LongRound(bench, moves_on=True):
-        bench.orders.give(GpuMemory.SHRINK, present=True)
+        bench.requested.give(GpuMemory.SHRINK, present=True)
     bench.optimizer.tend = lambda hand_over: False
     bench.run_until(lambda: bench.link.all(WorkerMemory))
     (told,) = bench.link.all(WorkerMemory)

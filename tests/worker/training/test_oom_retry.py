@@ -45,7 +45,7 @@ def gradients(made):
 
 
 class Shortage:
-    """Fails a pass with more than `room` samples at the module `where`, forwards or backwards, `times` times."""
+    """Fails passes of more than `room` samples at the module `where`, forwards or backwards, at most `times`."""
 
     def __init__(self, made, where, *, backwards, room, times=10**6, error=OUT_OF_MEMORY):
         self.room, self.times, self.error, self.broken = room, times, error, 0

@@ -151,11 +151,11 @@ def test_a_paused_worker_is_woken_by_the_change():
 def test_a_change_that_comes_in_a_round_is_obeyed_after_it_and_named_so(told):
     clock = Hand()
     pace = Pace(1.0, Hand(), clock, lambda *news: told.append(news))
-    with pace.in_swarm() as engagement:
+    with pace.in_swarm() as wait:
         pace.set_share(0.0)
         clock.now += 1.5
         assert told == []
-        engagement.behind = "round"
+        wait.behind = "round"
     assert told == [(0.0, pytest.approx(1.5), "round")]
     assert pace.waiting_seconds == pytest.approx(1.5)
     with pace.in_swarm():

@@ -92,62 +92,62 @@ def bench(told):
     optimizer.step()  # creates its statistics
     tensors = [*trainer.parameters, *(p.grad for p in trainer.parameters)]
     tensors += [kept for state in optimizer.state.values() for kept in state.values() if kept.dim()]
-    orders = RequestedLimits(clock=clock, obeyed=lambda *news: told.append(news))
-    made = ResourceLimits(orders, trainer, MicroBatches(DRY_RUN), Threads(1), CountedDevice(tensors))
+    requested = RequestedLimits(clock=clock, obeyed=lambda *news: told.append(news))
+    made = ResourceLimits(requested, trainer, MicroBatches(DRY_RUN), Threads(1), CountedDevice(tensors))
     made.clock, made.optimizer = clock, optimizer
     return made
 
 
 def test_presence_changes_the_size_of_the_very_next_micro_batch(bench):
     assert bench.size == 32
-    bench.orders.give(GpuMemory.KEEP, present=True)
+    bench.requested.give(GpuMemory.KEEP, present=True)
     assert bench.size == 16
-    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.requested.give(GpuMemory.KEEP, present=False)
     assert bench.size == 32
 
 
 def test_shrinking_empties_the_caches_and_takes_one_sample_at_a_time(bench, told, monkeypatch):
     given_back = []
     monkeypatch.setattr(resource_limits, "give_back", lambda: given_back.append(bench.group.emptied))
-    assert bench.orders.give(GpuMemory.SHRINK, present=True)
+    assert bench.requested.give(GpuMemory.SHRINK, present=True)
     bench.clock.now += 0.03
     bench.obey(("", 0.0))
     assert (bench.size, bench.group.emptied, bench.must_rest) == (1, 1, False)
     assert given_back == [1]  # RAM too, after the device's memory
-    assert not bench.residence.away
+    assert not bench.offload.away
     assert told == [(GpuMemory.SHRINK, pytest.approx(0.03), "")]
-    bench.orders.give(GpuMemory.KEEP, present=True)
+    bench.requested.give(GpuMemory.KEEP, present=True)
     bench.obey(("", 0.0))
     assert bench.size == 16
     assert [memory for memory, *_ in told] == [GpuMemory.SHRINK, GpuMemory.KEEP]
 
 
 def test_an_order_is_acknowledged_once_and_names_the_round_that_was_in_the_way(bench, told):
-    bench.orders.give(GpuMemory.SHRINK, present=True)
+    bench.requested.give(GpuMemory.SHRINK, present=True)
     bench.clock.now += 2.0
     bench.obey(("round", bench.clock.now))
     bench.obey(("round", bench.clock.now))
     assert told == [(GpuMemory.SHRINK, pytest.approx(2.0), "round")]
-    bench.orders.give(GpuMemory.KEEP, present=True)  # requested after that round had ended
+    bench.requested.give(GpuMemory.KEEP, present=True)  # requested after that round had ended
     bench.clock.now += 0.01
     bench.obey(("round", 102.0))
     assert told[1:] == [(GpuMemory.KEEP, pytest.approx(0.01), "")]
 
 
 def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_come_back(bench, told):
-    everything = list(bench.residence.all)
+    everything = list(bench.offload.all)
     before = [tensor.detach().clone() for tensor in everything]
-    bench.orders.give(GpuMemory.RELEASE, present=False)
+    bench.requested.give(GpuMemory.RELEASE, present=False)
     bench.obey(("", 0.0))
     assert bench.must_rest
-    assert not bench.residence.there
+    assert not bench.offload.there
     assert bench.group.emptied == 1
     assert told[0][0] is GpuMemory.RELEASE
-    bench.orders.give(GpuMemory.KEEP, present=False)
+    bench.requested.give(GpuMemory.KEEP, present=False)
     bench.obey(("", 0.0))
-    assert not bench.residence.there  # only when something is computed
+    assert not bench.offload.there  # only when something is computed
     bench.prepare()
-    assert len(bench.residence.there) == len(everything)
+    assert len(bench.offload.there) == len(everything)
     assert all(torch.equal(a, b) for a, b in zip(before, everything, strict=True))
     assert [id(p.grad) for p in bench.group.parameters] == [id(t) for t in everything[4:8]]  # as hivemind requires
 
@@ -163,9 +163,9 @@ def test_training_goes_on_bit_for_bit_where_it_was(bench):
         bench.prepare()
         bench.add_gradients(batch, 0.5)
         if number in {1, 4}:
-            bench.orders.give(GpuMemory.RELEASE, present=False)
+            bench.requested.give(GpuMemory.RELEASE, present=False)
             bench.obey(("", 0.0))
-            bench.orders.give(GpuMemory.KEEP, present=False)
+            bench.requested.give(GpuMemory.KEEP, present=False)
             bench.obey(("", 0.0))
         if number == 4:  # the optimizer steps while the model is offloaded, as in the last round before a pause
             plain_optimizer.step()
@@ -176,17 +176,17 @@ def test_training_goes_on_bit_for_bit_where_it_was(bench):
 
 
 def test_a_model_that_finds_no_room_to_come_back_waits_in_ram(bench):
-    bench.orders.give(GpuMemory.RELEASE, present=False)
+    bench.requested.give(GpuMemory.RELEASE, present=False)
     bench.obey(("", 0.0))
-    before = [tensor.detach().clone() for tensor in bench.residence.all]
-    bench.residence.room = 3
+    before = [tensor.detach().clone() for tensor in bench.offload.all]
+    bench.offload.room = 3
     with pytest.raises(torch.OutOfMemoryError):
         bench.prepare()
-    assert not bench.residence.there
-    assert all(torch.equal(a, b) for a, b in zip(before, bench.residence.all, strict=True))
-    bench.residence.room = 10**6
+    assert not bench.offload.there
+    assert all(torch.equal(a, b) for a, b in zip(before, bench.offload.all, strict=True))
+    bench.offload.room = 10**6
     bench.prepare()
-    assert len(bench.residence.there) == len(bench.residence.all)
+    assert len(bench.offload.there) == len(bench.offload.all)
 
 
 def test_what_was_on_several_devices_goes_back_to_its_own():
@@ -200,19 +200,19 @@ def test_what_was_on_several_devices_goes_back_to_its_own():
         def _home(self, tensor):
             return torch.device("cuda", next(number for number, each in enumerate(kept) if each is tensor))
 
-    residence = Several(torch.device("cuda"), lambda: kept)
-    residence.leave()
-    residence.come_back()
+    offload = Several(torch.device("cuda"), lambda: kept)
+    offload.leave()
+    offload.come_back()
     assert sent == ["cpu", "cpu", "cuda:0", "cuda:1"]
 
 
 def test_on_the_processor_a_release_is_only_acknowledged(told):
     trainer = PlainTrainer()
     places = [parameter.data_ptr() for parameter in trainer.parameters]
-    residence = ModelOffload(CPU, lambda: trainer.parameters)
-    orders = RequestedLimits(obeyed=lambda *news: told.append(news))
-    made = ResourceLimits(orders, trainer, MicroBatches(DRY_RUN), Threads(1), residence)
-    orders.give(GpuMemory.RELEASE, present=False)
+    offload = ModelOffload(CPU, lambda: trainer.parameters)
+    requested = RequestedLimits(obeyed=lambda *news: told.append(news))
+    made = ResourceLimits(requested, trainer, MicroBatches(DRY_RUN), Threads(1), offload)
+    requested.give(GpuMemory.RELEASE, present=False)
     made.obey(("", 0.0))
     assert told[0][0] is GpuMemory.RELEASE
     assert made.must_rest
@@ -220,20 +220,20 @@ def test_on_the_processor_a_release_is_only_acknowledged(told):
 
 
 def test_a_worker_that_starts_released_says_so_when_it_can(told):
-    orders = RequestedLimits(memory=GpuMemory.RELEASE, obeyed=lambda *news: told.append(news))
-    orders.done(GpuMemory.RELEASE, "", 0.0)
+    requested = RequestedLimits(memory=GpuMemory.RELEASE, obeyed=lambda *news: told.append(news))
+    requested.done(GpuMemory.RELEASE, "", 0.0)
     assert told[0][0] is GpuMemory.RELEASE
     RequestedLimits(obeyed=lambda *news: told.append(news)).done(GpuMemory.KEEP, "", 0.0)
     assert len(told) == 1  # not requested, so not reported
 
 
 def test_of_two_orders_only_the_last_is_acknowledged(told):
-    orders = RequestedLimits(obeyed=lambda *news: told.append(news))
-    orders.give(GpuMemory.SHRINK, present=True)
-    orders.give(GpuMemory.RELEASE, present=True)
-    orders.done(GpuMemory.SHRINK, "", 0.0)
+    requested = RequestedLimits(obeyed=lambda *news: told.append(news))
+    requested.give(GpuMemory.SHRINK, present=True)
+    requested.give(GpuMemory.RELEASE, present=True)
+    requested.done(GpuMemory.SHRINK, "", 0.0)
     assert told == []
-    orders.done(GpuMemory.RELEASE, "", 0.0)
+    requested.done(GpuMemory.RELEASE, "", 0.0)
     assert len(told) == 1
 
 

@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from skep.worker.training.pace import SLEEP_SECONDS, SleepDetector, Throughput, suspend_aware_clock
+from skep.clocks import since_boot
+from skep.worker.training.pace import SLEEP_SECONDS, SleepDetector, Throughput
 
 
 class Hand:
@@ -33,9 +34,14 @@ def test_what_may_take_long_is_no_gap():
 
 
 def test_the_clock_goes_on_while_the_computer_sleeps(monkeypatch):
-    assert suspend_aware_clock() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
+    assert since_boot() == pytest.approx(time.clock_gettime(time.CLOCK_BOOTTIME), abs=1)
+    assert SleepDetector()._clock is since_boot
+    # macOS has no CLOCK_BOOTTIME, and its CLOCK_MONOTONIC goes on during sleep
     monkeypatch.delattr(time, "CLOCK_BOOTTIME")
-    assert suspend_aware_clock() == pytest.approx(time.time(), abs=1)
+    assert since_boot() == pytest.approx(time.clock_gettime(time.CLOCK_MONOTONIC), abs=1)
+    # Windows has neither
+    monkeypatch.delattr(time, "CLOCK_MONOTONIC")
+    assert since_boot() == pytest.approx(time.monotonic(), abs=1)
 
 
 # --- the rate

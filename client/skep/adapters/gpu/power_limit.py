@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pynvml
 
 from skep.adapters.gpu import nvidia
@@ -81,8 +80,7 @@ Find = Callable[[], tuple[str, NvidiaLimiter] | None]
 """The training card with a stable name, or None if its power cannot be limited."""
 
 
-@dataclass(frozen=True)
-class _Held:
+class _Held(msgspec.Struct, frozen=True):
     """A limit that skep has set on a card: the old and the new value in watts."""
 
     card: str
@@ -123,7 +121,7 @@ class PowerCapKeeper:
             self._guarded(partial(self._obey, wanted))
         self._guarded(self._put_back)
 
-    def _guarded(self, act: Callable[[], None]) -> None:
+    def _guarded(self, act: Callable[[], object]) -> None:
         try:
             act()
         except Exception:
@@ -131,6 +129,7 @@ class PowerCapKeeper:
 
     def _obey(self, watts: float) -> None:
         self._put_back()
+        left = self._mend()
         found = self._find() if watts else None
         if found is None:
             return
@@ -140,7 +139,9 @@ class PowerCapKeeper:
             log.warning("the power cap is not set: %s", before.refused)
             self._post(m.PowerCapSeen(before))
             return
-        held = _Held(card, before.watts, min(before.highest or watts, max(before.lowest or watts, watts)))
+        # a limit of ours that could not be removed is not the card's own
+        own = left.before if left and left.card == card and _is(before.watts, left.ours) else before.watts
+        held = _Held(card, own, min(before.highest or watts, max(before.lowest or watts, watts)))
         self._remember(held)
         self._held = (held, limiter)
         after = limiter.limit(held.ours)
@@ -151,34 +152,41 @@ class PowerCapKeeper:
             return
         held, limiter = self._held
         self._held = None
-        _restore(held, limiter)
-        self._note.unlink(missing_ok=True)
+        if _restore(held, limiter):
+            self._note.unlink(missing_ok=True)
         self._post(m.PowerCapSeen(None))
 
-    # --- limits left by a skep that was killed
+    # --- limits that were not put back: skep was killed, or the card refused
 
     def _remember(self, held: _Held) -> None:
         try:
-            atomic_write(self._note, json.dumps(asdict(held)).encode(), mode=0o600)
+            atomic_write(self._note, msgspec.json.encode(held))
         except OSError as error:
             log.warning("the card's own power limit cannot be noted: %s", error)
 
-    def _mend(self) -> None:
+    def _mend(self) -> _Held | None:
+        """Put back the limit that is noted, and return it if that is not possible now; then the note stays."""
         try:
-            body = json.loads(self._note.read_bytes())
-            held = _Held(str(body["card"]), float(body["before"]), float(body["ours"]))
+            held = msgspec.json.decode(self._note.read_bytes(), type=_Held)
         except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            return None
+        except (OSError, ValueError) as error:
             log.warning("the note about the card's own power limit cannot be read: %s", error)
         else:
             found = self._find()
-            if found is not None and found[0] == held.card:
-                _restore(held, found[1])
+            if found is None or found[0] != held.card or not _restore(held, found[1]):
+                return held
         self._note.unlink(missing_ok=True)
+        return None
 
 
-def _restore(held: _Held, limiter: NvidiaLimiter) -> None:
+def _restore(held: _Held, limiter: NvidiaLimiter) -> bool:
+    """Put back the old limit unless the user has changed ours since. Returns whether ours does not apply any more."""
     now = limiter.look().watts
-    if now is not None and abs(now - held.ours) <= SAME_WATTS:
-        limiter.limit(held.before)
+    if now is None:
+        return False
+    return not _is(now, held.ours) or _is(limiter.limit(held.before).watts, held.before)
+
+
+def _is(watts: float | None, expected: float) -> bool:
+    return watts is not None and abs(watts - expected) <= SAME_WATTS

@@ -11,8 +11,8 @@ from typing import Final
 from skep.adapters.linux.bus import Bus, Target, Told
 from skep.adapters.linux.screen_state import FREEDESKTOP_SAVER
 from skep.adapters.sensors.idle import IdleJudge
-from skep.adapters.sensors.sleep import since_boot
 from skep.adapters.sensors.source import Line, LineSensor, Silent
+from skep.clocks import since_boot
 from skep.core.policy.conditions import Condition, Reading, missing, silent
 from skep.core.text import Text
 

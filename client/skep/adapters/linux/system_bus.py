@@ -60,7 +60,7 @@ class ServiceSensor(LineSensor[Bus]):
             reading = self._line.ask(self._ask)
         except Refused as error:
             why = error.name.rpartition(".")[2]
-            return self._silent(Text("system_bus.refuses_answer", title=self.title, rpartition=why))
+            return self._silent(Text("system_bus.refuses_answer", title=self.title, error=why))
         except (Absent, Unreachable) as error:
             if not self._has_answered:
                 return self._absent(error.reason)

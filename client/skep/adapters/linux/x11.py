@@ -23,6 +23,7 @@ from Xlib.display import Display
 from Xlib.protocol import rq
 
 from skep.adapters.sensors.source import Absent, Line, Silent
+from skep.core.plain_text import first_line
 from skep.core.text import Text
 
 PATIENCE_SECONDS: Final = 1.0
@@ -60,7 +61,7 @@ class Server:
         try:
             return question(self)
         except (x_error.ConnectionClosedError, OSError, EOFError, AssertionError) as error:
-            raise Silent(Text("x11.x_server_gone", words=_words(error))) from None
+            raise Silent(Text("x11.x_server_gone", words=first_line(error))) from None
 
     def reply(self, request: rq.ReplyRequest) -> rq.ReplyRequest:
         """The answer to a request made with `defer`, within a question. Raises Silent when the server hangs."""
@@ -102,7 +103,7 @@ def _connect(name: str, patience: float) -> Display:
             display = Display(name)
         except Exception as error:  # noqa: BLE001 - python-xlib raises whatever a broken greeting leads to
             with suppress(InvalidStateError):  # it took too long and was given up
-                greeting.set_exception(Silent(Text("x11.x_server_does_not_let", words=_words(error))))
+                greeting.set_exception(Silent(Text("x11.x_server_does_not_let", words=first_line(error))))
             return
         if greeting.set_running_or_notify_cancel():
             greeting.set_result(display)
@@ -129,11 +130,7 @@ def _check_listens(name: str, patience: float) -> None:
         except (FileNotFoundError, ConnectionRefusedError):
             raise Absent(Text("x11.no_x_server_listens", name=name)) from None
         except OSError as error:
-            raise Silent(Text("x11.x_server_does_not_let", words=_words(error))) from None
-
-
-def _words(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0].rstrip(".")[:200] or type(error).__name__
+            raise Silent(Text("x11.x_server_does_not_let", words=first_line(error))) from None
 
 
 def line_to(name: str | None, prepare: Callable[[Server], None], patience: float = PATIENCE_SECONDS) -> Line[Server]:

@@ -24,8 +24,8 @@ from skep.adapters.storage.files import atomic_write, os_errors, unreadable
 from skep.core.errors import BadInput, DataError, ManifestError, SkepError
 from skep.core.plain_text import plain
 from skep.core.project import links
-from skep.core.project.fields import FieldError, WebAddress
-from skep.core.project.manifest import ID, MANIFEST_BYTES_LIMIT, Manifest, VerifiedProject, check_expiry
+from skep.core.project.fields import PROJECT_ID, FieldError, WebAddress
+from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, VerifiedProject, check_expiry
 from skep.core.project.revisions import check_revision
 from skep.core.strict_json import read_object
 from skep.core.text import Problem, Text
@@ -215,7 +215,8 @@ class FileCatalogue:
     def _kept(self, project_id: str) -> VerifiedProject | None:
         """The stored manifest of a project, None if it is unknown. Raises ManifestError if it is damaged."""
         path = self._folder / project_id / NAME
-        if not re.fullmatch(ID.expression, project_id) or not os.path.exists(path):  # noqa: PTH110 - never raises
+        known = re.fullmatch(PROJECT_ID.expression, project_id) and os.path.exists(path)  # noqa: PTH110 - never raises
+        if not known:
             return None
         try:
             return _read(signing.read_capped(path, KEPT_LIMIT), project_id)

@@ -213,7 +213,7 @@ _OUR_OWN: Final = SkepError(Text("control_socket.running_skep_could_not_answer")
 
 
 def problem_answer(error: SkepError) -> dict[str, Any]:
-    """The form in which a request is refused; `core.control` writes the same."""
+    """The answer to a refused request, in the form that `core.session.control.result` reads."""
     return {"ok": False, "exit_code": error.exit_code, "title": as_data(error.title), "hint": as_data(error.hint)}
 
 

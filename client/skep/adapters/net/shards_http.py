@@ -43,13 +43,13 @@ class HttpShards:
         self,
         cache_folder: Path,
         *,
-        limit_bytes: int,
-        keep_free_bytes: int,
+        limit_bytes: Callable[[], int],
+        keep_free_bytes: Callable[[], int],
         patience: Patience | None = None,
         free_space: Callable[[Path], int] = free_bytes,
         proxy: Callable[[], str] = lambda: "",
     ) -> None:
-        """`limit_bytes` for this folder, `keep_free_bytes` on its disk; `proxy` is as in Web."""
+        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` is as in Web."""
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )

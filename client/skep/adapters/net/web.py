@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -25,11 +26,19 @@ from skep.core.text import NOTHING, Text, sentences
 
 _CHUNK: Final = 64 * 1024
 _REDIRECTS: Final = 5
-_REDIRECT_STATUS: Final = (301, 302, 303, 307, 308)
-_PASSING_STATUS: Final = (408, 425, 429, *range(500, 600))
-_OK: Final = 200
-_PARTIAL: Final = 206
-_BAD_RANGE: Final = 416
+_REDIRECT_STATUS: Final = (
+    HTTPStatus.MOVED_PERMANENTLY,
+    HTTPStatus.FOUND,
+    HTTPStatus.SEE_OTHER,
+    HTTPStatus.TEMPORARY_REDIRECT,
+    HTTPStatus.PERMANENT_REDIRECT,
+)
+_PASSING_STATUS: Final = (
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    *range(500, 600),
+)
 _ADDRESS: Final = re.compile(r"[!-~]+")
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 _HOST_SHOWN: Final = 60
@@ -294,14 +303,14 @@ def _split(address: str) -> tuple[str, int | None]:
 def _first_byte(response: requests.Response, what: Text, asked: int) -> int:
     """The number of the first byte in this answer. Raises DataError or TryAgain for an answer that is none."""
     status, host = response.status_code, _host(response.url)
-    if status == _OK:
+    if status == HTTPStatus.OK:
         return 0
-    if status == _PARTIAL and asked:
+    if status == HTTPStatus.PARTIAL_CONTENT and asked:
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if match and int(match[1]) == asked:
             return asked
         raise RangeRefused(Text("web.data_server_answers_another_part", host=host, what=what), _PUBLISHER)
-    if status == _BAD_RANGE and asked:
+    if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and asked:
         raise RangeRefused(Text("web.data_server_cannot_go", host=host, what=what), _LATER)
     if status in _PASSING_STATUS:
         raise TryAgain(Text("web.data_server_has_problem_own", host=host, status=status), Text("web.try_again_later"))

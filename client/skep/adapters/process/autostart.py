@@ -21,6 +21,7 @@ from typing import Any, Final
 from skep.adapters.process.programs import app_command
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.errors import SettingsError
+from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Text
 from skep.ports import SettingsStore
 
@@ -181,11 +182,11 @@ class SettingsWithAutostart:
     def __init__(self, kept: SettingsStore, start: Autostart) -> None:
         self._kept, self._start = kept, start
 
-    def load(self) -> dict[str, bool | int | float | str]:
+    def load(self) -> dict[str, Value]:
         """Raises SettingsError, StorageError."""
         return self._kept.load() | {KEY: self._start.is_on()}
 
-    def save(self, values: dict[str, bool | int | float | str]) -> None:
+    def save(self, values: dict[str, Value]) -> None:
         """Raises SettingsError, StorageError."""
         if KEY in values:
             self._start.turn(on=values[KEY] is True)

@@ -1,7 +1,7 @@
 """Finding and killing a worker's process tree, also after the worker or the whole of skep was killed.
 
-Processes are identified by id *and* start time: an id alone may have been reused. Asking a process to end first is the
-task of `worker`.
+Processes are identified by id *and* start time: an id alone may have been reused. A worker is asked to end by `worker`
+first, any other child by `end_child`.
 """
 
 from __future__ import annotations
@@ -9,20 +9,25 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import psutil
 
+from skep.adapters.storage.files import atomic_write
 from skep.adapters.storage.paths import RUN_PREFIX
 
 SAME_START_SECONDS: Final = 2.0
 """Start times this close are the same process: they are derived from the wall clock, which may be set in between."""
 KILL_SECONDS: Final = 3.0
 """How long the system may take to end killed processes before waiting for them stops."""
+
+ASK_SECONDS: Final = 0.02
+"""Interval between two looks at a child that was asked to end."""
 
 log = logging.getLogger(__name__)
 
@@ -152,6 +157,25 @@ def _kill(process: psutil.Process) -> None:
         log.warning("%s", error)
 
 
+def end_child(
+    child: subprocess.Popen[bytes], ask: Callable[[], object], within: float, folder: Path | None = None
+) -> None:
+    """Call `ask`, wait for at most `within` seconds, kill what is left of the child's tree, and close its pipes.
+
+    The child leads its own session and has not been waited for, not even by `poll`. `folder` is as in `Tree`. Another
+    thread may read the child's output meanwhile: its read ends with the tree, which holds the other end of the pipe.
+    """
+    # not waited for before all is over, so that its number stays its own
+    tree = Tree(mark(child.pid) or Mark(child.pid, time.time()), held=True, folder=folder)
+    tree.look()
+    ask()
+    deadline = time.monotonic() + within
+    while tree.root.find() and time.monotonic() < deadline:
+        time.sleep(ASK_SECONDS)
+    with child:  # closes its pipes, and waits
+        tree.kill()
+
+
 # --- the registry: what to end after skep was killed
 
 
@@ -164,11 +188,8 @@ class _Registry(msgspec.Struct):
 def write_registry(file: Path, tree: Tree, run_folder: Path) -> None:
     """Write down the tree and its run folder. A failure is only logged: it prevents a later clean-up, not training."""
     body = _Registry(tree.root, sorted(tree.seen, key=lambda each: each.pid), str(run_folder))
-    fresh = file.with_name(file.name + ".new")
     try:
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-            stream.write(msgspec.json.encode(body))
-        fresh.replace(file)
+        atomic_write(file, msgspec.json.encode(body))
     except OSError as error:
         log.warning("the worker could not be noted: %s", error)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from skep.adapters.sensors.sleep import since_boot
+from skep.clocks import since_boot
 from skep.core.policy.conditions import Condition, Reading, Seen, Source, answered, missing, silent
 from skep.core.text import Text, sentences
 from skep.ports import Sensor, TellsItself

@@ -1,4 +1,4 @@
-"""The sensor of other programs' processor use and of free RAM."""
+"""The sensor of other programs' processor use."""
 
 from __future__ import annotations
 

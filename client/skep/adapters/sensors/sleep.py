@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from skep.adapters.sensors.source import Polled
+from skep.clocks import since_boot
 from skep.core.policy.conditions import Condition, Seen
 from skep.core.session import messages as m
 from skep.ports import Post
@@ -22,14 +23,6 @@ JUMP_SECONDS: Final = 2.0
 
 LOOK_SECONDS: Final = 2.0
 """The longest wait, so that sleep is noticed soon after its end."""
-
-
-def since_boot() -> float:
-    """Seconds on a clock that includes sleep."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    # macOS counts sleep in this clock and not in time.monotonic(); Windows counts it in both
-    return time.clock_gettime(time.CLOCK_MONOTONIC) if hasattr(time, "CLOCK_MONOTONIC") else time.monotonic()
 
 
 class SleepWatch(Polled):

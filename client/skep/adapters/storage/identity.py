@@ -84,7 +84,7 @@ def _load(raw: bytes, path: Path) -> rsa.RSAPrivateKey:
 
 
 def key_of(raw: bytes) -> bytes:
-    """The data of such a message. Raises ValueError."""
+    """The key in DER that a key message holds, as `protobuf_key` writes it. Raises ValueError if `raw` is not one."""
     # the kind, RSA, as the first field; the data, after their length, as the second
     message = re.fullmatch(rb"\x08\x00\x12[\x80-\xff]*[\x00-\x7f](.*)", raw, re.DOTALL)
     if not message or protobuf_key(message[1]) != raw:

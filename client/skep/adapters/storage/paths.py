@@ -55,6 +55,9 @@ class Home:
     practice_folder = Below("practice")
     updates_folder = Below("updates")
     control_file = Below("control.json")
+    worker_file = Below("worker.json")
+    """The worker processes that run, for the next start to end those left over."""
+    host_folder = Below("host")
 
     def check(self) -> None:
         """Raise BadInput if a file has the folder's name, or its path is too long for this system."""
@@ -82,10 +85,15 @@ def default_home(environ: Mapping[str, str]) -> Path:
     chosen = environ.get("SKEP_HOME")
     if not chosen:
         return platformdirs.user_data_path("skep", appauthor=False)
+    return expanded(chosen)
+
+
+def expanded(text: str) -> Path:
+    """A path that the user entered as an absolute one, with ~ expanded. Raises BadInput for an unknown user."""
     try:
-        return Path(chosen).expanduser().absolute()
+        return Path(text).expanduser().absolute()
     except RuntimeError:
-        raise BadInput(Text("paths.skep_home_but_there_no", chosen=chosen)) from None
+        raise BadInput(Text("paths.no_such_user", path=text), Text("signing.check_path")) from None
 
 
 def make_run_folder() -> Path:

@@ -130,6 +130,6 @@ def _read_public(name: str, text: str) -> bytes:
         return PublicKey().read(line, "")
     except FieldError:
         raise StorageError(
-            Text("key.file_keys_folder_damaged", name=name, public_suffix=PUBLIC_SUFFIX),
+            Text("key.file_keys_folder_damaged", name=name, suffix=PUBLIC_SUFFIX),
             Text("key.restore_from_backup"),
         ) from None

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.errors import SecretsError
+from skep.core.plain_text import first_line
 from skep.core.text import Text
 from skep.ports import SecretStore
 
@@ -120,10 +121,10 @@ def _translated(error: Exception) -> SecretsError:
             )
         case "KeyringLocked" | "LockedException" | "PromptDismissedException":
             return SecretsError(Text("secrets.keyring_locked"), Text("secrets.unlock_try_again", otherwise=OTHERWISE))
-        case kind:
-            words = (str(error).splitlines() or [""])[0].rstrip(".")[:200] or kind
+        case _:
             return SecretsError(
-                Text("secrets.keyring_refuses", words=words), Text("secrets.check_try_again", otherwise=OTHERWISE)
+                Text("secrets.keyring_refuses", words=first_line(error)),
+                Text("secrets.check_try_again", otherwise=OTHERWISE),
             )
 
 

@@ -20,6 +20,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.errors import SettingsError
+from skep.core.policy.allowance import FARTHEST
 from skep.core.settings import settings
 from skep.core.settings.setting import Value
 from skep.core.settings.settings import DEFAULTS, SETTINGS
@@ -27,8 +28,6 @@ from skep.core.text import Text, verbatim
 
 LIMIT: Final = 256 * 1024
 """Largest settings file in bytes that is read; ours is under 2 kB."""
-FARTHEST: Final = 1e11
-"""Seconds since the epoch; a later end of a pause is outside the range of dates and is ignored."""
 
 
 class SettingsFile:
@@ -37,11 +36,11 @@ class SettingsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def load(self) -> dict[str, bool | int | float | str]:
+    def load(self) -> dict[str, Value]:
         """Every known setting: from the file, else its default. Raises SettingsError, StorageError."""
         return dict(DEFAULTS) | self._values(*self._read())
 
-    def save(self, values: dict[str, bool | int | float | str]) -> None:
+    def save(self, values: dict[str, Value]) -> None:
         """Write these values, unless the file has them already.
 
         A chosen value that equals the default is written too, since the default may change in a later version.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from skep.adapters.storage.files import os_errors
-from skep.core.errors import DataError, StorageError
+from skep.core.errors import StorageError
 from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.shards import shard_name
 from skep.core.text import Text
@@ -96,9 +96,7 @@ class PartFile:
         self.have = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append. Raises DataError if it would exceed the announced size, StorageError if the disk is full."""
-        if self.have + len(chunk) > self._size:
-            raise DataError(Text("shard_cache.more_bytes_came_than_shard"))
+        """Append. The caller has checked the size. Raises StorageError, for example if the disk is full."""
         rest = memoryview(chunk)
         with disk_errors(self._path.parent):
             while rest:
@@ -120,8 +118,17 @@ class ShardCache:
     """Verified shards by hash, within a size limit. Thread-safe."""
 
     def __init__(
-        self, folder: Path, *, limit_bytes: int, keep_free_bytes: int, free_space: Callable[[Path], int] = free_bytes
+        self,
+        folder: Path,
+        *,
+        limit_bytes: Callable[[], int],
+        keep_free_bytes: Callable[[], int],
+        free_space: Callable[[Path], int] = free_bytes,
     ) -> None:
+        """`limit_bytes` returns the most bytes in `folder`, `keep_free_bytes` the bytes its disk must keep free.
+
+        Both are called before each download, since the user may change them while skep runs.
+        """
         self._folder = folder
         self._limit = limit_bytes
         self._keep_free = keep_free_bytes
@@ -231,12 +238,13 @@ class ShardCache:
         present = sum(entry.size for entry in stays if entry.sha256 in expected)
         to_come = max(0, sum(expected.values()) - present)
         needed = to_come + sum(entry.size for entry in stays)
-        if needed > self._limit:
-            raise _limit_too_small(needed, self._limit)
+        limit, keep_free = self._limit(), self._keep_free()
+        if needed > limit:
+            raise _limit_too_small(needed, limit)
         free = self._free_space(self._folder)
         missing = max(
-            needed + sum(entry.size for entry in others) - self._limit,
-            to_come + self._keep_free - free,
+            needed + sum(entry.size for entry in others) - limit,
+            to_come + keep_free - free,
         )
         victims = []
         for entry in others:
@@ -245,7 +253,7 @@ class ShardCache:
             victims.append(entry)
             missing -= entry.size
         if missing > 0:
-            raise _disk_too_full(to_come, free, self._keep_free)
+            raise _disk_too_full(to_come, free, keep_free)
         return victims
 
     def _evict(self, victims: list[_Entry]) -> None:
@@ -256,7 +264,7 @@ class ShardCache:
 
 def _limit_too_small(needed: int, limit: int) -> StorageError:
     return StorageError(
-        Text("shard_cache.training_data_use_needs_more", gigabytes=_gigabytes(needed), gigabytes_2=_gigabytes(limit)),
+        Text("shard_cache.training_data_use_needs_more", needed=needed, limit=limit),
         Text("shard_cache.raise_setting", setting="disk.cache_gb"),
         remedy="setting:disk.cache_gb",
     )
@@ -264,16 +272,7 @@ def _limit_too_small(needed: int, limit: int) -> StorageError:
 
 def _disk_too_full(to_come: int, free: int, keep_free: int) -> StorageError:
     return StorageError(
-        Text(
-            "shard_cache.disk_has_free_training_data",
-            gigabytes=_gigabytes(free),
-            gigabytes_2=_gigabytes(to_come),
-            gigabytes_3=_gigabytes(keep_free),
-        ),
+        Text("shard_cache.disk_has_free_training_data", free=free, to_come=to_come, keep_free=keep_free),
         Text("shard_cache.free_some_space_disk_lower", setting="disk.keep_free_gb"),
         remedy="setting:disk.keep_free_gb",
     )
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 10**8 else f"{count / 1e6:.1f} MB"

@@ -13,8 +13,9 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters.storage.files import atomic_create, atomic_write, os_errors, unreadable
+from skep.adapters.storage.paths import expanded
 from skep.core.errors import BadInput, ManifestError, SkepError
-from skep.core.project.fields import KEY_BYTES, KEY_PREFIX, Field, FieldError, Object, Pattern, PublicKey, Whole
+from skep.core.project.fields import KEY_BYTES, SIGNATURE, Field, FieldError, Object, PublicKey, Whole, key_text
 from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, fingerprint
 from skep.core.strict_json import read_object
 from skep.core.text import Text, verbatim
@@ -31,7 +32,7 @@ PUBLIC_SUFFIX: Final = ".pub"
 _SIGNATURE_FIELDS: Final[dict[str, Field]] = {
     "format": Whole(1, 1),
     "key": PublicKey(),
-    "signature": Pattern(r"[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64")),
+    "signature": SIGNATURE,
 }
 
 
@@ -60,22 +61,14 @@ def ensure_key(path: Path) -> bytes:
     return load_private(path).public_key().public_bytes_raw() if there else make_key(path)
 
 
-def key_text(public: bytes) -> str:
-    """A public key in the form used in manifests."""
-    return KEY_PREFIX + base64.b64encode(public).decode()
-
-
 def public_text(public: bytes) -> bytes:
     """Content of the public key file beside a private key."""
     return f"{key_text(public)}\nfingerprint {fingerprint(public)}\n".encode()
 
 
 def given_path(text: str) -> Path:
-    """A path that the user entered, with ~ expanded. Raises ManifestError."""
-    try:
-        return Path(text.replace("\0", "?")).expanduser().absolute()
-    except RuntimeError:
-        raise ManifestError(Text("signing.there_no_manifest_there_no", text=text), Text("signing.check_path")) from None
+    """As `expanded`, also for a text with a null character, which no path has. Raises BadInput."""
+    return expanded(text.replace("\0", "?"))
 
 
 def signature_path(manifest: Path) -> Path:
@@ -102,7 +95,7 @@ def sign_with(path: Path, private: Ed25519PrivateKey, named: Text) -> Path:
     if parse_manifest(raw).publisher.key != public:
         raise ManifestError(
             Text("signing.manifest_names_another_publisher_key", path=str(path), named=named),
-            Text("signing.set_publisher_key", key_text=key_text(public)),
+            Text("signing.set_publisher_key", key=key_text(public)),
         )
     signature = base64.b64encode(private.sign(PREFIX + raw)).decode()
     body = f'{{"format": 1, "key": "{key_text(public)}", "signature": "{signature}"}}\n'

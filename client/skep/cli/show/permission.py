@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import asdict
 from typing import Any
 
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.project.data import FileRef
+from skep.core.project.fields import key_text
 from skep.core.project.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
 from skep.core.project.manifest import Manifest
 from skep.language import units
@@ -31,14 +31,15 @@ def outline(manifest: Manifest) -> dict[str, Any]:
 
 def body(manifest: Manifest, fit: Fit) -> dict[str, Any]:
     """The whole manifest and the fit, as JSON."""
-    publisher = {"name": manifest.publisher.name, "key": f"ed25519:{base64.b64encode(manifest.publisher.key).decode()}"}
+    traffic = traffic_per_epoch(manifest)
+    publisher = {"name": manifest.publisher.name, "key": key_text(manifest.publisher.key)}
     whole = asdict(manifest) | {"publisher": publisher, "expires": manifest.expires.isoformat()}
     return {
         "manifest": whole,
         "run_id": manifest.run_id,
         "fingerprint": manifest.fingerprint,
         "parameters": parameters_of(manifest),
-        "traffic_per_epoch": asdict(traffic_per_epoch(manifest)),
+        "traffic_per_epoch": {"up": traffic, "down": traffic},
         "fit": {"verdict": str(fit.verdict), "reasons": list(fit.reasons)},
         "warnings": list(warnings(manifest)),
     }
@@ -49,7 +50,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
     needs = manifest.needs
     parameters = units.number(parameters_of(manifest))
     memory, until = _gb(needs.memory_gb), numbers().date(manifest.expires)
-    size = numbers().size(traffic_per_epoch(manifest).up)
+    size = numbers().size(traffic_per_epoch(manifest))
     sends = tr("results of training, not your files: up to {size} each epoch, to other peers", size=size)
     upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
     rows = [

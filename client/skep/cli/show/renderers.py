@@ -1,6 +1,6 @@
 """Renderers of a run: JSON lines for programs, a live panel on a terminal, plain lines otherwise.
 
-`Events` converts messages and snapshots to events, each a dict for one JSON line; a Face writes them. Both are called
+`Events` converts messages and snapshots to events, each a dict for one JSON line; a Renderer writes them. Both are called
 from the main thread only.
 """
 
@@ -96,7 +96,7 @@ class Events:
         return [body]
 
 
-class Face:
+class Renderer:
     """A renderer that shows nothing, and keeps the problem that occurred."""
 
     failure: Problem | None = None
@@ -112,14 +112,14 @@ class Face:
         self.failure = failure
 
 
-def face(terminal: Terminal) -> Face:
-    """The face that fits who is reading."""
+def renderer_for(terminal: Terminal) -> Renderer:
+    """The renderer for this terminal: JSON lines, a panel drawn in place, or plain lines."""
     if terminal.json:
-        return JsonFace(terminal)
-    return PanelFace(terminal) if terminal.out.is_terminal else PlainFace(terminal)
+        return JsonRenderer(terminal)
+    return PanelRenderer(terminal) if terminal.out.is_terminal else PlainRenderer(terminal)
 
 
-class JsonFace(Face):
+class JsonRenderer(Renderer):
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
         self._said: Problem | None = None
@@ -136,7 +136,7 @@ class JsonFace(Face):
         self._terminal.object({"event": "left", "totals": asdict(totals)})
 
 
-class PanelFace(Face):
+class PanelRenderer(Renderer):
     """Redraws in place; what is on screen at the end stays there."""
 
     def __init__(self, terminal: Terminal) -> None:
@@ -166,7 +166,7 @@ class PanelFace(Face):
         self._terminal.write(snapshot_view.farewell(totals))
 
 
-class PlainFace(Face):
+class PlainRenderer(Renderer):
     """One line for each thing that happens once, and a line of progress now and then."""
 
     def __init__(self, terminal: Terminal) -> None:

@@ -6,10 +6,10 @@ import argparse
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 from skep import bootstrap
+from skep.adapters.storage.paths import expanded
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Terminal, table
@@ -169,6 +169,6 @@ def _diagnostics(context: Context, arguments: argparse.Namespace) -> None:
     if not arguments.file:
         context.terminal.show({"diagnostics": text}, text.splitlines())
         return
-    path = Path(arguments.file).expanduser().absolute()
+    path = expanded(arguments.file)
     diagnosis.keep(path, text)
     context.terminal.show({"path": str(path)}, [tr("Written to {path}. Read it before you pass it on.", path=path)])

@@ -15,7 +15,7 @@ from skep.adapters.storage.paths import Home
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show import snapshot_view
-from skep.cli.show.renderers import face
+from skep.cli.show.renderers import renderer_for
 from skep.cli.show.speech import tr
 from skep.cli.verbs.join import Course, Ending, Goal, Run, known, remarks
 from skep.core.record.contributions import Tally, Totals
@@ -71,7 +71,7 @@ def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, start
         join = Join(project)
         with bootstrap.build(own.home, join) as engine:
             ending = Ending(goal=GOAL, total_seconds=LIMIT - (time.monotonic() - started))
-            run = Run(engine, face(own.terminal), ending)
+            run = Run(engine, renderer_for(own.terminal), ending)
             code = run.go(join, interrupts)
     return INTERRUPTED if interrupts.asked else _report(own, run, code)
 

@@ -64,7 +64,7 @@ def _web(text: str) -> tuple[str, int]:
 
 def _host(context: Context, arguments: argparse.Namespace) -> None:
     context.home.create()
-    folder = HostFolder(context.home.root / "host")
+    folder = HostFolder(context.home.host_folder)
     folder.create()
     if arguments.port == 0:
         raise BadInput(Text("host.seed_port_must_stay_same"), Text("host.give_port_from_1_65535"))
@@ -137,7 +137,9 @@ def _practice(context: Context, arguments: argparse.Namespace) -> None:
     if arguments.until_eof:
         threading.Thread(target=_stop_at_eof, args=(stop,), name="parent", daemon=True).start()
     with Interrupts(stop.set):
-        swarm.run(context.home.root, peers=arguments.peers, port=arguments.port, announce=announce, stop=stop)
+        swarm.run(
+            context.home.practice_folder, peers=arguments.peers, port=arguments.port, announce=announce, stop=stop
+        )
 
 
 def _stop_at_eof(stop: threading.Event) -> None:

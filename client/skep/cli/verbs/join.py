@@ -15,7 +15,7 @@ from skep import bootstrap
 from skep.cli import arguments as spelled
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
-from skep.cli.show.renderers import Events, Face, face
+from skep.cli.show.renderers import Events, Renderer, renderer_for
 from skep.cli.show.speech import say, tr
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import ContributionState
@@ -59,7 +59,7 @@ def _join(context: Context, arguments: argparse.Namespace) -> int:
         remarks(context, project)
         join, ending = m.Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
         with bootstrap.build(context.home, join) as engine, Interrupts() as interrupts:
-            return Run(engine, face(context.terminal), ending).go(join, interrupts)
+            return Run(engine, renderer_for(context.terminal), ending).go(join, interrupts)
 
 
 def known(context: Context, name: str) -> VerifiedProject:
@@ -175,8 +175,8 @@ class Course:
 class Run:
     """Joins, shows, and leaves when its ending has come, the person asks, or the engine gives up."""
 
-    def __init__(self, engine: Engine, face: Face, ending: Ending) -> None:
-        self._engine, self._clock, self._face = engine, bootstrap.clock(), face
+    def __init__(self, engine: Engine, renderer: Renderer, ending: Ending) -> None:
+        self._engine, self._clock, self._renderer = engine, bootstrap.clock(), renderer
         self._events = Events()
         self._seen: queue.SimpleQueue[tuple[m.Message, Snapshot]] = queue.SimpleQueue()
         self._began = self._left_on_request = False
@@ -201,7 +201,7 @@ class Run:
         while not interrupts.asked:
             self._take(BEAT)
             self._take_all()
-            self._face.look(self.snapshot, self._clock.wall(), self._clock.monotonic())
+            self._renderer.look(self.snapshot, self._clock.wall(), self._clock.monotonic())
             if (self._began and self.snapshot.phase is Phase.IDLE) or self._engine.join(0):
                 return
             if not self._left_on_request and self._is_over():
@@ -216,7 +216,7 @@ class Run:
         self._left_on_request |= isinstance(message, m.Leave)
         for event in self._events.of(message, self.snapshot):
             self.course.see(event, self._clock.monotonic())
-            self._face.told(event, self.snapshot, self._clock.wall())
+            self._renderer.told(event, self.snapshot, self._clock.wall())
 
     def _take_all(self) -> None:
         while not self._seen.empty():
@@ -233,7 +233,7 @@ class Run:
     def _finish(self, *, interrupted: bool) -> int:
         if not interrupted and not self._left_on_request:
             self._failure = self._failure or self.snapshot.problem
-        self._face.close(self.snapshot.totals, self._failure)
+        self._renderer.close(self.snapshot.totals, self._failure)
         if interrupted:
             return 0 if self.course.joined is not None else INTERRUPTED
         return 0 if self._left_on_request and self._failure is None else 1

@@ -18,6 +18,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import tr
 from skep.cli.show.terminal import table
 from skep.core.errors import BadInput, SecretsError
+from skep.core.project.fields import key_text
 from skep.core.project.manifest import fingerprint
 from skep.core.text import Text
 
@@ -53,7 +54,7 @@ def _new(context: Context, arguments: argparse.Namespace) -> None:
         made = kept(context, arguments, lambda *, in_file: keys.new(arguments.name, in_file=in_file))
         public, in_file = made.public, keys.is_in_file(made)
         body, place = _described(made, in_file=in_file), _place(in_file=in_file)
-    text = signing.key_text(public)
+    text = key_text(public)
     context.terminal.show(
         body | {"key": text, "fingerprint": fingerprint(public)},
         [
@@ -71,7 +72,7 @@ def _place(*, in_file: bool) -> str:
 def _described(key: StoredKey, *, in_file: bool) -> dict[str, Any]:
     return {
         "name": key.name,
-        "key": signing.key_text(key.public),
+        "key": key_text(key.public),
         "fingerprint": fingerprint(key.public),
         "kept": "file" if in_file else "keyring",
     }
@@ -96,7 +97,7 @@ def _show(context: Context, arguments: argparse.Namespace) -> None:
         place=_place(in_file=in_file),
         fingerprint=fingerprint(key.public),
     )
-    context.terminal.show(_described(key, in_file=in_file), [words, signing.key_text(key.public)])
+    context.terminal.show(_described(key, in_file=in_file), [words, key_text(key.public)])
 
 
 def _delete(context: Context, arguments: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from skep import bootstrap
 from skep.adapters.storage import invitations as files
 from skep.adapters.storage import signing
+from skep.adapters.storage.paths import expanded
 from skep.cli import arguments as spelled
 from skep.cli.parser import Context, Verbs
 from skep.cli.show import permission
@@ -138,12 +139,9 @@ def _sign(context: Context, arguments: argparse.Namespace) -> None:
 
 
 def _export(context: Context, arguments: argparse.Namespace) -> None:
-    source, folder = arguments.source, HostFolder(context.home.root / "host")
-    if source.endswith(SUFFIX):
-        checkpoint = Path(source).expanduser().absolute()
-    else:
-        checkpoint = newest_checkpoint(folder, _manifest(context, source))
-    written = export(checkpoint, arguments.folder.expanduser().absolute(), arguments.files)
+    source, folder = arguments.source, HostFolder(context.home.host_folder)
+    checkpoint = expanded(source) if source.endswith(SUFFIX) else newest_checkpoint(folder, _manifest(context, source))
+    written = export(checkpoint, expanded(str(arguments.folder)), arguments.files)
     sentence = tr("The model of epoch {epoch} is in {folder}.", epoch=written["epoch"], folder=written["folder"])
     context.terminal.show(written, [sentence])
 

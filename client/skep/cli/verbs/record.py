@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Any, Final
 
 from rich.table import Table
@@ -20,9 +20,9 @@ from skep.cli.show.speech import numbers, say, tr, worded
 from skep.cli.show.terminal import table
 from skep.core.errors import BadInput
 from skep.core.policy.allowance import Change
-from skep.core.record.usage import Period, Unit
+from skep.core.record.timeline_segments import spans
+from skep.core.record.usage import Period, Unit, day_of
 from skep.core.session import timeline
-from skep.core.session.control import finite
 from skep.core.settings.hours import local
 from skep.core.text import Text
 from skep.language import units
@@ -45,7 +45,7 @@ def add(verbs: Verbs) -> None:
 
 def _timeline(context: Context, arguments: argparse.Namespace) -> None:
     now, zone = bootstrap.clock().wall(), bootstrap.clock().zone()
-    begin, end = _bounds(arguments.day, now, zone)
+    begin, end = _day_named(arguments.day, now, zone)
     with bootstrap.ledger(context.home) as ledger:
         changes, reactions = ledger.changes(begin, end), ledger.reactions(timeline.KEPT)
     rows = entries(changes, begin, min(end, now))
@@ -56,19 +56,16 @@ def _timeline(context: Context, arguments: argparse.Namespace) -> None:
         "reactions": [asdict(each) for each in reactions],
         "reaction": timeline.sentence(reactions),
     }
-    context.terminal.show(finite(body), _day(worded(rows), say(timeline.sentence(reactions)), zone))
+    context.terminal.show(body, _day(worded(rows), say(timeline.sentence(reactions)), zone))
 
 
-def _bounds(text: str, now: float, zone: tzinfo) -> tuple[float, float]:
-    """The day's first moment and the next one's, in seconds since the epoch. Raises BadInput."""
-    today = local(now, zone).date()
+def _day_named(text: str, now: float, zone: tzinfo) -> tuple[float, float]:
+    """The start and end of the day, in seconds since the epoch. Raises BadInput."""
     try:
         back = _DAYS_BACK.get(text.lower())
-        day = date.fromisoformat(text) if back is None else today - timedelta(days=back)
-        midnight, next_one = (
-            datetime(each.year, each.month, each.day, tzinfo=zone) for each in (day, day + timedelta(1))
-        )
-        return midnight.timestamp(), next_one.timestamp()
+        if back is None:
+            back = (local(now, zone).date() - date.fromisoformat(text)).days
+        return day_of(now, zone, back)
     except (ValueError, OverflowError, OSError):
         shown = "".join(character if character.isprintable() else "?" for character in text[:40])
         raise BadInput(Text("explain.no_day", shown=shown), Text("explain.write_today_yesterday_date_such")) from None
@@ -76,10 +73,10 @@ def _bounds(text: str, now: float, zone: tzinfo) -> tuple[float, float]:
 
 def entries(changes: Sequence[Change], begin: float, end: float) -> list[dict[str, Any]]:
     """Changes as JSON, each until the next one, cut to the span from `begin` to `end`."""
-    ends = [*(change.at for change in changes[1:]), end]
-    spans = ((change, max(begin, change.at), until) for change, until in zip(changes, ends, strict=False))
     return [
-        asdict(change) | {"begin": since, "end": max(since, until)} for change, since, until in spans if until > begin
+        asdict(change) | {"begin": since, "end": max(since, until)}
+        for change, since, until in spans(changes, begin, end)
+        if until > begin
     ]
 
 

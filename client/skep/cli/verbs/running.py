@@ -20,7 +20,7 @@ from skep.cli.show.terminal import Terminal, table
 from skep.core.errors import NotRunning, SkepError
 from skep.core.policy import rules
 from skep.core.session import explain
-from skep.core.session.control import finite, snapshot_of
+from skep.core.session.control import snapshot_of
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared
@@ -139,7 +139,7 @@ def _explain(context: Context, arguments: argparse.Namespace) -> None:
         running = True
     except NotRunning:
         now, zone = bootstrap.clock().wall(), bootstrap.clock().zone()
-        body = finite(explain.explained(bootstrap.look(context.home), asked, now, zone))
+        body = explain.explained(bootstrap.look(context.home), asked, now, zone)
         running = False
     context.terminal.show({"running": running} | body, _reasons(worded(body)))
 

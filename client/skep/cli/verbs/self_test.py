@@ -28,7 +28,7 @@ from skep.adapters.storage.paths import Home
 from skep.adapters.storage.secrets import KeyringSecrets
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
-from skep.cli.show.renderers import Face
+from skep.cli.show.renderers import Renderer
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
 from skep.cli.verbs.demo import DEVOTED
@@ -223,14 +223,14 @@ def practice(bench: Bench) -> Finding:
 
 
 def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
-    face = Face()
+    renderer = Renderer()
     with bootstrap.hold(bench.home):
         join = Join(bootstrap.catalogue(bench.home).add(str(manifest), consent=True))
         with bootstrap.build(bench.home, join) as engine:
-            run = Run(engine, face, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
+            run = Run(engine, renderer, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
             run.go(join, interrupts)
     if run.course.confirmed < 1:
-        problem = face.failure or Problem(
+        problem = renderer.failure or Problem(
             Text("self_test.no_epoch_was_averaged_another", practice_seconds=PRACTICE_SECONDS)
         )
         raise SkepError(problem.title, problem.hint)

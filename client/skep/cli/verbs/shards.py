@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from skep.adapters.storage.paths import expanded
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import numbers, tr
 from skep.core.errors import BadInput
@@ -48,7 +49,7 @@ def _shards(context: Context, arguments: argparse.Namespace) -> None:
         None if shard is None else _whole("--samples-per-shard", shard, (1, 2**31)),
         _whole("--held-out", arguments.held_out, (0, 100_000)),
     )
-    out = arguments.out.expanduser().absolute()
+    out = expanded(str(arguments.out))
     if arguments.images is None:
         length = _whole("--sequence-length", arguments.sequence_length, _LENGTHS)
         made = prepare_text(arguments.sources, out, arguments.tokenizer, length, cut)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from skep.core.text import Text
+
+FARTHEST: Final = 1e11
+"""The latest end of a pause, in seconds since the epoch; a later one cannot be shown as a date."""
 
 
 class GpuMemory(StrEnum):

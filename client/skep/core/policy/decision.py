@@ -93,7 +93,7 @@ class Rise:
 
 
 @dataclass(frozen=True)
-class Grades:
+class PolicyState:
     """`wall` is the wall clock of the last step; all other times are steady seconds.
 
     `holds_since` has the time since when each rule has held continuously, whether it counts yet or not; `held` has the
@@ -117,22 +117,22 @@ class Grades:
 class Grant:
     """The allowance granted now, and every rule that holds, the one with the lowest ceiling first."""
 
-    grades: Grades
+    state: PolicyState
     holding: tuple[Holding, ...]
     allowance: Allowance
 
 
-def with_input_read(grades: Grades) -> Grades:
+def with_input_read(state: PolicyState) -> PolicyState:
     """The state after an input reading was taken now."""
-    return replace(grades, input_at=grades.steady)
+    return replace(state, input_at=state.steady)
 
 
-def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
+def grant(state: PolicyState, facts: Facts, *, at_once: bool = False) -> Grant:
     """The state updated to `facts.now`, and what it grants.
 
     `at_once` is for requests of the user: rules that ended stop counting immediately, and nothing is ramped.
     """
-    moved = _moved(grades, facts)
+    moved = _moved(state, facts)
     lasting = regulated(facts, moved)
     holds_since, held, rules = _counting(moved, lasting, at_once=at_once)
     target, ramp = rules[0].allowance.share, number_of(facts.settings, "compute.ramp_seconds")
@@ -151,26 +151,26 @@ def grant(grades: Grades, facts: Facts, *, at_once: bool = False) -> Grant:
     return Grant(after, with_ramp, _after_long_pause(after, combined(with_ramp), facts))
 
 
-def regulated(facts: Facts, grades: Grades) -> Facts:
+def regulated(facts: Facts, state: PolicyState) -> Facts:
     """`facts` with the limits of the two loops and the time since the input reading."""
-    since_input = grades.steady - grades.input_at
-    return replace(facts, idle_more=since_input, heat=grades.heat.limit, gpu_memory=grades.room.level)
+    since_input = state.steady - state.input_at
+    return replace(facts, idle_more=since_input, heat=state.heat.limit, gpu_memory=state.room.level)
 
 
-def _moved(grades: Grades, facts: Facts) -> Grades:
+def _moved(state: PolicyState, facts: Facts) -> PolicyState:
     """The state with its clock and the two loops updated."""
     conditions, settings, now = facts.conditions, facts.settings, facts.now
     if not math.isfinite(now):
-        return grades
-    steady = grades.steady + (0.0 if grades.wall is None else min(MOMENT, max(0.0, now - grades.wall)))
+        return state
+    steady = state.steady + (0.0 if state.wall is None else min(MOMENT, max(0.0, now - state.wall)))
     cap, reserve = number_of(settings, "heat.cap_celsius"), number_of(settings, "memory.leave_gpu_gb") * _GB
     free = None if facts.on_processor else conditions[Condition.GPU_MEMORY].value
     return replace(
-        grades,
+        state,
         wall=now,
         steady=steady,
-        heat=heated(grades.heat, conditions[Condition.TEMPERATURE].value, cap, grades.share, steady),
-        room=roomed(grades.room, free, reserve, steady),
+        heat=heated(state.heat, conditions[Condition.TEMPERATURE].value, cap, state.share, steady),
+        room=roomed(state.room, free, reserve, steady),
     )
 
 
@@ -178,7 +178,7 @@ def _moved(grades: Grades, facts: Facts) -> Grades:
 
 
 def _counting(
-    grades: Grades, facts: Facts, *, at_once: bool
+    state: PolicyState, facts: Facts, *, at_once: bool
 ) -> tuple[dict[str, float], dict[str, Held], tuple[Holding, ...]]:
     """Since when each rule holds, the rules that count, and their proposals, the lowest ceiling first."""
     since: dict[str, float] = {}
@@ -187,13 +187,13 @@ def _counting(
     for rule in RULES:
         proposal, silent = rule.propose(facts), rule.is_silent(facts)
         if proposal is not None and not silent:
-            since[rule.name] = grades.holds_since.get(rule.name, grades.steady)
-        lasts = rule.name in since and (rule.name in grades.held or grades.steady - since[rule.name] >= rule.onset)
+            since[rule.name] = state.holds_since.get(rule.name, state.steady)
+        lasts = rule.name in since and (rule.name in state.held or state.steady - since[rule.name] >= rule.onset)
         if proposal is not None and lasts:
-            held[rule.name] = Held(proposal, grades.steady)
+            held[rule.name] = Held(proposal, state.steady)
             rules.append(Holding(rule.name, proposal))
             continue
-        before = None if at_once else _still(grades, rule, facts)
+        before = None if at_once else _still(state, rule, facts)
         if before is not None:
             held[rule.name] = before
             rules.append(Holding(rule.name, replace(before.proposal, reason=rule.over, until=None)))
@@ -202,32 +202,32 @@ def _counting(
     return since, held, ranked(rules)
 
 
-def _still(grades: Grades, rule: Rule, facts: Facts) -> Held | None:
+def _still(state: PolicyState, rule: Rule, facts: Facts) -> Held | None:
     """The rule with its last proposal while it still counts after its end, else None."""
-    before = grades.held.get(rule.name)
+    before = state.held.get(rule.name)
     if before is None or not rule.calm:
         return None
-    return before if grades.steady - before.at < number_of(facts.settings, rule.calm) else None
+    return before if state.steady - before.at < number_of(facts.settings, rule.calm) else None
 
 
 # --- how the share moves
 
 
-def _risen(grades: Grades, target: float, ramp: float, *, at_once: bool) -> tuple[float, Rise | None, float]:
+def _risen(state: PolicyState, target: float, ramp: float, *, at_once: bool) -> tuple[float, Rise | None, float]:
     """The share, the rise in progress if any, and when the last rise began."""
-    if at_once or target <= grades.share:
-        return target, None, grades.risen_at
-    rise, risen_at = grades.rise, grades.risen_at
-    if _may_begin(grades, target):
-        rise, risen_at = Rise(grades.share, target, grades.steady), grades.steady
+    if at_once or target <= state.share:
+        return target, None, state.risen_at
+    rise, risen_at = state.rise, state.risen_at
+    if _may_begin(state, target):
+        rise, risen_at = Rise(state.share, target, state.steady), state.steady
     if rise is None:
-        return grades.share, None, risen_at
-    return max(grades.share, min(target, _on_the_way(rise, grades.steady, ramp))), rise, risen_at
+        return state.share, None, risen_at
+    return max(state.share, min(target, _on_the_way(rise, state.steady, ramp))), rise, risen_at
 
 
-def _may_begin(grades: Grades, target: float) -> bool:
-    higher = grades.rise is None or target > grades.rise.end
-    return higher and grades.steady - grades.risen_at >= CALM_BETWEEN_RISES
+def _may_begin(state: PolicyState, target: float) -> bool:
+    higher = state.rise is None or target > state.rise.end
+    return higher and state.steady - state.risen_at >= CALM_BETWEEN_RISES
 
 
 def _on_the_way(rise: Rise, steady: float, ramp: float) -> float:
@@ -238,20 +238,20 @@ def _on_the_way(rise: Rise, steady: float, ramp: float) -> float:
     return rise.end if done > steps else rise.begin + (rise.end - rise.begin) * done / (steps + 1)
 
 
-def _with_ramp(grades: Grades, rules: tuple[Holding, ...], now: float, ramp: float) -> tuple[Holding, ...]:
+def _with_ramp(state: PolicyState, rules: tuple[Holding, ...], now: float, ramp: float) -> tuple[Holding, ...]:
     target = rules[0].allowance.share
-    if grades.share >= target:
+    if state.share >= target:
         return rules
-    until = None if grades.rise is None else now + max(0.0, grades.rise.since + ramp - grades.steady)
-    going = Allowance(grades.share, Text("ramp.going_up_gently", target=target), until, RAMP.name)
+    until = None if state.rise is None else now + max(0.0, state.rise.since + ramp - state.steady)
+    going = Allowance(state.share, Text("ramp.going_up_gently", target=target), until, RAMP.name)
     return (Holding(RAMP.name, going), *rules)
 
 
-def _after_long_pause(grades: Grades, allowance: Allowance, facts: Facts) -> Allowance:
+def _after_long_pause(state: PolicyState, allowance: Allowance, facts: Facts) -> Allowance:
     """The allowance during a pause: a long pause also releases the GPU's memory, a longer one leaves the swarm."""
-    if grades.paused_since is None:
+    if state.paused_since is None:
         return allowance
-    paused = grades.steady - grades.paused_since
+    paused = state.steady - state.paused_since
     memory, network = allowance.memory, allowance.network
     if paused >= number_of(facts.settings, "memory.free_gpu_seconds"):
         memory = strictest((memory, GpuMemory.RELEASE))

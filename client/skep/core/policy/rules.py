@@ -17,10 +17,11 @@ from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
 from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Source
 from skep.core.settings import hours
 from skep.core.settings.hours import Grade
+from skep.core.settings.setting import Value
 from skep.core.settings.settings import DEFAULTS
 from skep.core.text import NOTHING, Text
 
-Settings = Mapping[str, bool | int | float | str]
+Settings = Mapping[str, Value]
 
 FULL: Final = 1.0
 PROCESSOR: Final = "CPU"

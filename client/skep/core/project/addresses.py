@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 import re
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 _PRINTABLE: Final = re.compile(r"[!-~]+")
 _PEER_ID: Final = re.compile(
@@ -30,6 +30,13 @@ def is_web_address(text: str) -> bool:
     return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
 
 
+def beside(address: str, name: str) -> str:
+    """The web address of the file `name` in the folder of `address`, whose query and fragment are dropped."""
+    parts = urlsplit(address)
+    folder = parts.path.rpartition("/")[0]
+    return urlunsplit((parts.scheme, parts.netloc, f"{folder}/{name}", "", ""))
+
+
 def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
@@ -37,6 +44,15 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def host_of(address: str) -> str:
+    """The host in a multiaddress; "" when there is none."""
+    match address.split("/"):
+        case ["", _, host, *_]:
+            return host
+        case _:
+            return ""
 
 
 def is_peer_address(text: str) -> bool:
@@ -65,7 +81,8 @@ def _is_host(kind: str, host: str) -> bool:
 
 
 def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) <= _LARGEST_PORT  # noqa: PLR2004 - digits
+    # a port has at most five digits
+    return text.isascii() and text.isdigit() and len(text) <= 5 and 0 < int(text) <= _LARGEST_PORT  # noqa: PLR2004
 
 
 BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"

@@ -188,6 +188,11 @@ class PublicKey:
         return key
 
 
+def key_text(public: bytes) -> str:
+    """A raw public key in the form that `PublicKey` reads."""
+    return KEY_PREFIX + base64.b64encode(public).decode()
+
+
 @dataclass(frozen=True)
 class Moment:
     def read(self, value: Any, path: str) -> datetime:
@@ -305,3 +310,6 @@ def variant(tag: str, kinds: Mapping[str, Callable[..., Any]]) -> Variant:
 
 
 HASH: Final = Pattern("[0-9a-f]{64}", Text("field.sha_256_64_lower_case"))
+SIGNATURE: Final = Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64"))
+"""An Ed25519 signature in base64."""
+PROJECT_ID: Final = Pattern("[a-z0-9-]{3,40}", Text("manifest.3_40_lower_case_letters"))

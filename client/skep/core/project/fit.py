@@ -23,7 +23,7 @@ CPU_PEAK_EXTRA_BYTES: Final = 20
 measured: 43.5 in total with offload and reuse, calculated as 24 without this."""
 BASE_BYTES: Final = 700_000_000
 """Memory of a training process without the model: the training stack and its helper processes."""
-GENTLE: Final = 0.7
+TIGHT: Final = 0.7
 """Above this fraction of what is available, the project fits only just."""
 
 
@@ -39,14 +39,6 @@ class Fit:
 
     verdict: Verdict
     reasons: tuple[Text, ...] = ()
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Bytes per direction and epoch, with the gradients and the state averaged once."""
-
-    up: int
-    down: int
 
 
 @dataclass(frozen=True)
@@ -80,12 +72,15 @@ def files_bytes(manifest: Manifest) -> int:
     return sum(file.bytes for file in manifest.recipe.files)
 
 
-def traffic_per_epoch(manifest: Manifest) -> Traffic:
-    """An upper bound: in a group of n peers, each sends and receives (n-1)/n of this twice."""
+def traffic_per_epoch(manifest: Manifest) -> int:
+    """The most bytes each way in an epoch, with the gradients and the state averaged once.
+
+    In a group of n peers, each sends and receives (n-1)/n of it.
+    """
     sync, shapes = manifest.sync, manifest.recipe.trained
     gradients = gradient_bytes(sync, shapes)
     state = state_bytes(sync, shapes) // sync.average_state_every
-    return Traffic(up=2 * (gradients + state), down=2 * (gradients + state))
+    return 2 * (gradients + state)
 
 
 def optimizer_bytes(spec: OptimizerSpec) -> int:
@@ -142,7 +137,7 @@ def _judge(wants: Sequence[_Want]) -> Fit:
     known = [(want, want.there) for want in wants if want.there is not None]
     if too_big := tuple(_too_big(want, there) for want, there in known if want.needed > there):
         return Fit(Verdict.TOO_BIG, too_big)
-    tight = tuple(_tight(want, there) for want, there in known if want.needed > there * GENTLE)
+    tight = tuple(_tight(want, there) for want, there in known if want.needed > there * TIGHT)
     return Fit(Verdict.FITS_GENTLY if tight else Verdict.FITS, tight)
 
 
@@ -214,16 +209,15 @@ PEERS: Final = 4
 class Estimate:
     """`memory`, `device` and `disk` in bytes, `device` of a GPU's memory and None without one.
 
-    `samples` is what this computer processes per hour at full share; `up` and `down` are bytes per hour in a swarm of
-    PEERS computers like this one, `most` is the upper bound of bytes per hour and direction for any swarm.
+    `samples` is what this computer processes per hour at full share; `traffic` is bytes per hour each way in a swarm of
+    PEERS computers like this one, `most` is the upper bound of it for any swarm.
     """
 
     memory: int
     device: int | None
     disk: int
     samples: int
-    up: int
-    down: int
+    traffic: int
     most: int
 
 
@@ -242,9 +236,8 @@ def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Es
         device=None if needed.device is None else round(needed.device),
         disk=round(needed.disk),
         samples=round(rate * HOUR),
-        up=round(traffic.up * part * epochs),
-        down=round(traffic.down * part * epochs),
-        most=round(max(traffic.up, traffic.down) * fastest),
+        traffic=round(traffic * part * epochs),
+        most=round(traffic * fastest),
     )
 
 

@@ -15,7 +15,19 @@ from typing import Annotated, Any, Final
 
 from skep.core.errors import InvitationError
 from skep.core.project.data import Project
-from skep.core.project.fields import KEY_PREFIX, Choice, FieldError, Moment, Object, Pattern, PublicKey, Whole, declared
+from skep.core.project.fields import (
+    PROJECT_ID,
+    SIGNATURE,
+    Choice,
+    FieldError,
+    Moment,
+    Object,
+    Pattern,
+    PublicKey,
+    Whole,
+    declared,
+    key_text,
+)
 from skep.core.project.manifest import Manifest, fingerprint
 from skep.core.strict_json import read_object
 from skep.core.text import Text
@@ -35,9 +47,6 @@ ROLES: Final = (TRAINER, SEED)
 
 PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
 
-_SIGNATURE: Final = Pattern("[A-Za-z0-9+/]{86}==", Text("signing.64_bytes_base64"))
-"""A signature as written in the file."""
-
 Verify = Callable[[bytes, bytes, bytes], bool]
 """Checks (raw Ed25519 public key, signature, message); returns whether the signature is valid."""
 
@@ -48,14 +57,14 @@ _ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
 class Invitation:
     """The peer that may take part and in which project; `issued` and `expires` are aware, in whole seconds of UTC."""
 
-    project: Annotated[str, Pattern("[a-z0-9-]{3,40}", Text("invitation.project_id"))]
+    project: Annotated[str, PROJECT_ID]
     publisher: Annotated[bytes, PublicKey()]
     """Raw Ed25519 public key of the signer, 32 bytes."""
     peer: Annotated[str, PEER]
     role: Annotated[str, Choice(ROLES)]
     issued: Annotated[datetime, Moment()]
     expires: Annotated[datetime, Moment()]
-    signature: Annotated[bytes, _SIGNATURE] = b""
+    signature: Annotated[bytes, SIGNATURE] = b""
 
     @property
     def signed_bytes(self) -> bytes:
@@ -72,7 +81,7 @@ class Invitation:
         return {
             "format": 1,
             "project": self.project,
-            "publisher": KEY_PREFIX + base64.b64encode(self.publisher).decode(),
+            "publisher": key_text(self.publisher),
             "peer": self.peer,
             "role": self.role,
             "issued": f"{self.issued:%Y-%m-%dT%H:%M:%SZ}",

@@ -19,6 +19,7 @@ from skep.core.errors import ManifestError
 from skep.core.project.data import Project, Recipe, Shape
 from skep.core.project.fields import (
     HASH,
+    PROJECT_ID,
     Choice,
     Field,
     FieldError,
@@ -27,7 +28,6 @@ from skep.core.project.fields import (
     Nullable,
     Number,
     Object,
-    Pattern,
     PeerAddress,
     PlainText,
     PublicKey,
@@ -54,7 +54,6 @@ class Publisher:
 OptimizerName = Literal["adamw", "sgd", "lamb"]
 ScheduleKind = Literal["constant", "linear", "cosine", "exponential"]
 Compression = Literal["none", "float16", "scaled-float16", "uniform-8bit", "size-adaptive"]
-ID: Final = Pattern("[a-z0-9-]{3,40}", Text("manifest.3_40_lower_case_letters"))
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Manifest:
-    id: Annotated[str, ID]
+    id: Annotated[str, PROJECT_ID]
     revision: Annotated[int, Whole(1, 2**31)]
     title: Annotated[str, PlainText(80)]
     summary: Annotated[str, PlainText(400)]

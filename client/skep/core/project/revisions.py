@@ -74,4 +74,4 @@ def rising(old: Manifest, new: Manifest) -> list[Text]:
 
 def _traffic(manifest: Manifest) -> float:
     """Bytes sent per sample of the swarm: shorter epochs send more often."""
-    return traffic_per_epoch(manifest).up / manifest.sync.target_batch_size
+    return traffic_per_epoch(manifest) / manifest.sync.target_batch_size

@@ -16,20 +16,20 @@ import bisect
 import hashlib
 import itertools
 import json
-import re
 import struct
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from typing import Final
 
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
 
 from skep.core.errors import DataError
+from skep.core.project.addresses import beside
 from skep.core.project.data import ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
-from skep.core.strict_json import read_object, shown
+from skep.core.project.fields import HASH, Field, FieldError, Object, Several, Whole
+from skep.core.strict_json import read_object
 from skep.core.text import Text
 
 INDEX_BYTES_LIMIT: Final = 2 * 1024 * 1024
@@ -41,7 +41,10 @@ SHARD_SAMPLES_LIMIT: Final = 262_144
 _HEADER_BYTES_LIMIT: Final = 64 * 1024
 _TOKEN_BYTES: Final = (1, 4)
 LABEL_BYTES: Final = 4
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_SHARD: Final = Object(
+    ShardRef,
+    {"sha256": HASH, "bytes": Whole(1, SHARD_BYTES_LIMIT), "samples": Whole(1, SHARD_SAMPLES_LIMIT)},
+)
 
 
 # --- reading the index
@@ -52,16 +55,20 @@ def parse_index(raw: bytes, expected: Layout) -> ShardIndex:
 
     It may have fewer tokens or classes than the model; otherwise the layouts must be equal.
     """
-    body = read_object(raw, INDEX_BYTES_LIMIT, _invalid)
-    _check_keys(body, {"format", "shards", *expected.__struct_fields__}, {"held_out"}, "")
-    _check_equal(body, "format", 1)
-    layout = _parse_layout(body, expected)
-    shards = _parse_shards(body["shards"], "shards", layout)
-    held_out = _parse_shards(body.get("held_out", []), "held_out", layout)
-    if not shards:
-        raise _invalid(Text("shards.shards_empty"))
-    _check_distinct(shards + held_out)
-    return ShardIndex(layout, shards, held_out)
+    body = {"held_out": []} | read_object(raw, INDEX_BYTES_LIMIT, _invalid)
+    shards = {"shards": Several(_SHARD, 1, INDEX_BYTES_LIMIT), "held_out": Several(_SHARD, 0, INDEX_BYTES_LIMIT)}
+    fields: dict[str, Field] = {"format": Whole(1, 1), **_layout_fields(expected), **shards}
+    try:
+        read = Object(dict, fields).read(body, "")
+    except FieldError as error:
+        raise _invalid(error.text) from None
+    layout: Layout = replace(expected, **{name: read[name] for name in expected.__struct_fields__})
+    index = ShardIndex(layout, read["shards"], read["held_out"])
+    for name in ("shards", "held_out"):
+        for number, shard in enumerate(read[name]):
+            _check_size(shard, layout, f"{name}[{number}]")
+    _check_distinct(index.shards + index.held_out)
+    return index
 
 
 def format_index(index: ShardIndex) -> bytes:
@@ -75,22 +82,10 @@ def format_index(index: ShardIndex) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
-def _parse_layout(body: dict[str, Any], expected: Layout) -> Layout:
-    if isinstance(expected, TextLayout):
-        _check_equal(body, "sequence_length", expected.sequence_length)
-        return replace(expected, vocabulary=_at_most(body, "vocabulary", expected.vocabulary))
-    _check_equal(body, "channels", expected.channels)
-    _check_equal(body, "size", expected.size)
-    return replace(expected, classes=_at_most(body, "classes", expected.classes))
-
-
-def _at_most(body: dict[str, Any], name: str, most: int) -> int:
-    found = body[name]
-    if type(found) is not int or found < 1:
-        raise _invalid(Text("shards.not_whole_number_above_0", name=name))
-    if found > most:
-        raise _invalid(Text("shards.where_model_has", name=name, found=found, most=most))
-    return found
+def _layout_fields(expected: Layout) -> dict[str, Field]:
+    exact = asdict(expected)
+    most = "vocabulary" if isinstance(expected, TextLayout) else "classes"
+    return {name: Whole(1 if name == most else number, number) for name, number in exact.items()}
 
 
 def _invalid(what: Text) -> DataError:
@@ -100,50 +95,8 @@ def _invalid(what: Text) -> DataError:
     )
 
 
-def _check_keys(body: dict[str, Any], required: set[str], optional: set[str], where: str) -> None:
-    if missing := required - body.keys():
-        raise _invalid(Text("shards.missing", where=where, missing=min(missing)))
-    if unknown := body.keys() - required - optional:
-        raise _invalid(Text("shards.not_known_field", where=where, unknown=shown(min(unknown))))
-
-
-def _check_equal(body: dict[str, Any], name: str, expected: int) -> None:
-    found = body[name]
-    if type(found) is not int:
-        raise _invalid(Text("shards.name_not_whole_number", name=name))
-    if found != expected:
-        raise _invalid(Text("shards.where_expected", name=name, found=found, expected=expected))
-
-
-def _parse_shards(value: Any, name: str, layout: Layout) -> tuple[ShardRef, ...]:
-    if not isinstance(value, list):
-        raise _invalid(Text("shards.not_list", name=name))
-    return tuple(_parse_shard(item, f"{name}[{number}]", layout) for number, item in enumerate(value))
-
-
-def _parse_shard(value: Any, where: str, layout: Layout) -> ShardRef:
-    if not isinstance(value, dict):
-        raise _invalid(Text("shards.not_object", where=where))
-    _check_keys(value, {"sha256", "bytes", "samples"}, set(), f"{where}.")
-    sha256 = value["sha256"]
-    if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        raise _invalid(Text("shards.sha256_not_64_lower_case", where=where))
-    size = _whole_number(value["bytes"], f"{where}.bytes", SHARD_BYTES_LIMIT)
-    samples = _whole_number(value["samples"], f"{where}.samples", SHARD_SAMPLES_LIMIT)
-    _check_size(size, samples, layout, where)
-    return ShardRef(sha256, size, samples)
-
-
-def _whole_number(value: Any, where: str, limit: int) -> int:
-    if type(value) is not int:
-        raise _invalid(Text("shards.where_not_whole_number", where=where))
-    if not 1 <= value <= limit:
-        raise _invalid(Text("shards.not_between_1", where=where, limit=limit))
-    return value
-
-
-def _check_size(size: int, samples: int, layout: Layout, where: str) -> None:
-    if not any(0 <= size - samples * each <= _HEADER_BYTES_LIMIT for each in sample_bytes(layout)):
+def _check_size(shard: ShardRef, layout: Layout, where: str) -> None:
+    if not any(0 <= shard.bytes - shard.samples * each <= _HEADER_BYTES_LIMIT for each in sample_bytes(layout)):
         raise _invalid(Text("shards.bytes_does_not_fit_samples", where=where))
 
 
@@ -170,9 +123,7 @@ def shard_name(sha256: str) -> str:
 
 def shard_address(index_address: str, sha256: str) -> str:
     """The address of a shard: beside its index. A query or fragment of the index's address is dropped."""
-    parts = urlsplit(index_address)
-    folder = parts.path.rpartition("/")[0]
-    return urlunsplit((parts.scheme, parts.netloc, f"{folder}/{shard_name(sha256)}", "", ""))
+    return beside(index_address, shard_name(sha256))
 
 
 # --- the order of one peer

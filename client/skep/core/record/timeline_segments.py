@@ -30,12 +30,19 @@ class Segment:
         return self.end - self.begin
 
 
+def spans(changes: Sequence[Change], begin: float, end: float) -> list[tuple[Change, float, float]]:
+    """Each change with its span until the next one, cut to [begin, end); outside of that, the span ends before it
+    begins.
+    """
+    ends = [*(change.at for change in changes[1:]), end]
+    return [(each, max(begin, each.at), min(end, until)) for each, until in zip(changes, ends, strict=False)]
+
+
 def segments(changes: Sequence[Change], begin: float, end: float) -> list[Segment]:
     """One segment per continuous span under one rule, from `begin` to `end`; a ramp belongs to the rule after it."""
-    ends = [*(change.at for change in changes[1:]), end]
     cut = [
-        Segment(max(begin, each.at), min(end, until), each.project, each.rule, each.share, each.reason)
-        for each, until in zip(changes, ends, strict=False)
+        Segment(since, until, each.project, each.rule, each.share, each.reason)
+        for each, since, until in spans(changes, begin, end)
     ]
     return _joined([each for each in _without_ramps(cut) if each.seconds > 0])
 

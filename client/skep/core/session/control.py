@@ -14,7 +14,7 @@ from typing import Any, Final, get_type_hints
 import msgspec
 
 from skep.core.errors import BadInput, NotRunning, SkepError
-from skep.core.policy.allowance import Allowance
+from skep.core.policy.allowance import FARTHEST, Allowance
 from skep.core.policy.conditions import Condition, Conditions, Reading, sensible
 from skep.core.policy.decision import Holding
 from skep.core.project.data import Project
@@ -24,6 +24,7 @@ from skep.core.session.phases import StageProgress
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.wire import build
 from skep.core.settings import settings as declared
+from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Text, as_data
 
 Answer = dict[str, Any]
@@ -35,6 +36,8 @@ _AS_THEY_ARE: Final = (
     "reactions",
     "change",
     "pause",
+    "power_cap",
+    "seeds",
     "peer_id",
     "device",
     "client_mode",
@@ -42,30 +45,16 @@ _AS_THEY_ARE: Final = (
     "progress",
     "totals",
     "problem",
+    "failures",
     "restart_at",
     "leaving_until",
 )
 """The fields of a snapshot that are sent as they are declared."""
 _TYPES: Final = get_type_hints(Snapshot)
 
-FARTHEST: Final = 1e11
-"""Seconds since the epoch; a later end of a pause cannot be shown as a date."""
-
 
 def decide(request: dict[str, Any], snapshot: Snapshot, now: float = 0.0, zone: tzinfo = UTC) -> Decision:
-    """The answer to `request`, and the commands for the engine. `now` is wall clock seconds."""
-    try:
-        return _decide(request, snapshot, now, zone)
-    except SkepError as error:
-        return {
-            "ok": False,
-            "exit_code": error.exit_code,
-            "title": as_data(error.title),
-            "hint": as_data(error.hint),
-        }, ()
-
-
-def _decide(request: dict[str, Any], snapshot: Snapshot, now: float, zone: tzinfo) -> Decision:
+    """The answer to `request`, and the commands for the engine. `now` is wall clock seconds. Raises BadInput."""
     match request.get("verb"):
         case "status":
             return {"ok": True, "status": status(snapshot)}, ()
@@ -94,7 +83,7 @@ def _until(value: Any) -> float | None:
     return float(value)
 
 
-def _values(values: Any) -> dict[str, bool | int | float | str]:
+def _values(values: Any) -> dict[str, Value]:
     if not isinstance(values, dict):
         raise BadInput(Text("control.settings_not_object_keys_values"))
     return {str(key): declared.check(str(key), value) for key, value in values.items()}

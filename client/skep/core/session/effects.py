@@ -10,6 +10,7 @@ from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation
 from skep.core.record.usage import Quarter
 from skep.core.session.messages import ToWorker, WorkerOptions
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 
 
@@ -70,7 +71,7 @@ class SaveEvaluation(msgspec.Struct, frozen=True):
 
 
 class SaveSettings(msgspec.Struct, frozen=True):
-    values: dict[str, bool | int | float | str]
+    values: dict[str, Value]
 
 
 class SavePause(msgspec.Struct, frozen=True):

@@ -72,7 +72,7 @@ def told(each: Holding) -> dict[str, Any]:
 
 
 def _would_hold(snapshot: Snapshot, words: tuple[str, ...], now: float, zone: tzinfo) -> tuple[Holding, ...]:
-    facts = regulated(step.facts_of(snapshot, now, zone), snapshot.grades)
+    facts = regulated(step.facts_of(snapshot, now, zone), snapshot.policy_state)
     for word in words:
         facts = _imagine(facts, word)
     return holding(facts)

@@ -14,6 +14,7 @@ from skep.core.project.data import Project, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
 from skep.core.session.phases import Stage, SwarmProgress
+from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
 
 
@@ -50,7 +51,7 @@ class Resume(msgspec.Struct, frozen=True):
 class ChangeSettings(msgspec.Struct, frozen=True):
     """Set settings by key; the values are already parsed and checked."""
 
-    values: dict[str, bool | int | float | str]
+    values: dict[str, Value]
 
 
 class Quit(msgspec.Struct, frozen=True):
@@ -266,7 +267,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
     usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; `client_mode` is automatic, on
     or off, as in the setting. `present` and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to
-    leave free for other programs.
+    leave free for other programs. `nice` is the priority of the threads that train, 1..19 as in nice(2).
     """
 
     manifest: str

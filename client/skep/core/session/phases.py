@@ -72,7 +72,8 @@ class SwarmProgress:
 
     `peers` counts the *other* peers whose data was averaged in the last verified round.
     `samples_accumulated` of `target_batch_size` is the whole swarm's progress in this epoch.
-    Seconds are totals since joining; `cpu_seconds` is the training thread's own processor time.
+    `share_asked` is the share granted, `share_measured` the one used, 0..1; None before it is measured. Seconds and
+    bytes are totals since joining; `waiting_seconds` is neither computing nor pausing to keep to the share.
     """
 
     epoch: int

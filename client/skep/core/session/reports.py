@@ -213,7 +213,7 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Ste
         after, effects = become_idle(gone)
         return after, (losing, *saving, *effects)
     if worker.departing:
-        return transitions.gone(snapshot), (losing, *saving)
+        return replace(gone, phase=Phase.PAUSED, stage=None, falling=None), (losing, *saving)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
     after, effects = _recovering(told, now) if told.joined else become_idle(told)
     return after, (losing, *saving, *notifying, *effects)

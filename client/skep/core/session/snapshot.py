@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
-from skep.core.policy.decision import Grades, Holding
+from skep.core.policy.decision import Holding, PolicyState
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter
 from skep.core.session.phases import Phase, StageProgress, SwarmProgress
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 
 
@@ -46,7 +47,7 @@ class Snapshot:
     """The state that front ends show; published as a whole after every message."""
 
     phase: Phase = Phase.IDLE
-    settings: dict[str, bool | int | float | str] = field(default_factory=dict)
+    settings: dict[str, Value] = field(default_factory=dict)
     allowance: Allowance = field(default_factory=lambda: Allowance(1.0, Text("rule.training_full_share")))
     pause: PauseState | None = None
     conditions: Conditions = field(default_factory=Conditions)
@@ -54,7 +55,7 @@ class Snapshot:
     """The power limit that skep has set on the card, or why it could not; None while none is wanted."""
     holding: tuple[Holding, ...] = field(default=(), compare=False)
     """Every rule that holds now, the one with the lowest ceiling first."""
-    grades: Grades = field(default_factory=Grades, compare=False, repr=False)
+    policy_state: PolicyState = field(default_factory=PolicyState, compare=False, repr=False)
     """The policy's state over time; not shown."""
     reactions: tuple[Reaction, ...] = ()
     """The latest reaction times, oldest first."""

@@ -32,7 +32,7 @@ from typing import Final
 
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
-from skep.core.policy.decision import Grades, grant, with_input_read
+from skep.core.policy.decision import PolicyState, grant, with_input_read
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -49,6 +49,7 @@ from skep.core.session.transitions import (
     start_worker,
     trouble,
 )
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 
 _GRANTED_FROM: Final = operator.attrgetter(
@@ -58,7 +59,7 @@ _GRANTED_FROM: Final = operator.attrgetter(
 
 
 def initial(
-    settings: dict[str, bool | int | float | str],
+    settings: dict[str, Value],
     pause: PauseState | None,
     now: float,
     *,
@@ -139,12 +140,12 @@ def _after_pause(snapshot: Snapshot, now: float) -> Step:
 def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = False) -> Step:
     """The current allowance, the corresponding phase, and the message to the worker if its share changes."""
     facts = facts_of(snapshot, now, zone)
-    given = grant(snapshot.grades, facts, at_once=at_once or snapshot.project is None)
+    given = grant(snapshot.policy_state, facts, at_once=at_once or snapshot.project is None)
     allowance, before, phase = given.allowance, snapshot.allowance, snapshot.phase
     if phase in (Phase.TRAINING, Phase.PAUSED):
         away = snapshot.worker is None or snapshot.worker.departing
         phase = Phase.PAUSED if allowance.share == 0 or away else Phase.TRAINING
-    after = replace(snapshot, grades=given.grades, holding=given.holding, allowance=allowance, phase=phase)
+    after = replace(snapshot, policy_state=given.state, holding=given.holding, allowance=allowance, phase=phase)
     told = (allowance.share, allowance.present, allowance.memory) != (before.share, before.present, before.memory)
     return after, (e.SetAllowance(allowance),) if told else ()
 
@@ -179,8 +180,8 @@ def _noticed(snapshot: Snapshot, message: m.FromComputer) -> Step:
 def _seen(snapshot: Snapshot, message: m.ConditionsSeen) -> Snapshot:
     conditions = snapshot.conditions.with_seen(sensible(message.seen))
     read = Condition.INPUT in message.seen
-    grades: Grades = with_input_read(snapshot.grades) if read else snapshot.grades
-    return replace(snapshot, conditions=conditions, grades=grades)
+    state: PolicyState = with_input_read(snapshot.policy_state) if read else snapshot.policy_state
+    return replace(snapshot, conditions=conditions, policy_state=state)
 
 
 def _tick(snapshot: Snapshot, now: float) -> Step:
@@ -225,7 +226,7 @@ def _join(snapshot: Snapshot, command: m.Join) -> Step:
         conditions=snapshot.conditions,
         power_cap=snapshot.power_cap,
         holding=snapshot.holding,
-        grades=snapshot.grades,
+        policy_state=snapshot.policy_state,
         reactions=snapshot.reactions,
         change=snapshot.change,
         project=command.project,

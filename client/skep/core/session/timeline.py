@@ -17,7 +17,7 @@ from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Falling, Snapshot
-from skep.core.session.transitions import SLEEP_SECONDS
+from skep.core.session.transitions import SLEEP_SECONDS, Step
 from skep.core.text import NOTHING, Text
 
 KEPT: Final = 20
@@ -33,10 +33,8 @@ AGAIN: Final = "again"
 SLEEP: Final = "sleep"
 """Recorded instead of a rule while the computer is suspended."""
 
-Recorded = tuple[Snapshot, tuple[e.Effect, ...]]
 
-
-def recorded(snapshot: Snapshot, now: float) -> Recorded:
+def recorded(snapshot: Snapshot, now: float) -> Step:
     """The snapshot with the current entry of the timeline, and the entry to write if it is new."""
     entry = _entry(snapshot, now)
     if entry is None or not _is_news(snapshot.change, entry):
@@ -44,7 +42,7 @@ def recorded(snapshot: Snapshot, now: float) -> Recorded:
     return replace(snapshot, change=entry), (e.RecordChange(entry),)
 
 
-def slept(snapshot: Snapshot, message: m.Message, now: float) -> Recorded:
+def slept(snapshot: Snapshot, message: m.Message, now: float) -> Step:
     """An entry for the time in which the computer was suspended; the current allowance is then recorded again."""
     last = snapshot.change
     if not isinstance(message, m.Slept) or last is None or not last.project or message.seconds <= SLEEP_SECONDS:
@@ -107,7 +105,7 @@ def _called_for(message: m.Message, after: Snapshot, now: float) -> float:
     return at
 
 
-def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
+def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Step:
     """Handle the worker's confirmation of a share; a reaction, unless more than a micro-batch had to end first."""
     falling = snapshot.falling
     if falling is None or message.share > falling.share:
@@ -120,19 +118,14 @@ def obeyed(snapshot: Snapshot, message: m.WorkerPaused, now: float) -> Recorded:
     return replace(done, reactions=(*done.reactions, reaction)[-KEPT:]), (e.RecordReaction(reaction),)
 
 
-def median(reactions: Sequence[Reaction]) -> float | None:
-    """The median reaction time in seconds; None without reactions."""
-    import statistics  # noqa: PLC0415 - it brings decimal and fractions, and the tray waits for this module
-
-    return statistics.median(each.seconds for each in reactions) if reactions else None
-
-
 def sentence(reactions: Sequence[Reaction]) -> Text:
     """As "Gave your computer back in 0.08 s (last 20)."; "" without reactions."""
-    usual = median(reactions)
-    return (
-        NOTHING if usual is None else Text("timeline.gave_your_computer_back_s", usual=usual, reactions=len(reactions))
-    )
+    if not reactions:
+        return NOTHING
+    import statistics  # noqa: PLC0415 - it brings decimal and fractions, and the tray waits for this module
+
+    usual = statistics.median(each.seconds for each in reactions)
+    return Text("timeline.gave_your_computer_back_s", usual=usual, reactions=len(reactions))
 
 
 # --- the usage of a stay: time, and energy where the device reports its power. Seconds are the policy's steady time,
@@ -157,7 +150,7 @@ def metered(before: Snapshot, after: Snapshot, now: float) -> tuple[Meter, Quart
 
 def _during(before: Snapshot, after: Snapshot) -> Spent:
     """The usage between two steps, by the state before the second."""
-    seconds = max(0.0, after.grades.steady - before.grades.steady)
+    seconds = max(0.0, after.policy_state.steady - before.policy_state.steady)
     computing = _computed(before, after)
     if not before.joined:
         return Spent()

@@ -17,7 +17,7 @@ Step = tuple[Snapshot, tuple[e.Effect, ...]]
 LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
-LONGEST_GOODBYE: Final = 60.0
+LAST_ROUND_SECONDS: Final = 60.0
 """Maximum seconds that leaving waits for the round."""
 
 
@@ -70,14 +70,14 @@ def leave_after_round(snapshot: Snapshot, now: float) -> Step:
     if snapshot.worker.departing:
         until = snapshot.worker.departing_until
         return leave(snapshot) if until is None else (replace(snapshot, phase=Phase.LEAVING, leaving_until=until), ())
-    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LONGEST_GOODBYE)
+    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LAST_ROUND_SECONDS)
     return waiting, (e.TellWorker(m.FinishTraining()),)
 
 
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
-    """Keep leaving, for at most LONGEST_GOODBYE; setting the clock back must not extend the wait to hours."""
+    """Keep leaving, for at most LAST_ROUND_SECONDS; setting the clock back must not extend the wait to hours."""
     until = snapshot.leaving_until
-    if until is None or until - LONGEST_GOODBYE <= now < until:
+    if until is None or until - LAST_ROUND_SECONDS <= now < until:
         return snapshot, ()
     return leave(snapshot)
 
@@ -123,7 +123,7 @@ def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
             # on a metered connection only a round that uses this computer's samples justifies its traffic
             if snapshot.allowance.rule == "metered" and not snapshot.account.pending:
                 return depart(snapshot, worker)
-            told = replace(worker, departing=True, departing_until=now + LONGEST_GOODBYE)
+            told = replace(worker, departing=True, departing_until=now + LAST_ROUND_SECONDS)
             return replace(snapshot, phase=Phase.PAUSED, worker=told), (e.TellWorker(m.FinishTraining()),)
         case Phase.JOINING:
             return depart(snapshot, worker)
@@ -153,10 +153,5 @@ def ticked(snapshot: Snapshot, now: float) -> Step:
     if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
         return snapshot, ()
     # setting the clock back must not extend a minute to hours
-    late = not worker.departing_until - LONGEST_GOODBYE <= now < worker.departing_until
+    late = not worker.departing_until - LAST_ROUND_SECONDS <= now < worker.departing_until
     return depart(snapshot, worker) if late else (snapshot, ())
-
-
-def gone(snapshot: Snapshot) -> Snapshot:
-    """Remove the worker that departed and has exited."""
-    return replace(snapshot, phase=Phase.PAUSED, worker=None, stage=None, falling=None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from skep.adapters.process.process_tree import Mark, Tree, mark
+from skep.adapters.process.process_tree import end_child
 from skep.adapters.process.programs import module_command
 from skep.core.errors import SwarmError
 from skep.core.text import Text, verbatim
@@ -81,13 +81,5 @@ class PracticeProcess:
         """Ask it to end, wait for at most `within` seconds, kill what is left of its process tree."""
         if self._child is None:
             return
-        # not waited for before all is over, so that its number stays its own
-        tree = Tree(mark(self._child.pid) or Mark(self._child.pid, time.time()), held=True, folder=self._folder)
-        tree.look()
-        self.ask()
-        deadline = time.monotonic() + within
-        while tree.root.find() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        with self._child:  # closes its pipes, and waits
-            tree.kill()
+        end_child(self._child, self.ask, within, self._folder)
         self._child = None

@@ -30,6 +30,7 @@ from skep.adapters.storage.paths import Below, make_run_folder
 from skep.core.errors import SkepError
 from skep.core.project import links
 from skep.core.project.data import ShardIndex
+from skep.core.project.fields import key_text
 from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
 from skep.core.text import Text
 from skep.host.server.file_server import serving
@@ -68,14 +69,14 @@ class PracticeFolder:
         return revision
 
 
-def run(home: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
-    """Run the swarm until `stop` is set. `announce` is called with the path of the signed manifest that joins it, and
+def run(root: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
+    """Run the swarm in the folder `root` until `stop` is set. `announce` is called with the path of the signed manifest that joins it, and
     the link that does.
 
     `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
     """
     check_seed_port(LOOPBACK, port, Text("peer_process.choose_another_port"))
-    folder = PracticeFolder(home / "practice")
+    folder = PracticeFolder(root)
     folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.ExitStack() as started:
         started.enter_context(practice_noted(folder.root))
@@ -124,7 +125,7 @@ def publish(folder: PracticeFolder, addresses: list[str], index_address: str, sh
     text = json.dumps(
         practice_manifest(
             revision=folder.next_revision(),
-            publisher_key=signing.key_text(key),
+            publisher_key=key_text(key),
             peers=addresses,
             index_address=index_address,
             index_sha256=sha256,

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
 
 from skep.adapters.net.tcp_port import check_seed_port
 from skep.adapters.process.single_instance import instance_lock
@@ -23,6 +22,7 @@ from skep.adapters.storage.files import atomic_write
 from skep.bootstrap import listen_host
 from skep.core.errors import BadInput, SkepError
 from skep.core.project import invitation, links
+from skep.core.project.addresses import beside
 from skep.core.project.manifest import Manifest, check_expiry
 from skep.core.text import Text
 from skep.host.server.file_server import serving
@@ -113,9 +113,7 @@ def join_link(asked: Hosting, manifest: Manifest) -> str:
     """The link that joins the project; empty if the manifest's public address is unknown."""
     address = asked.url
     if not address and asked.data is not None:
-        parts = urlsplit(manifest.data.index)
-        path = parts.path.rpartition("/")[0] + "/" + asked.manifest.name
-        address = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        address = beside(manifest.data.index, asked.manifest.name)
     return links.link_to(address, manifest.publisher.key) if address else ""
 
 

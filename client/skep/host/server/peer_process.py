@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from skep.adapters.process.process_tree import end_child
 from skep.adapters.process.programs import module_command
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import SwarmError
@@ -21,6 +22,7 @@ from skep.core.text import Text, as_data
 START_SECONDS: Final = 60.0
 """How long it may take to print its addresses; importing torch on a busy computer is most of it."""
 END_SECONDS: Final = 2.0
+"""How long it may take to end after it was asked to, before its process tree is killed."""
 
 
 def problem_event(title: Text, hint: Text) -> dict[str, Any]:
@@ -81,12 +83,6 @@ class PeerProcess:
             self._run_folder = None
 
     def _stop(self) -> None:
-        if self._process is None:
-            return
-        self.ask_to_end()
-        with self._process:  # closes its pipes, and waits
-            try:
-                self._process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-        self._process = None
+        if self._process is not None:
+            end_child(self._process, self.ask_to_end, END_SECONDS)
+            self._process = None

@@ -77,12 +77,12 @@ def _end_with_stdin() -> None:
 def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
-    from hivemind.p2p import P2P  # noqa: PLC0415
 
     from skep.worker.swarm import reachability  # noqa: PLC0415 - before the DHT's process is forked, which runs it
     from skep.worker.swarm.auth import guarded  # noqa: PLC0415
+    from skep.worker.swarm.network import put_sockets_in  # noqa: PLC0415
 
-    P2P._UNIX_SOCKET_PREFIX = f"/unix{arguments.run_folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
+    put_sockets_in(arguments.run_folder)
     membership = membership_of(arguments)
     with guarded(membership) as guard:
         dht = hivemind.DHT(

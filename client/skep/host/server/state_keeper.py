@@ -31,7 +31,13 @@ from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.worker.swarm.auth import Membership
-from skep.worker.swarm.averagers import CheckedStateAverager, loading_codec
+from skep.worker.swarm.averagers import (
+    CheckedStateAverager,
+    loading_codec,
+    next_chunk_timeout,
+    request_timeout,
+    state_prefix,
+)
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 
@@ -248,15 +254,15 @@ def _averager(
     silent = Rounds("keeper", lambda _: None)
     return CheckedStateAverager(
         dht=dht,
-        prefix=f"{manifest.run_id}_state_averager",
+        prefix=state_prefix(manifest.run_id),
         params=parameters,
         optimizer=optimizer_factory(manifest.optimizer, silent),
         scheduler=partial(scheduler, schedule=manifest.schedule),
         reuse_tensors=True,
         state_compression=loading_codec(sync.load_compression, sync.size_adaptive_threshold),
         min_matchmaking_time=sync.matchmaking_seconds,
-        request_timeout=min(3.0, sync.matchmaking_seconds / 3),
-        next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
+        request_timeout=request_timeout(sync.matchmaking_seconds),
+        next_chunk_timeout=next_chunk_timeout(sync.matchmaking_seconds),
         allow_state_sharing=False,
         membership=membership,
         start=True,

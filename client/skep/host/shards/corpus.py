@@ -26,8 +26,8 @@ from skep.recipes.tensors.tokenizer_file import open_tokenizer
 HELD_OUT_SHARE: Final = 20
 """One file in this many is held out; of fewer files, this part of each."""
 PIECE: Final = 1024 * 1024
-_CONTINUES: Final = 0x80
-"""The top bits of a UTF-8 continuation byte."""
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+"""The bytes with which no UTF-8 character begins."""
 
 Tokens = NDArray[np.uint8] | NDArray[np.int32]
 
@@ -108,10 +108,7 @@ def _boundary(whole: Segment) -> int:
     with readable(whole.path), whole.path.open("rb") as file:
         file.seek(place)
         following = file.read(4)
-    skipped = 0
-    while skipped < len(following) and following[skipped] & 0xC0 == _CONTINUES:
-        skipped += 1
-    return place + skipped
+    return place + len(following) - len(following.lstrip(_CONTINUATION))
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ class Dataset:
 
 
 class Spool:
-    """ByteSamples of one shape in a file of their own, in the order they came; images with their labels."""
+    """Samples of one shape in a file of their own, in the order they came; images with their labels."""
 
     def __init__(self, path: Path, shape: tuple[int, ...], dtype: Any) -> None:
         self._path, self._shape, self._dtype = path, shape, np.dtype(dtype)

@@ -50,9 +50,9 @@ def _checked(file: Any, name: str, parameter: torch.Tensor) -> torch.Tensor:
     part = file.get_slice(name)
     shape, expected = tuple(part.get_shape()), tuple(parameter.shape)
     if shape != expected:
-        raise _unusable(Text("base_weights.where_model_has", name=name, sizes=_sizes(shape), sizes_2=_sizes(expected)))
+        raise _unusable(Text("base_weights.where_model_has", name=name, shape=_sizes(shape), expected=_sizes(expected)))
     if part.get_dtype() not in KINDS:
-        raise _unusable(Text("base_weights.not_one", name=name, get_dtype=part.get_dtype(), names=tuple(KINDS)))
+        raise _unusable(Text("base_weights.not_one", name=name, dtype=part.get_dtype(), kinds=tuple(KINDS)))
     tensor: torch.Tensor = file.get_tensor(name)
     if not bool(torch.isfinite(tensor).all()):
         raise _unusable(Text("base_weights.has_values_not_finite", name=name))

@@ -138,7 +138,7 @@ class SessionPriority:
         self._lock = threading.Lock()
         self._find_weight = weight
         self._weight: Path | None = None
-        self._stands_back = False
+        self._lowered = False
         self._wanted = present
 
     def begin(self) -> None:
@@ -160,11 +160,11 @@ class SessionPriority:
         with self._lock:
             for _ in range(ATTEMPTS):
                 wanted, weight = self._wanted, self._weight  # other threads change both
-                if weight is None or wanted == self._stands_back:
+                if weight is None or wanted == self._lowered:
                     return
                 try:
                     weight.write_text(str(SESSION_NICE if wanted else 0))
-                    self._stands_back = wanted
+                    self._lowered = wanted
                 except BlockingIOError:
                     time.sleep(PAUSE_SECONDS)
                 except OSError:

@@ -40,6 +40,21 @@ CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
 }
 
 
+def state_prefix(run_id: str) -> str:
+    """The key under which a run's peers find each other for the state; hivemind's form, for peers without skep."""
+    return f"{run_id}_state_averager"
+
+
+def request_timeout(matchmaking_seconds: float) -> float:
+    """Seconds that a request to join a group may take: below the matchmaking time, or groups split."""
+    return min(3.0, matchmaking_seconds / 3)
+
+
+def next_chunk_timeout(matchmaking_seconds: float) -> float:
+    """Seconds between two parts of a tensor before the sender counts as gone."""
+    return max(3.0, min(10.0, matchmaking_seconds))
+
+
 def round_codec(name: str, threshold: int) -> compression.CompressionBase:
     """How tensors are sent in a round; `threshold` is the number of values from which size-adaptive takes 8 bits."""
     if name == "size-adaptive":

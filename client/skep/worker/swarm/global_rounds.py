@@ -61,8 +61,7 @@ class GlobalRounds(hivemind.Optimizer):
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
         # hivemind passes these to the state averager only
         shared = {
-            # below the matchmaking time, or groups split
-            "request_timeout": min(3.0, sync.matchmaking_seconds / 3),
+            "request_timeout": averagers.request_timeout(sync.matchmaking_seconds),
             # a peer's part of the averaging is proportional to this; None means an equal part
             "bandwidth": manifest.needs.upload_mbit or None,
             "membership": own.membership,
@@ -80,7 +79,7 @@ class GlobalRounds(hivemind.Optimizer):
             scheduler=partial(scheduler, schedule=manifest.schedule),
             matchmaking_time=sync.matchmaking_seconds,
             averaging_timeout=sync.averaging_timeout_seconds,
-            next_chunk_timeout=max(3.0, min(10.0, sync.matchmaking_seconds)),
+            next_chunk_timeout=averagers.next_chunk_timeout(sync.matchmaking_seconds),
             reuse_grad_buffers=sync.reuse_grad_buffers,
             offload_optimizer=sync.offload_optimizer,
             delay_optimizer_step=sync.delay_optimizer_step,
@@ -124,7 +123,7 @@ class GlobalRounds(hivemind.Optimizer):
     def _make_state_averager(self, **kwargs: Any) -> averagers.CheckedStateAverager:
         return averagers.CheckedStateAverager(
             dht=self.dht,
-            prefix=f"{self.run_id}_state_averager",
+            prefix=averagers.state_prefix(self.run_id),
             min_matchmaking_time=self.matchmaking_time,
             allreduce_timeout=self.allreduce_timeout,
             shutdown_timeout=self.shutdown_timeout,

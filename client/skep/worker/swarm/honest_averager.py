@@ -54,7 +54,8 @@ class UnhurriedKeys(GroupKeyManager):
 
     _looked = float("-inf")
 
-    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001 - hivemind's
+    # hivemind's signature
+    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
         await asyncio.sleep(max(0.0, self._looked + LOOK_SECONDS - time.monotonic()))
         self._looked = time.monotonic()
         found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
@@ -71,7 +72,7 @@ class HonestAverager(DecentralizedAverager):
 
     def __init__(self, *args: Any, dht: DHT, membership: Membership | None = None, **kwargs: Any) -> None:
         # before hivemind's constructor, which forks: these are used in the averager's own process
-        self._roll = AdmissionList(membership, dht) if membership else None
+        self._admissions = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._seen: list[RoundFacts] = []
         """Facts of each all-reduce of the current round; a round may have several."""
@@ -91,7 +92,7 @@ class HonestAverager(DecentralizedAverager):
     # --- admission
 
     async def _admits(self, peer: PeerID, *, averaging: bool = True) -> bool:
-        return self._roll is None or await self._roll.admits(peer, averaging=averaging)
+        return self._admissions is None or await self._admissions.admits(peer, averaging=averaging)
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
@@ -139,7 +140,7 @@ class HonestAverager(DecentralizedAverager):
         keys = search.group_key_manager
         if not isinstance(keys, UnhurriedKeys):
             search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-        again = asyncio.create_task(self._roll.publish_again()) if self._roll else None
+        again = asyncio.create_task(self._admissions.publish_again()) if self._admissions else None
         try:
             await super()._step(**kwargs)
         finally:

@@ -26,6 +26,7 @@ import hivemind
 from hivemind.p2p import P2P
 
 from skep.core.errors import SwarmError
+from skep.core.plain_text import first_line
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import NOTHING, Text
 from skep.worker.swarm import reachability
@@ -40,6 +41,11 @@ FRAME_LIMIT: Final = 64 * 1024 * 1024
 
 NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
 """p2pd's message when it reached no seed with the identity in its address."""
+
+
+def put_sockets_in(folder: Path) -> None:
+    """Let the sockets between hivemind and its p2pd be made in `folder`, for every P2P of this process from now on."""
+    P2P._UNIX_SOCKET_PREFIX = f"/unix{folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
 
 
 def reach(
@@ -57,7 +63,7 @@ def reach(
 
     Raises SwarmError, which names every seed that was tried with the reason.
     """
-    P2P._UNIX_SOCKET_PREFIX = f"/unix{Path(options.run_folder) / 'h-'}"  # noqa: SLF001 - hivemind has no other way
+    put_sockets_in(Path(options.run_folder))
     dialled = dial([*peers, *options.seeds])
     alive = [address for address, failure in dialled.items() if not failure]
     if not alive:
@@ -132,7 +138,7 @@ def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        title = Text("swarm.seed_peers_answer_but_joining", first_line=first_line(error))
+        title = Text("swarm.seed_peers_answer_but_joining", reason=first_line(error))
         hint = Text("swarm.try_again_later_if_stays")
         if NO_BOOTSTRAP in str(error):
             title = Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive)))
@@ -173,11 +179,6 @@ def endpoint(address: str) -> str:
             return f"{host}:{port}"
         case _:
             return address
-
-
-def first_line(error: BaseException) -> str:
-    text = str(error) or type(error).__name__
-    return text.splitlines()[0].rstrip(".")[:200]
 
 
 def _counter() -> Synchronized[int]:

@@ -70,13 +70,13 @@ class LiveProgressTracker(ProgressTracker):
     def tell(self) -> None:
         """Publish changes, unless the last record is still accurate enough. Cheap; call it often."""
         now = time.monotonic()
-        if self.presence is Presence.WORKING and now - self._told_at >= self._stands_for():
+        if self.presence is Presence.WORKING and now - self._told_at >= self._valid_seconds():
             self._told_at = now
             self._renew()
             self._note_told()
             self.should_report_progress.set()
 
-    def _stands_for(self) -> float:
+    def _valid_seconds(self) -> float:
         """For how many seconds the last record remains accurate enough."""
         rate, samples = self.rate(), self.local_progress.samples_accumulated
         if samples and not self._told_samples:

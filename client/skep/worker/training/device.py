@@ -198,7 +198,7 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> st
         return facts.gpus[device.index or 0].best_precision if device.type == "cuda" else "fp32"
     if not _has(device, wanted, facts):
         raise DoesNotFit(
-            Text("device.project_computes_cannot", wanted=wanted, name_of=_name_of(device, facts)),
+            Text("device.project_computes_cannot", wanted=wanted, device=_name_of(device, facts)),
             Text("device.setting_can_choose_processor_slow", setting="compute.device"),
             remedy="setting:compute.device",
         )

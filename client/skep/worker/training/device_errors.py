@@ -154,11 +154,13 @@ class _Piece:
 
 def _marks(parameters: Sequence[torch.nn.Parameter]) -> Marks:
     """Marks by which later to detect that a parameter's gradient has changed."""
-    return [(each, None if each.grad is None else each.grad._version) for each in parameters]  # noqa: SLF001 - torch has no other name for it
+    # torch has no public name for `_version`
+    return [(each, None if each.grad is None else each.grad._version) for each in parameters]  # noqa: SLF001
 
 
 def _moved(marks: Marks) -> list[torch.nn.Parameter]:
-    return [each for each, version in marks if each.grad is not None and each.grad._version != version]  # noqa: SLF001 - as above
+    # `_version` as in `_marks`
+    return [each for each, version in marks if each.grad is not None and each.grad._version != version]  # noqa: SLF001
 
 
 @contextlib.contextmanager

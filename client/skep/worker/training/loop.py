@@ -75,7 +75,7 @@ class TrainingLoop:
     def __post_init__(self) -> None:
         self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
         self._reporter = Reporter(self)
-        self._stood_in = "joining", time.monotonic()
+        self._last_wait = "joining", time.monotonic()
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
         """Train until `stop` is set, or after `finish` is set, until a round has used what was accumulated.
@@ -89,7 +89,7 @@ class TrainingLoop:
                 hear_data(self.link, self.samples)
                 if self.sleep.gap(self._longest_piece):
                     self._find_back(stop)
-                self.limits.obey(self._stood_in)
+                self.limits.obey(self._last_wait)
                 if finish.is_set():
                     if self._is_finished():
                         return
@@ -177,9 +177,9 @@ class TrainingLoop:
 
     def _keep_in_step(self) -> bool:
         """Synchronise with the swarm as far as needed; return whether the epoch changed."""
-        with self._in_swarm() as engagement:
+        with self._in_swarm() as wait:
             moved_on = self.sync.tend(self._hand_over)
-            engagement.behind = "round" if moved_on else ""
+            wait.behind = "round" if moved_on else ""
         if moved_on:
             give_back()  # memory of a round, and of a state that was sent
             self._evaluator.begin(self.sync.epoch)
@@ -189,11 +189,11 @@ class TrainingLoop:
     @contextmanager
     def _in_swarm(self) -> Iterator[SwarmWait]:
         """A context for calls that may block on the swarm: the time is not taken for sleep of the computer."""
-        with self.pace.in_swarm() as engagement:
-            yield engagement
+        with self.pace.in_swarm() as wait:
+            yield wait
         self.sleep.restart()
-        if engagement.behind:
-            self._stood_in = engagement.behind, time.monotonic()
+        if wait.behind:
+            self._last_wait = wait.behind, time.monotonic()
 
     # --- resting
 
@@ -215,8 +215,8 @@ class TrainingLoop:
         self.limits.prepare()
         if self._resting:
             self._resting = False
-            with self._in_swarm() as engagement:
-                engagement.behind = "state"
+            with self._in_swarm() as wait:
+                wait.behind = "state"
                 self.sync.wake()
 
     def _find_back(self, stop: threading.Event) -> None:
@@ -225,8 +225,8 @@ class TrainingLoop:
             self.sync.discard(ASLEEP)
             return
         deadline = time.monotonic() + self.find_back_seconds
-        with self._in_swarm() as engagement:
-            engagement.behind = "state"
+        with self._in_swarm() as wait:
+            wait.behind = "state"
             while not stop.is_set() and not self.sync.find_back(self._hand_over):
                 if time.monotonic() > deadline:
                     raise SwarmError(

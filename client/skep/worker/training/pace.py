@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
+from skep.clocks import since_boot
 from skep.core.policy.allowance import GpuMemory
 
 WINDOW_SECONDS: Final = 60.0
@@ -52,7 +53,7 @@ class Pace:
         obeyed: Obeyed = lambda _share, _seconds, _behind: None,
     ) -> None:
         self._share, self.stopwatch, self._clock, self._obeyed = share, stopwatch, clock, obeyed
-        self._engaged = False
+        self._busy = False
         self._changes = 0
         self._typical = 0.0
         self.spent = 0.0
@@ -78,7 +79,7 @@ class Pace:
             if share != self._share:
                 self._share, self._changed_at, self._owed = share, self._clock(), 0.0
                 self._wake()
-                if not self._engaged:
+                if not self._busy:
                     self._obey("")
 
     def nudge(self) -> None:
@@ -103,7 +104,7 @@ class Pace:
         checked.
         """
         with self._changed:
-            self._engaged = allowed = self._share > 0.0
+            self._busy = allowed = self._share > 0.0
         begun = self.stopwatch()
         try:
             yield allowed
@@ -112,7 +113,7 @@ class Pace:
 
     def _computed(self, spent: float) -> None:
         with self._changed:
-            self._engaged = False
+            self._busy = False
             self.spent = spent = self._honest(spent)
             self.compute_seconds += spent
             if 0.0 < self._share < 1.0:
@@ -134,16 +135,16 @@ class Pace:
 
         Rounds, the optimizer's step and downloads of the state end first; the yielded object takes their name.
         """
-        engagement = SwarmWait()
+        wait = SwarmWait()
         with self._changed:
-            self._engaged = True
+            self._busy = True
         try:
             with self.waiting():
-                yield engagement
+                yield wait
         finally:
             with self._changed:
-                self._engaged = False
-                self._obey(engagement.behind)
+                self._busy = False
+                self._obey(wait.behind)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -231,16 +232,10 @@ SLEEP_SECONDS: Final = 5.0
 """A longer time between two calls of `gap` counts as sleep; call `restart` after work that is known to take longer."""
 
 
-def suspend_aware_clock() -> float:
-    """Seconds, counted during sleep too. Uses the wall clock only if there is no other, because it can be set."""
-    boot = getattr(time, "CLOCK_BOOTTIME", None)
-    return time.time() if boot is None else time.clock_gettime(boot)
-
-
 class SleepDetector:
     """Detects sleep of the computer, for one thread that calls `gap` often."""
 
-    def __init__(self, clock: Callable[[], float] = suspend_aware_clock) -> None:
+    def __init__(self, clock: Callable[[], float] = since_boot) -> None:
         self._clock = clock
         self._looked = clock()
 

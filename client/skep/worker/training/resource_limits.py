@@ -183,27 +183,27 @@ class ModelOffload:
 
 @dataclass
 class ResourceLimits:
-    """Applies the engine's limits, in the training thread only; `orders` are set from another thread."""
+    """Applies the engine's limits, in the training thread only; `requested` are set from another thread."""
 
-    orders: RequestedLimits
+    requested: RequestedLimits
     group: ComputeGroup
     sizes: MicroBatches
     threads: Threads
-    residence: ModelOffload
+    offload: ModelOffload
     ram: MemoryWatch = field(default_factory=lambda: MemoryWatch(0))
     _held: GpuMemory = GpuMemory.KEEP
 
     @property
     def must_rest(self) -> bool:
         """Whether nothing can be computed regardless of the share: the model may not be on its device."""
-        return self.orders.memory is GpuMemory.RELEASE
+        return self.requested.memory is GpuMemory.RELEASE
 
     @property
     def size(self) -> int:
         """Samples in the next micro-batch, at most."""
         if self._held is GpuMemory.SHRINK or self.ram.short:
             return 1
-        return self.sizes.size(present=self.orders.present)
+        return self.sizes.size(present=self.requested.present)
 
     @property
     def heavy(self) -> bool:
@@ -211,10 +211,10 @@ class ResourceLimits:
 
     def obey(self, behind: tuple[str, float]) -> None:
         """Reduce memory to the requested limit. `behind` names what delayed the thread, and when that ended."""
-        wanted = self.orders.memory
+        wanted = self.requested.memory
         if wanted is not self._held:
             self._hold(wanted)
-        self.orders.done(wanted, *behind)
+        self.requested.done(wanted, *behind)
 
     def _hold(self, wanted: GpuMemory) -> None:
         match wanted:
@@ -223,7 +223,7 @@ class ResourceLimits:
             case GpuMemory.SHRINK:
                 self._tidy()
             case GpuMemory.RELEASE:
-                self.residence.leave()
+                self.offload.leave()
                 self._tidy()
         self._held = wanted
 
@@ -234,8 +234,8 @@ class ResourceLimits:
 
     def prepare(self) -> None:
         """Prepare for computing: move the model to its device and set the number of threads."""
-        self.residence.come_back()
-        self.threads.use(present=self.orders.present)
+        self.offload.come_back()
+        self.threads.use(present=self.requested.present)
 
     def add_gradients(self, batch: Batch, scale: float) -> float:
         """As `device_errors.add_gradients`; a size that was too large is not used again soon."""
@@ -243,4 +243,4 @@ class ResourceLimits:
 
     def took(self, size: int, wall: float, spent: float) -> None:
         """Add a micro-batch of `size` samples: seconds of wall time, and of computing."""
-        self.sizes.took(size, wall, spent, present=self.orders.present)
+        self.sizes.took(size, wall, spent, present=self.requested.present)

@@ -1,1 +1,1 @@
-"""The declarations of the settings, one file per group."""
+"""The declarations of the settings: `computing` for what training may use and when, `program` for all others."""

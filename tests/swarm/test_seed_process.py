@@ -1,0 +1,45 @@
+"""The seed's process tree ends with it, also when the seed itself cannot end its p2pd."""
+
+import psutil
+import pytest
+
+from skep.adapters.storage.identity import FileIdentity
+from skep.host.server.peer_process import PeerProcess
+from terminals import wait_until
+
+SOON = 5.0
+"""Seconds; without its seed, a p2pd ends by itself only much later."""
+
+
+@pytest.fixture
+def seed(tmp_path):
+    """A running seed, and the psutil processes of its tree, the seed's first."""
+    made = PeerProcess(["--identity", str(FileIdentity(tmp_path / "seed.id").path)], tmp_path / "seed.log")
+    made.start()
+    root = psutil.Process(made._process.pid)
+    family = [root, *root.children(recursive=True)]
+    assert any(each.name().startswith("p2pd") for each in family)
+    yield made, family
+    made.end()
+    for each in family:
+        if each.is_running():
+            each.kill()
+
+
+def running(family):
+    return [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_seed_that_was_killed_leaves_no_p2pd(seed):
+    made, family = seed
+    family[0].kill()
+    wait_until(lambda: family[0] not in running(family), SOON)
+    made.end()
+    assert running(family) == []
+
+
+def test_a_seed_that_does_not_end_when_asked_is_killed_with_its_p2pd(seed):
+    made, family = seed
+    family[0].suspend()
+    made.end()
+    assert running(family) == []
