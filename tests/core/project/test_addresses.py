@@ -1,6 +1,6 @@
 import pytest
 
-from skep.core.project.addresses import beside, is_loopback, is_web_address
+from skep.core.project.addresses import beside, host_of, is_loopback, is_web_address
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,11 @@ def test_loopback_is_this_computer(host, here):
 )
 def test_a_file_beside_another_has_its_folder_and_no_query(address, expected):
     assert beside(address, "a.json") == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [("/ip4/127.0.0.1/tcp/1/p2p/Qm", "127.0.0.1"), ("/dns4/example.org/tcp/1", "example.org"), ("/ip4", ""), ("", "")],
+)
+def test_the_host_of_a_multiaddress(address, host):
+    assert host_of(address) == host

@@ -26,19 +26,8 @@ from skep.core.text import NOTHING, Text, sentences
 
 _CHUNK: Final = 64 * 1024
 _REDIRECTS: Final = 5
-_REDIRECT_STATUS: Final = (
-    HTTPStatus.MOVED_PERMANENTLY,
-    HTTPStatus.FOUND,
-    HTTPStatus.SEE_OTHER,
-    HTTPStatus.TEMPORARY_REDIRECT,
-    HTTPStatus.PERMANENT_REDIRECT,
-)
-_PASSING_STATUS: Final = (
-    HTTPStatus.REQUEST_TIMEOUT,
-    HTTPStatus.TOO_EARLY,
-    HTTPStatus.TOO_MANY_REQUESTS,
-    *range(500, 600),
-)
+_REDIRECT_STATUS: Final = (301, 302, 303, 307, 308)
+_PASSING_STATUS: Final = (408, 425, 429, *range(500, 600))
 _ADDRESS: Final = re.compile(r"[!-~]+")
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 _HOST_SHOWN: Final = 60

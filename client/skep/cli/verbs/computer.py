@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -100,8 +101,9 @@ def show_sensors(terminal: Terminal, sensors: Sequence[Sensor], within: float = 
     ]
     for thread in threads:
         thread.start()
+    deadline = time.monotonic() + within  # one for all of them
     for thread in threads:
-        thread.join(within)
+        thread.join(max(0.0, deadline - time.monotonic()))
     found = [(sensor.name, *each) for sensor, told in zip(sensors, seen, strict=True) for each in told.items()]
     body = [
         {"condition": condition, "sensor": name, "source": reading.source, "value": reading.value, "note": reading.note}

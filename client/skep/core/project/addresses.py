@@ -48,11 +48,7 @@ def is_loopback(host: str) -> bool:
 
 def host_of(address: str) -> str:
     """The host in a multiaddress; "" when there is none."""
-    match address.split("/"):
-        case ["", _, host, *_]:
-            return host
-        case _:
-            return ""
+    return "".join(address.split("/")[2:3])
 
 
 def is_peer_address(text: str) -> bool:

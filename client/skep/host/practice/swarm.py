@@ -70,10 +70,9 @@ class PracticeFolder:
 
 
 def run(root: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
-    """Run the swarm in the folder `root` until `stop` is set. `announce` is called with the path of the signed manifest that joins it, and
-    the link that does.
+    """Run the swarm in the folder `root` until `stop` is set.
 
-    `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
+    `announce` is called with the path of the signed manifest that joins it, and with the link that does. `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
     """
     check_seed_port(LOOPBACK, port, Text("peer_process.choose_another_port"))
     folder = PracticeFolder(root)
