@@ -14,6 +14,8 @@ PYTEST := $(BIN)/python -m pytest
 BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
 TWO := -n 2 --dist loadfile
+# three where most of the time is waiting: for peers, rounds and deadlines
+THREE := -n 3 --dist loadfile
 # in the order of their names: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
 # the pages' own strings; those of the core are in client/skep/language/locale
@@ -52,9 +54,8 @@ test: check system-packages ## every check and the default test suites (about 15
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/gui
-	AT_ONCE=2 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
-	$(PYTEST) $(TWO) tests/packaged
-	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/end_to_end
+	AT_ONCE=3 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
+	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) tests/end_to_end tests/packaged
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 
 .PHONY: system-packages
