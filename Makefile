@@ -77,11 +77,12 @@ test-gpu: $(READY) ## tests that need a CUDA device
 	$(PYTEST) tests/gpu -m gpu
 
 .PHONY: check
-check: $(READY) ## lint, format, types, architecture
+check: $(READY) ## lint, format, types, architecture, catalogues, documents
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(PYTEST) tests/language/test_catalogues.py tests/core/test_documents.py
 
 # The tools that build packages are installed in addition, so that `make setup` does not need them.
 $(PACKAGER): $(READY) packaging/build-packages.sh

@@ -61,7 +61,7 @@ class Row:
         )
         return (
             f"{packages}make setup PYTHON={python} && make system-packages && status=0 && for suite in {SUITES}; do"
-            f' OMP_NUM_THREADS=1 .venv/bin/python -m pytest -q -n 2 --dist loadfile -m "{MARKS}" tests/$suite || status=1;'
+            f' OMP_NUM_THREADS=1 .venv/bin/python -m pytest -n 2 --dist loadfile -m "{MARKS}" tests/$suite || status=1;'
             " done; exit $status"
         )
 

@@ -151,12 +151,19 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        """A groupmate sends its part: record the weight it claims, under its authenticated id."""
+        """A groupmate sends its part: record the weight it claims, under its authenticated id.
+
+        Only for a running group, since any peer may name any number of other groups.
+        """
         if not await self._admits(context.remote_id):
             yield averaging_pb2.AveragingData(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
         first = await anext(stream)
-        self._incoming_weights[first.group_id][context.remote_id] = first.weight
+        if first.group_id not in self._running_groups:
+            # as in hivemind: a groupmate may send before the leader's answer has named the group
+            await self._pending_groups_registered.wait()
+        if first.group_id in self._running_groups:
+            self._incoming_weights[first.group_id][context.remote_id] = first.weight
         async for message in super().rpc_aggregate_part(achain(as_aiter(first), stream), context):
             yield message
 
