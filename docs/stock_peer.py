@@ -1,12 +1,13 @@
 """A plain peer for a skep project, in stock hivemind and transformers alone: copy it and put your own data in.
 
-    python stock_peer.py MANIFEST RUN_ID SHARD [--epochs N]
+    python stock_peer.py MANIFEST RUN_ID SHARD [--epochs N] [--alike PART]
 
 RUN_ID is what `skep project show MANIFEST --json` calls run_id; SHARD is one safetensors file of the project's data.
 After each epoch it downloads the state of the newest other peer and prints, as a JSON line, how far their parameters
 differ: {"epoch", "samples", "moved", "difference"}, the last two as the root mean square over all parameters of their
 difference to the start, and to the other peer. (Adam's first steps go by a gradient's sign, so single parameters whose
-gradient is nearly zero may differ by more than the compression's rounding.)
+gradient is nearly zero may differ by more than the compression's rounding.) It ends after N epochs, or earlier after one in
+which the difference to the other peer is less than PART of the difference to the start.
 """
 
 import argparse
@@ -113,6 +114,7 @@ def main():
     parser.add_argument("run_id")
     parser.add_argument("shard")
     parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--alike", type=float, default=0.0)
     parser.add_argument("--batch-size", type=int, default=8)
     arguments = parser.parse_args()
     with open(arguments.manifest, encoding="utf-8") as file:
@@ -134,6 +136,8 @@ def main():
             moved = rms_difference(parameters_of(optimizer), start)
             result = {"epoch": epoch, "samples": accumulated, "moved": moved, "difference": difference}
             print(json.dumps(result), flush=True)
+            if done > 1 and difference < arguments.alike * moved:
+                break
     optimizer.shutdown()
     optimizer.dht.shutdown()
     os._exit(0)  # hivemind's threads would hold the interpreter for seconds

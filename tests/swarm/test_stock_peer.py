@@ -27,8 +27,11 @@ del sys.argv[:2]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 SCRIPT = Path(__file__).parents[2] / "docs" / "stock_peer.py"
-EPOCHS = 3
+MOST_EPOCHS = 20
+ALIKE = 0.02
+"""The rounding of the compression, in parts of the distance that the parameters moved."""
 DEADLINE = 200
+"""Seconds. On a busy computer, rounds fail before one succeeds."""
 
 
 class SkepPeer:
@@ -107,7 +110,10 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
     ]
     with SkepPeer(folder, manifest, index) as skep:
         stock = subprocess.Popen(
-            [*command, "--epochs", str(EPOCHS)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*command, "--epochs", str(MOST_EPOCHS), "--alike", str(ALIKE)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         too_long = threading.Timer(DEADLINE, stock.kill)
         too_long.start()
@@ -117,9 +123,7 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
         assert stock.returncode == 0, errors[-2000:]
         assert not skep.all(WorkerFailed)
         results = [json.loads(line) for line in out.splitlines()]
-        assert len(results) == EPOCHS
         last = results[-1]
-        print(results)  # noqa: T201 - helps if the next line fails
-        assert last["moved"] > 1e-3  # both have trained
-        assert last["difference"] < last["moved"] / 50  # equal, except for the compression
+        assert last["moved"] > 1e-3, results  # both have trained
+        assert last["difference"] < ALIKE * last["moved"], results
         assert [message for message in skep.all(ContributionConfirmed) if message.peers == 1]
