@@ -24,6 +24,7 @@ from skep.core.errors import BadInput, NotRunning, SettingsError, StorageError
 from skep.core.session import control
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import as_data, verbatim
+from terminals import wait_until
 
 
 @pytest.fixture
@@ -258,8 +259,10 @@ def test_more_stalling_clients_than_places_only_delay_the_next(file, serve):
 def test_one_client_more_than_may_wait_is_turned_away_with_words(file, serve, monkeypatch):
     monkeypatch.setattr("skep.adapters.net.control_socket.BACKLOG", 0)
     monkeypatch.setattr(control_socket, "CLIENTS", 1)
-    serve(patience=3)
+    server = serve(patience=60)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(connected(file))
+        wait_until(lambda: server._clients, 20)  # the only place is taken, and nobody is accepted any more
         for _ in range(10):
             client = stack.enter_context(socket.socket(socket.AF_UNIX))
             client.setblocking(False)
