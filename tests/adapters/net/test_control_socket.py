@@ -24,7 +24,6 @@ from skep.core.errors import BadInput, NotRunning, SettingsError, StorageError
 from skep.core.session import control
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import as_data, verbatim
-from terminals import wait_until
 
 
 @pytest.fixture
