@@ -13,9 +13,11 @@ PYTEST := $(BIN)/python -m pytest
 # two files in parallel, for CI's two cores; tests that measure the whole computer or time run alone
 BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
-TWO := -n 2 --dist loadfile
+# a crashed process ends the run: xdist would start another one, and with --no-loadscope-reorder wait for it without end
+SPLIT := --dist loadfile --max-worker-restart 0
+TWO := -n 2 $(SPLIT)
 # three where most of the time is waiting: for peers, rounds and deadlines
-THREE := -n 3 --dist loadfile
+THREE := -n 3 $(SPLIT)
 # in the order of their names: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
 # the pages' own strings; those of the core are in client/skep/language/locale
