@@ -110,8 +110,6 @@ class App(QObject):
         self.tray.quit_wanted.connect(self.quit)
         self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._apply_theme(self._theme))
 
-    # --- starting and ending
-
     def start(self) -> None:
         self.tray.show()
         self.background.run(self._open_controller, self._opened, self._cannot_open, slow=True)
@@ -207,8 +205,6 @@ class App(QObject):
             QProcess.startDetached(program, arguments)
         self.ended.emit()
 
-    # --- messages of the engine
-
     def _changed(self, raw: Snapshot) -> None:
         if (language := str(raw.settings.get("app.language", self._language))) != self._language:
             self._speak(language)
@@ -294,8 +290,6 @@ class App(QObject):
         self.tray.set_colour(theme.chosen("system").panel)
         if self.window is not None:
             self.window.update()
-
-    # --- requests of the user
 
     def post(self, command: m.Command) -> None:
         # the engine's queue may be full, and Qt's thread must not block

@@ -56,6 +56,7 @@ def parse_index(raw: bytes, expected: Layout) -> ShardIndex:
     It may have fewer tokens or classes than the model; otherwise the layouts must be equal.
     """
     body = {"held_out": []} | read_object(raw, INDEX_BYTES_LIMIT, _invalid)
+    # the lists have no limit of their own: their length is limited by the size of the index
     shards = {"shards": Several(_SHARD, 1, INDEX_BYTES_LIMIT), "held_out": Several(_SHARD, 0, INDEX_BYTES_LIMIT)}
     fields: dict[str, Field] = {"format": Whole(1, 1), **_layout_fields(expected), **shards}
     try:
