@@ -42,14 +42,18 @@ def parameters(value):
 
 
 class Held:
-    """Private memory of an averager's process, beyond what it had at the time of `__init__`."""
+    """Memory of an averager's process, beyond what it had at the time of `__init__`; `kind` as psutil names it.
 
-    def __init__(self, averager):
-        self._process = psutil.Process(averager.pid)
-        self._before = self._private()
+    "uss" leaves out the averaged tensors, which the processes share. "rss" leaves out that inherited memory becomes
+    private when the parent changes it.
+    """
 
-    def _private(self):
-        return self._process.memory_full_info().uss
+    def __init__(self, averager, kind):
+        self._process, self._kind = psutil.Process(averager.pid), kind
+        self._before = self._taken()
+
+    def _taken(self):
+        return getattr(self._process.memory_full_info(), self._kind)
 
     def least(self, *, within, enough=0.0):
         """The minimum during `within` seconds in MiB, or the first value below `enough`.
@@ -58,7 +62,7 @@ class Held:
         """
         deadline, least = time.monotonic() + within, float("inf")
         while time.monotonic() < deadline and least >= enough:
-            least = min(least, (self._private() - self._before) / MEBI)
+            least = min(least, (self._taken() - self._before) / MEBI)
             time.sleep(0.05)  # each measurement slows the measured process
         return least
 
@@ -72,7 +76,7 @@ def held_after_rounds(make_dhts, averagers):
             usual = {"min_matchmaking_time": 1.0, "request_timeout": 0.5, "reuse_grad_buffers": True}
             averagers.append(kind(parameters(value), dht=dht, prefix="rounds", start=True, **usual))
             averagers[-1].wait_until_ready(SECONDS)
-        held = Held(averagers[0])
+        held = Held(averagers[0], "uss")
         for _ in range(2):
             for each in averagers:
                 each.accumulate_grads_(1)
@@ -103,7 +107,7 @@ def held_by_a_newcomer(make_dhts, averagers):
             averagers.append(kind(dht=dht, prefix="states", start=True, params=parameters(value), **usual))
             averagers[-1].wait_until_ready(SECONDS)
         newcomer = averagers[1]
-        held = Held(newcomer)
+        held = Held(newcomer, "rss")
         deadline = time.monotonic() + SECONDS
         while newcomer.main_parameters[0][0].item() != 0.0:  # until the other is known in the swarm
             assert time.monotonic() < deadline

@@ -24,6 +24,7 @@ from hivemind.compression import CompressionInfo
 from hivemind.dht import DHT
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
+from hivemind.utils import MPFuture
 from hivemind.utils.asyncio import achain, as_aiter
 from hivemind.utils.streaming import split_for_streaming
 
@@ -127,10 +128,12 @@ class HonestAverager(DecentralizedAverager):
         finally:
             give_back()
 
-    async def _load_state_from_peers(self, **kwargs: Any) -> None:
+    async def _load_state_from_peers(self, future: MPFuture, **kwargs: Any) -> None:
         try:
-            await super()._load_state_from_peers(**kwargs)
+            await super()._load_state_from_peers(future=future, **kwargs)
         finally:
+            # sent by now; hivemind's loop holds its last message, and so this future, until the next message
+            future._result = None  # noqa: SLF001 - hivemind has no other way
             give_back()
 
     # --- a round
