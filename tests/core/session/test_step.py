@@ -203,7 +203,7 @@ def test_leaving_at_once_stops_the_worker_and_waits_for_its_exit(stage: str):
 
 
 @pytest.mark.parametrize("stage", ["training", "paused"])
-def test_leaving_lets_the_worker_finish_its_round_for_a_minute(stage: str):
+def test_leaving_lets_the_worker_finish_a_round_that_nobody_can_date_for_a_minute(stage: str):
     course = Course().see(*JOINING, *STAGES[stage], m.Leave())
     assert (course.phase, course.effects) == (Phase.LEAVING, (e.TellWorker(m.FinishTraining()),))
     assert course.snapshot.leaving_until == NOW + 60
@@ -212,6 +212,15 @@ def test_leaving_lets_the_worker_finish_its_round_for_a_minute(stage: str):
     assert course.see(m.Tick(), after=0.2).effects == (e.StopWorker(),)
     assert (course.phase, course.snapshot.leaving_until) == (Phase.LEAVING, None)
     assert course.see(m.Tick(), after=1).effects == ()
+
+
+@pytest.mark.parametrize(("expected", "wait"), [(None, 60), (0.0, 60), (25.0, 60), (900.0, 1800), (1e9, 3600)])
+def test_leaving_waits_as_long_as_the_epoch_takes(training: Course, expected: float | None, wait: float):
+    progress = replace(make_progress(), seconds_left=expected)
+    training.see(m.WorkerProgress(progress, "c1", 16, 16), m.Leave())
+    assert training.snapshot.leaving_until == NOW + wait
+    assert training.see(m.Tick(), after=wait - 0.1).effects == ()
+    assert training.see(m.Tick(), after=0.2).effects == (e.StopWorker(),)
 
 
 def test_a_round_that_comes_while_leaving_confirms_and_then_it_is_idle(training: Course):

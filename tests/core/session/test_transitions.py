@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,6 +90,17 @@ def test_a_last_round_that_does_not_come_is_given_up_after_a_minute(training: Co
     assert training.ticks(59) == []
     assert training.ticks(1) == [e.StopWorker()]
     assert training.ticks(5) == []
+
+
+def test_a_pause_of_ten_minutes_leaves_after_its_round_as_long_as_the_epoch_takes(training: Course):
+    progress = replace(make_progress(), seconds_left=300.0)
+    training.see(m.WorkerProgress(progress, "c1", 16, 16), m.Pause())
+    assert FINISH in training.ticks(601)
+    until = training.snapshot.worker.departing_until if training.snapshot.worker else None
+    assert until is not None
+    assert until - NOW == pytest.approx(1200, abs=1.0)
+    assert training.ticks(until - training.now - 1) == []
+    assert training.ticks(1) == [e.StopWorker()]
 
 
 def test_a_clock_put_back_does_not_prolong_the_last_round(training: Course):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from hivemind.utils import get_dht_time
 
 from english import in_english, raises, spoken
 from skep.core.errors import DataError, DeviceError, SwarmError
@@ -128,7 +129,9 @@ class FakeTracker:
 
     def __init__(self):
         self.answers = []
-        self.global_progress = SimpleNamespace(samples_accumulated=40.7, target_batch_size=512, num_peers=3)
+        self.global_progress = SimpleNamespace(
+            samples_accumulated=40.7, target_batch_size=512, num_peers=3, eta_next_epoch=math.inf
+        )
         self.fetched_global_progress_this_epoch = threading.Event()
 
     def back(self, within):
@@ -343,15 +346,35 @@ def test_a_pause_with_nothing_accumulated_leaves_the_books_at_once():
     assert bench.trainer.done == []
 
 
-def paused_too_long():
-    """A peer with two accumulated micro-batches, paused until it has withdrawn its progress record."""
+def paused(seconds):
+    """A peer with two accumulated micro-batches, paused for `seconds`."""
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
     bench.run_until(lambda: bench.optimizer.named("rest"))
-    bench.sync._resting_since -= LAST_ROUND_SECONDS
+    bench.sync._resting_since -= seconds
+    return bench
+
+
+def paused_too_long():
+    """The same, paused until it has withdrawn its progress record."""
+    bench = paused(LAST_ROUND_SECONDS)
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     return bench
+
+
+@pytest.mark.parametrize(
+    ("rested", "left", "peers", "stays"),
+    [(1500, 300, 3, True), (1500, 300, 1, False), (1500, math.inf, 3, False), (3500, 300, 3, False)],
+)
+def test_a_paused_peer_waits_for_its_round_while_it_is_expected_within_an_hour(rested, left, peers, stays):
+    bench = paused(rested)
+    swarm = bench.optimizer.tracker.global_progress
+    swarm.eta_next_epoch, swarm.num_peers = get_dht_time() + left, peers
+    assert bench.sync.progress.seconds_left == (None if left == math.inf else pytest.approx(left, abs=60))
+    looks = iter(range(10))
+    bench.run_until(lambda: next(looks) == 9)
+    assert bool(bench.optimizer.named("withdraw")) == (not stays)
 
 
 def test_while_no_round_comes_a_paused_peer_is_off_the_books_and_keeps_what_it_had():

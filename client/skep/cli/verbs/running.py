@@ -89,7 +89,7 @@ def add(verbs: Verbs) -> None:
     verbs.verb("resume", _resume, tr("end a pause"))
     share = verbs.verb("share", _share, tr("set the compute share of the running skep, and remember it"))
     share.add_argument("percent", metavar=tr("PERCENT"), type=spelled.share, help=tr("5 to 100"))
-    more = tr("It waits up to a minute for the round; Ctrl-C leaves without waiting.")
+    more = tr("It waits for the round; Ctrl-C leaves without waiting.")
     leave = verbs.verb("leave", _leave, tr("let the running skep leave the swarm after the next round"), more)
     leave.add_argument("--now", action="store_true", help=tr("leave now; what was not averaged is lost"))
     why = verbs.verb("explain", _explain, tr("list the rules that apply now, or would apply in another situation"))

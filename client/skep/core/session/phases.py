@@ -71,7 +71,8 @@ class SwarmProgress:
     """The worker's latest report.
 
     `peers` counts the *other* peers whose data was averaged in the last verified round.
-    `samples_accumulated` of `target_batch_size` is the whole swarm's progress in this epoch.
+    `samples_accumulated` of `target_batch_size` is the whole swarm's progress in this epoch, which ends in
+    `seconds_left` at the present rates; None while that cannot be said.
     `share_asked` is the share granted, `share_measured` the one used, 0..1; None before it is measured. Seconds and
     bytes are totals since joining; `waiting_seconds` is neither computing nor pausing to keep to the share.
     """
@@ -89,3 +90,4 @@ class SwarmProgress:
     waiting_seconds: float
     bytes_sent: int
     bytes_received: int
+    seconds_left: float | None = None

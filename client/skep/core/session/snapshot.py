@@ -95,4 +95,6 @@ class Snapshot:
     """Wall clock seconds of the next start, while recovering."""
     leaving_until: float | None = None
     """Wall clock seconds until which leaving waits for a round; None if it does not wait."""
+    last_round_seconds: float = 0.0
+    """Length of the wait for the round that a leaving, or a departing worker, began last."""
     quitting: bool = False

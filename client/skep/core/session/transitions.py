@@ -18,7 +18,8 @@ LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
 LAST_ROUND_SECONDS: Final = 60.0
-"""Maximum seconds that leaving waits for the round."""
+LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
+"""Least and most seconds that leaving waits for the round."""
 
 
 def trouble(snapshot: Snapshot, problem: Problem) -> Step:
@@ -70,14 +71,21 @@ def leave_after_round(snapshot: Snapshot, now: float) -> Step:
     if snapshot.worker.departing:
         until = snapshot.worker.departing_until
         return leave(snapshot) if until is None else (replace(snapshot, phase=Phase.LEAVING, leaving_until=until), ())
-    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + LAST_ROUND_SECONDS)
+    wait = _last_round_seconds(snapshot)
+    waiting = replace(snapshot, phase=Phase.LEAVING, leaving_until=now + wait, last_round_seconds=wait)
     return waiting, (e.TellWorker(m.FinishTraining()),)
 
 
+def _last_round_seconds(snapshot: Snapshot) -> float:
+    """How long leaving waits: twice the expected time, because the other peers may slow down."""
+    expected = snapshot.progress.seconds_left if snapshot.progress else None
+    return min(LONGEST_LAST_ROUND_SECONDS, max(LAST_ROUND_SECONDS, 2 * (expected or 0.0)))
+
+
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
-    """Keep leaving, for at most LAST_ROUND_SECONDS; setting the clock back must not extend the wait to hours."""
+    """Keep leaving until the wait is over; setting the clock back must not extend it."""
     until = snapshot.leaving_until
-    if until is None or until - LAST_ROUND_SECONDS <= now < until:
+    if until is None or until - snapshot.last_round_seconds <= now < until:
         return snapshot, ()
     return leave(snapshot)
 
@@ -123,8 +131,11 @@ def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
             # on a metered connection only a round that uses this computer's samples justifies its traffic
             if snapshot.allowance.rule == "metered" and not snapshot.account.pending:
                 return depart(snapshot, worker)
-            told = replace(worker, departing=True, departing_until=now + LAST_ROUND_SECONDS)
-            return replace(snapshot, phase=Phase.PAUSED, worker=told), (e.TellWorker(m.FinishTraining()),)
+            # on a metered connection waiting has a price too
+            wait = LAST_ROUND_SECONDS if snapshot.allowance.rule == "metered" else _last_round_seconds(snapshot)
+            told = replace(worker, departing=True, departing_until=now + wait)
+            waiting = replace(snapshot, phase=Phase.PAUSED, worker=told, last_round_seconds=wait)
+            return waiting, (e.TellWorker(m.FinishTraining()),)
         case Phase.JOINING:
             return depart(snapshot, worker)
         case Phase.IDLE | Phase.RECOVERING | Phase.LEAVING:
@@ -152,6 +163,6 @@ def ticked(snapshot: Snapshot, now: float) -> Step:
     worker = snapshot.worker
     if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
         return snapshot, ()
-    # setting the clock back must not extend a minute to hours
-    late = not worker.departing_until - LAST_ROUND_SECONDS <= now < worker.departing_until
+    # setting the clock back must not extend the wait
+    late = not worker.departing_until - snapshot.last_round_seconds <= now < worker.departing_until
     return depart(snapshot, worker) if late else (snapshot, ())

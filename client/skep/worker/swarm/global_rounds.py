@@ -8,6 +8,7 @@ peer's old rate.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -19,6 +20,7 @@ from weakref import WeakKeyDictionary
 import hivemind
 import torch
 from hivemind.averaging.control import AveragingStage, StepControl
+from hivemind.utils import get_dht_time
 
 from skep.core.errors import SwarmError
 from skep.core.session.transitions import LEFT
@@ -36,7 +38,9 @@ STATE_PAUSE_SECONDS: Final = 2.0
 RECORD_SECONDS: Final = 30.0
 """Lifetime of our progress record in the DHT; half of stock, so that a peer that disappears is dropped sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
-"""How long a peer that computes nothing stays registered for the round of what it has accumulated."""
+"""How long a peer that computes nothing stays registered for the round of what it has accumulated, at least."""
+LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
+"""The same at most, while the round is expected within this time."""
 LOOK_SECONDS: Final = 2.0
 """How long a returning peer waits for the swarm's progress: right after a pause, what it knows may be 10 s old."""
 
@@ -151,7 +155,9 @@ class GlobalRounds(hivemind.Optimizer):
     @property
     def progress(self) -> EpochProgress:
         swarm = self.tracker.global_progress
-        return EpochProgress(max(0, int(swarm.samples_accumulated)), int(swarm.target_batch_size))
+        left = swarm.eta_next_epoch - get_dht_time()
+        seconds_left = max(0.0, left) if math.isfinite(left) else None
+        return EpochProgress(max(0, int(swarm.samples_accumulated)), int(swarm.target_batch_size), seconds_left)
 
     @property
     def settled(self) -> bool:
@@ -201,9 +207,11 @@ class GlobalRounds(hivemind.Optimizer):
     @property
     def _counted_on(self) -> bool:
         """At rest: whether a round may still use what was accumulated."""
-        since = self._resting_since
-        soon = since is not None and time.monotonic() - since < LAST_ROUND_SECONDS
-        return soon and self.accumulated > 0
+        if self._resting_since is None or not self.accumulated:
+            return False
+        rested, left = time.monotonic() - self._resting_since, self.progress.seconds_left
+        comes = left is not None and self.tracker.global_progress.num_peers > 1
+        return rested < LAST_ROUND_SECONDS or (comes and rested + (left or 0.0) < LONGEST_LAST_ROUND_SECONDS)
 
     def _keep_in_step(self, hand_over: Callable[[], None]) -> bool:
         """Apply results of background averaging, load the state if behind, take part in a round that is due.

@@ -27,10 +27,14 @@ Rate = Callable[[], float | None]
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """Samples that the swarm has accumulated for this epoch, and the number at which it ends."""
+    """Samples that the swarm has accumulated for this epoch, and the number at which it ends.
+
+    `seconds_left` is when that is expected at the present rates; None while it cannot be said.
+    """
 
     samples: int
     target: int
+    seconds_left: float | None = None
 
 
 class SyncStrategy(Protocol):

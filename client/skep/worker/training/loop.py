@@ -300,6 +300,7 @@ class Reporter:
             share_measured=pace.measured,
             samples_accumulated=swarm.samples,
             target_batch_size=swarm.target,
+            seconds_left=swarm.seconds_left,
             compute_seconds=pace.compute_seconds,
             nap_seconds=pace.nap_seconds,
             waiting_seconds=pace.waiting_seconds,
