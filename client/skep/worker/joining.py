@@ -22,7 +22,7 @@ from skep.core.errors import DataError
 from skep.core.project.manifest import Manifest
 from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerOptions, WorkerStage
 from skep.core.session.phases import Stage
-from skep.core.text import Text
+from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
@@ -32,6 +32,7 @@ from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, strategy_of
+from skep.worker.swarm.watch import Watch, bound_waits, parts_of
 from skep.worker.training import device
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import as_device_error, as_does_not_fit
@@ -45,7 +46,10 @@ FIRST_SHARD_SECONDS: Final = 600.0
 
 @dataclass(frozen=True)
 class Joining:
-    """One join. `introduce` is called with the function that removes our record from the DHT, once there is one."""
+    """One join. `introduce` is called with the function that removes our record from the DHT, once there is one.
+
+    `alarm` is called from another thread if later a process that this worker needs has ended or hangs.
+    """
 
     options: WorkerOptions
     manifest: Manifest
@@ -55,6 +59,7 @@ class Joining:
     requested: RequestedLimits
     priority: SessionPriority
     introduce: Callable[[Callable[[float], None]], None]
+    alarm: Callable[[Problem], object]
 
     def run(self) -> TrainingLoop:
         """Join, stage by stage. Call it on the main thread, because hivemind sets signal handlers. Raises SkepError."""
@@ -75,6 +80,7 @@ class Joining:
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
             watch_streams(traffic)
+            bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
         title = self.manifest.title
@@ -95,6 +101,7 @@ class Joining:
             if not ram.enough():
                 raise ram.shortage()
             sync.ready(network.START_SECONDS)
+            Watch([*parts_of(dht), *sync.parts()], self.alarm).start()
         limits = ResourceLimits(
             requested=self.requested,
             group=trainer,

@@ -7,6 +7,7 @@ whether to restart, not this module.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import os
 import secrets
 import shutil
@@ -108,7 +109,8 @@ class Volunteer:
             from skep.worker.joining import Joining  # noqa: PLC0415
 
         controls = self._pace, self._requested, self._priority
-        loop = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce).run()
+        joining = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce, self._alarm)
+        loop = joining.run()
         self._trains = True
         loop.run(self._stop, self._finish)
 
@@ -134,6 +136,12 @@ class Volunteer:
         """Report the problem to the engine, and depart."""
         self._link.send(messages.WorkerFailed(problem, retry=retry))
         self.depart(1, Text("worker.training_process_stopped"))
+
+    def _alarm(self, problem: Problem) -> None:
+        """Fail because a part is gone or hangs, unless it is gone because this process ends."""
+        if not self._departing.locked():
+            dump_stacks()
+            self.fail(problem, retry=True)
 
     def depart(self, code: int = 0, reason: Text = LEFT) -> NoReturn:
         """Report what was not averaged as lost, tell the swarm, end all child processes, exit."""
@@ -175,6 +183,12 @@ class Volunteer:
                 self.stop()
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
                 pass  # the training thread handles messages about shards; options do not change after the start
+
+
+def dump_stacks() -> None:
+    """Write the stacks of all threads to the worker's log, if it can be written."""
+    with contextlib.suppress(OSError, ValueError):
+        faulthandler.dump_traceback(all_threads=True)
 
 
 def complain() -> None:

@@ -9,6 +9,7 @@ import torch
 
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
+from skep.worker.swarm.watch import Part
 
 
 class LocalSteps:
@@ -72,6 +73,9 @@ class LocalSteps:
         return True
 
     def tensors(self) -> Iterator[torch.Tensor]:
+        return iter(())
+
+    def parts(self) -> Iterator[Part]:
         return iter(())
 
     def farewell(self, within: float) -> None:

@@ -31,6 +31,7 @@ from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_o
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence
+from skep.worker.swarm.watch import Part, part_of
 
 STATE_ATTEMPTS: Final = 3
 PAUSED: Final = Text("round.computer_was_paused")
@@ -301,6 +302,10 @@ class GlobalRounds(hivemind.Optimizer):
         """Tensors on the training device besides the model: gradient accumulators, the optimizer's statistics."""
         yield from self.grad_averager.local_accumulators
         yield from tensors_of(self.state_averager.optimizer)
+
+    def parts(self) -> Iterator[Part]:
+        yield part_of(self.grad_averager, Text("watch.gradients"))
+        yield part_of(self.state_averager, Text("watch.state"))
 
     def farewell(self, within: float) -> None:
         self.tracker.withdraw(within)

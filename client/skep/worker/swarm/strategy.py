@@ -18,6 +18,7 @@ from skep.core.project.manifest import SYNC_MODES, Manifest
 from skep.core.text import Text
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.watch import Part
 
 ASLEEP: Final = Text("round.computer_was_asleep")
 
@@ -89,6 +90,9 @@ class SyncStrategy(Protocol):
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """Tensors on the training device besides the model and its gradients."""
+
+    def parts(self) -> Iterator[Part]:
+        """Processes of its own, which are watched; besides the DHT's."""
 
     def farewell(self, within: float) -> None:
         """Tell the swarm that this peer leaves, from any thread; returns after at most `within` seconds."""

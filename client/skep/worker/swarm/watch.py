@@ -1,0 +1,165 @@
+"""The watch over the processes through which this worker takes part in the swarm: the DHT's, p2pd, the averagers'.
+
+hivemind does not notice when one of them ends or hangs. Without p2pd the DHT's process looks alive, look-ups return
+nothing, and the peer trains alone; without the DHT's process a look-up never returns. `bound_waits` gives such waits an
+end, and the watch ends a worker that has lost a part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Final
+
+import hivemind
+import psutil
+from hivemind.averaging import DecentralizedAverager
+from hivemind.dht.node import DHTNode
+from hivemind.utils import MPFuture
+
+from skep.clocks import since_boot
+from skep.core.text import Problem, Text
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks at whether a part has ended."""
+LONGEST_LOOK_SECONDS: Final = 5.0
+"""Of the time between two looks at most this much counts: more is a sleep of the computer, or a pause of this process,
+in which no part could answer either."""
+ASK_SECONDS: Final = 10.0
+"""Between an answer of a part and the next question."""
+SILENT_SECONDS: Final = 60.0
+"""A part that has not answered for this long hangs. An averager answers only between two pieces of its work, which take
+seconds for a large model."""
+WAIT_SECONDS: Final = 60.0
+"""Limit of waits for an answer for which hivemind has none; an answer takes milliseconds, a look-up a few seconds."""
+
+P2PD: Final = "p2pd"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process that this worker needs.
+
+    `ended` says whether it has ended. `ask` asks it for something cheap; it raises an exception if no answer comes
+    within the given seconds. Both are called in threads of the watch.
+    """
+
+    name: Text
+    ended: Callable[[], bool]
+    ask: Callable[[float], object]
+
+
+def parts_of(dht: hivemind.DHT) -> Sequence[Part]:
+    """The DHT's process, and its p2pd."""
+    daemons = [each for each in psutil.Process(dht.pid).children() if P2PD in each.name()]
+    return (
+        Part(
+            Text("watch.dht"),
+            lambda: not dht.is_alive(),
+            lambda within: dht.run_coroutine(_answer, return_future=True).result(within),
+        ),
+        Part(
+            Text("watch.p2pd"),
+            lambda: any(map(_has_ended, daemons)),
+            lambda within: dht.run_coroutine(_ask_p2pd, return_future=True).result(within),
+        ),
+    )
+
+
+def part_of(averager: DecentralizedAverager, name: Text) -> Part:
+    """An averager's process."""
+    return Part(
+        name, lambda: not averager.is_alive(), lambda within: averager.get_group_bits(wait=False).result(within)
+    )
+
+
+# these two run in the DHT's process, which finds them by name: it was forked after this module was imported
+
+
+async def _answer(_dht: hivemind.DHT, _node: DHTNode) -> bool:
+    return True
+
+
+async def _ask_p2pd(_dht: hivemind.DHT, node: DHTNode) -> int:
+    return len(await asyncio.wait_for(node.p2p.list_peers(), SILENT_SECONDS))
+
+
+def _has_ended(process: psutil.Process) -> bool:
+    try:
+        return not process.is_running() or bool(process.status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+@dataclass
+class _Questions:
+    """Questions to one part, in a thread of their own: even to ask may block if the part hangs."""
+
+    part: Part
+    silent: float = 0.0
+    """Seconds since the last answer, as the watch counts them."""
+
+    def ask(self) -> None:
+        with contextlib.suppress(Exception):
+            self.part.ask(SILENT_SECONDS)
+            self.silent = 0.0
+
+    def ask_again_and_again(self) -> None:
+        while True:
+            self.ask()
+            time.sleep(ASK_SECONDS)
+
+
+class Watch:
+    """Calls `alarm` once, in a thread of its own, when a part has ended or hangs."""
+
+    def __init__(self, parts: Iterable[Part], alarm: Callable[[Problem], object]) -> None:
+        self._questions = [_Questions(part) for part in parts]
+        self._alarm = alarm
+
+    def start(self) -> None:
+        jobs = [each.ask_again_and_again for each in self._questions]
+        for job in (*jobs, self._look_again_and_again):
+            threading.Thread(target=job, name="watch", daemon=True).start()
+
+    def _look_again_and_again(self) -> None:
+        looked, problem = since_boot(), None
+        while problem is None:
+            time.sleep(LOOK_SECONDS)
+            now = since_boot()
+            problem, looked = self.look(now - looked), now
+        self._alarm(problem)
+
+    def look(self, passed: float) -> Problem | None:
+        """What is wrong with the first part that has ended or hangs, `passed` seconds after the last look."""
+        hint = Text("watch.skep_starts_training_process_again")
+        for each in self._questions:
+            each.silent += min(passed, LONGEST_LOOK_SECONDS)
+        for each in self._questions:
+            if each.part.ended():
+                return Problem(Text("watch.part_ended", part=each.part.name), hint)
+        for each in self._questions:
+            if each.silent > SILENT_SECONDS:
+                return Problem(Text("watch.part_silent", part=each.part.name, seconds=SILENT_SECONDS), hint)
+        return None
+
+
+def bound_waits(longest: float = WAIT_SECONDS) -> None:
+    """From now on no wait for an answer of a DHT or averager lasts more than `longest` seconds, unless it says how long.
+
+    Then it raises TimeoutError. Call it once, before the first fork. A round has its own limits and is no answer.
+    """
+    result = MPFuture.result
+
+    @wraps(result)
+    def bounded(future: MPFuture, timeout: float | None = None) -> Any:
+        if timeout is None and type(future) is MPFuture:
+            timeout = longest
+        return result(future, timeout)
+
+    MPFuture.result = bounded

@@ -1,0 +1,69 @@
+"""A real worker in a real swarm loses one of its processes, or one of them hangs: it says so, and ends."""
+
+import signal
+import time
+
+import psutil
+import pytest
+
+from english import in_english
+from skep.core.session.messages import WorkerFailed, WorkerProgress
+from skep.host.practice.swarm import PracticeFolder, seed
+from worker_pipes import PipedWorker, cut_shards
+
+DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 10.0, 90.0, 5.0
+DHT, P2PD, STATE, GRADIENTS = (
+    "The process that looks up",
+    "p2pd",
+    "The process that averages the",
+    "that averages gradi",
+)
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory):
+    """Starts workers in one swarm, one after the other."""
+    folder, started = tmp_path_factory.mktemp("shards"), []
+    with seed(PracticeFolder(tmp_path_factory.mktemp("seed")), 0) as addresses:
+        index = cut_shards(folder)
+
+        def start():
+            started.append(PipedWorker(folder, index).start(addresses, sync__target_batch_size=1_000_000))
+            return started[-1]
+
+        yield start
+        for each in started:
+            each.close()
+
+
+def process_of(worker, part):
+    """The process of a training worker: the DHT's starts p2pd; hivemind starts the averager of the state first."""
+    p2pd = next(each for each in worker.children(recursive=True) if "p2pd" in each.name())
+    dht = p2pd.parent()
+    averagers = sorted((each for each in worker.children() if each != dht), key=psutil.Process.create_time)
+    return dict(zip((DHT, P2PD, STATE, GRADIENTS), (dht, p2pd, *averagers), strict=True))[part]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize(
+    ("part", "what", "within"),
+    [
+        (P2PD, signal.SIGKILL, DEATH_SECONDS),
+        *(pytest.param(part, signal.SIGKILL, DEATH_SECONDS, marks=pytest.mark.long) for part in (DHT, STATE, GRADIENTS)),
+        *(pytest.param(part, signal.SIGSTOP, HANG_SECONDS, marks=pytest.mark.long) for part in (DHT, P2PD, STATE, GRADIENTS)),
+    ],
+)  # fmt: skip
+def test_a_worker_that_lost_a_part_says_which_and_ends_with_all_its_processes(worker, part, what, within):
+    made = worker()
+    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0, within=120)
+    made.look()
+    begun = time.monotonic()
+    process_of(psutil.Process(made.process.pid), part).send_signal(what)
+    failed = made.wait_for(lambda message: isinstance(message, WorkerFailed), within)
+    assert part in in_english(failed.problem.title)
+    assert failed.retry
+    made.wait_gone(END_SECONDS)
+    assert time.monotonic() - begun < within + END_SECONDS
+    assert made.process.returncode == 1
+    assert not made.left()
+    assert "(most recent call first)" in made.words()
