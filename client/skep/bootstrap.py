@@ -207,7 +207,7 @@ def build(
             make_run_folder=make_run_folder,
             stderr_log=open_log(home.logs_folder, "worker"),
         ),
-        open_ledger=lambda: SqliteLedger(home.ledger_file),
+        open_ledger=lambda: SqliteLedger(home.ledger_file, mended=lambda said: engine.post(m.ProblemArose(said))),
         shards=HttpShards(
             home.cache_folder,
             limit_bytes=lambda: int(float(engine.snapshot.settings["disk.cache_gb"]) * GB),

@@ -11,8 +11,10 @@ Adapters translate exceptions of other libraries into these errors.
     │   └── InvitationError   an invitation is missing, expired, tampered, or issued to another peer
     ├── DoesNotFit            this computer cannot train the project
     ├── DeviceError           the device ran out of memory, or is gone; a retry may help
-    └── SwarmError, DataError, StorageError, SecretsError,
-        UpdateError, AlreadyRunning, NotRunning
+    ├── StorageError          the disk is full, or a file of skep cannot be read or written
+    │   └── DamagedFile       what skep reads from its file cannot be what skep wrote; exit code 2
+    └── SwarmError, DataError, SecretsError, UpdateError,
+        AlreadyRunning, NotRunning
 """
 
 from __future__ import annotations
@@ -75,6 +77,12 @@ class DataError(SkepError):
 
 class StorageError(SkepError):
     """The disk is full, or a file of skep cannot be read or written."""
+
+
+class DamagedFile(StorageError):
+    """What a file of skep holds cannot be what skep wrote."""
+
+    exit_code = 2
 
 
 class SecretsError(SkepError):

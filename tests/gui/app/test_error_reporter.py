@@ -31,7 +31,7 @@ def test_damaged_settings_are_kept_and_the_defaults_offered(start, qtbot, home):
         app.box.anew.click()
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
         assert app.snapshot.settings == DEFAULTS
-        assert (home.root / f"{home.settings_file.name}.damaged-1").read_text() == DAMAGED
+        assert [kept.read_text() for kept in home.root.glob("settings.toml.damaged-*")] == [DAMAGED]
         assert not app.endings
 
 

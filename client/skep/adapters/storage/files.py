@@ -10,6 +10,8 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 
 from skep.core.errors import SkepError, StorageError
@@ -65,6 +67,13 @@ def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def name_aside(path: Path) -> Path:
+    """A free name beside `path` for a damaged file that is kept: its own name with today's date."""
+    dated = path.with_name(f"{path.name}.damaged-{datetime.now().astimezone():%Y-%m-%d}")
+    names = chain((dated,), (dated.with_name(f"{dated.name}-{number}") for number in count(2)))
+    return next(name for name in names if not name.exists())
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,24 +1,25 @@
 """The ledger's file: its tables and migrations, opening it, and messages for SQLite's errors.
 
-SQL triggers prevent changes of settled contributions.
+SQL triggers prevent changes of settled contributions. `ledger_rebuild` mends a damaged file.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from skep.adapters.storage.files import sync_folder
 from skep.adapters.storage.old_reasons import as_message
-from skep.core.errors import StorageError
+from skep.core.errors import DamagedFile, StorageError
 from skep.core.text import Text
 
 BUSY_LOOK_SECONDS: Final = 0.01
-_DAMAGED: Final = Text("ledger.nothing_was_changed_keep_copy")
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MIGRATIONS: Final = (
     """
@@ -123,22 +124,55 @@ MIGRATIONS: Final = (
 """Scripts that migrate the file from version N to N + 1. Released entries are never edited; new ones are appended."""
 
 
-def open_ledger(path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS) -> sqlite3.Connection:
+def open_ledger(
+    path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS, *, check: bool = False
+) -> sqlite3.Connection:
     """A connection to the file, created or updated by `migrations`.
 
-    `patience` is how many seconds a call waits for another process that is writing.
+    `patience` is how many seconds a call waits for another process that is writing. `check` reads the whole file to
+    find damage. Raises DamagedFile, StorageError for a file of a later version, sqlite3.Error, OSError.
     """
-    _make_private(path)
+    if not path.exists():
+        _create(path, migrations)
+    if path.is_file() and not path.stat().st_size:
+        raise damaged(path)  # SQLite would take it for a new ledger, and delete its write-ahead log
     # without isolation_level every statement is its own transaction, and durable when it returns
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
+        _refuse(connection, path, len(migrations), check=check)
         _log_ahead(connection, patience)
         connection.execute("PRAGMA synchronous = FULL")
-        _migrate(connection, path, migrations)
+        _migrate(connection, migrations)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _refuse(connection: sqlite3.Connection, path: Path, latest: int, *, check: bool) -> None:
+    if _version(connection) > latest:
+        raise too_new(path)
+    if check and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise damaged(path)
+
+
+def _create(path: Path, migrations: Sequence[str]) -> None:
+    """Create the file, complete or not at all, for this user only; another process may do so at the same time."""
+    with empty_ledger(path.parent, migrations) as made, contextlib.suppress(FileExistsError):
+        path.hardlink_to(made)
+    sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def empty_ledger(folder: Path, migrations: Sequence[str]) -> Iterator[Path]:
+    """The path of a new ledger in `folder`, which is removed at the end unless it was renamed."""
+    with tempfile.TemporaryDirectory(prefix=".ledger.", dir=folder) as private:
+        made = Path(private, "ledger.sqlite")
+        with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as connection:
+            _log_ahead(connection, 0.0)
+            _migrate(connection, migrations)
+        made.chmod(0o600)
+        yield made
 
 
 def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
@@ -155,21 +189,7 @@ def _log_ahead(connection: sqlite3.Connection, patience: float) -> None:
             return
 
 
-def _make_private(path: Path) -> None:
-    """Create the file for this user only: SQLite would use the umask's permissions.
-
-    An existing file is not opened: closing it would drop the locks of another connection in this process.
-    """
-    with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-
-
-def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
-    if _version(connection) > len(migrations):
-        raise StorageError(
-            Text("ledger.ledger_was_written_later_version", path=str(path)),
-            Text("ledger.install_version_later_one"),
-        )
+def _migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
     if _version(connection) == len(migrations):
         return
     connection.create_function("as_message", 1, as_message, deterministic=True)
@@ -191,6 +211,16 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
+def too_new(path: Path) -> StorageError:
+    return StorageError(
+        Text("ledger.ledger_was_written_later_version", path=str(path)), Text("ledger.install_version_later_one")
+    )
+
+
+def damaged(path: Path) -> DamagedFile:
+    return DamagedFile(Text("ledger.ledger_damaged", path=str(path)), Text("ledger.start_skep_keeps_rows_read"))
+
+
 def _statements(script: str) -> Iterator[str]:
     """The statements of a script, since sqlite3's executescript would commit in between."""
     statement = ""
@@ -207,10 +237,6 @@ def _words(path: str, code: int) -> tuple[Text, Text] | None:
     match code:
         case sqlite3.SQLITE_FULL:
             return Text("ledger.disk_full_ledger_cannot_written", path=path), Text("ledger.free_some_space_disk_what")
-        case sqlite3.SQLITE_NOTADB:
-            return Text("ledger.ledger_damaged_no_sqlite_file", path=path), _DAMAGED
-        case sqlite3.SQLITE_CORRUPT:
-            return Text("ledger.ledger_damaged", path=path), _DAMAGED
         case sqlite3.SQLITE_BUSY:
             return Text("ledger.ledger_held_another_program", path=path), Text("ledger.close_program_has_file_open")
         case sqlite3.SQLITE_IOERR:
@@ -225,6 +251,8 @@ def _words(path: str, code: int) -> tuple[Text, Text] | None:
 
 def storage_error(path: Path, error: Exception) -> StorageError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits are SQLite's extended code
+    if code in _DAMAGED:
+        return damaged(path)
     if words := _words(str(path), code):
         return StorageError(*words)
     said = error.strerror if isinstance(error, OSError) else str(error)

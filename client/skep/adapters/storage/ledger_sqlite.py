@@ -8,17 +8,19 @@ from __future__ import annotations
 import contextlib
 import math
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Final
 
 from skep.adapters.clock import SystemClock
 from skep.adapters.storage.ledger_file import open_ledger, storage_error
+from skep.adapters.storage.ledger_rebuild import rebuild
+from skep.core.errors import DamagedFile, StorageError
 from skep.core.policy.allowance import Change, GpuMemory, Reaction
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
 from skep.core.record.usage import QUARTER, Earned, Proportion, Quarter, Spent
-from skep.core.text import Text, packed, unpacked
+from skep.core.text import Problem, Text, packed, unpacked
 from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
@@ -108,9 +110,19 @@ class SqliteLedger:
     Other processes may read and write at the same time with their own ledgers.
     """
 
-    def __init__(self, path: Path, clock: Clock | None = None, *, patience: float = BUSY_SECONDS) -> None:
-        """`patience` is how many seconds a call waits for another process that is writing."""
-        self._path, self._patience = path, patience
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock | None = None,
+        *,
+        patience: float = BUSY_SECONDS,
+        mended: Callable[[Problem], None] | None = None,
+    ) -> None:
+        """`patience` is how many seconds a call waits for another process that is writing.
+
+        With `mended`, which is for the holder of the home's lock, a damaged file is rebuilt, and `mended` is told so.
+        """
+        self._path, self._patience, self._mended = path, patience, mended
         self._clock = clock or SystemClock()
         self._opened: sqlite3.Connection | None = None
 
@@ -198,10 +210,25 @@ class SqliteLedger:
 
     def _run(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         """The rows of a statement's result. Raises StorageError."""
+        try:
+            return self._carry_out(statement, values)
+        except DamagedFile:
+            if self._mended is None:
+                raise
+        self._mended(self._rebuilt())
+        return self._carry_out(statement, values)
+
+    def _carry_out(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         with self._translated():
             if self._opened is None:
-                self._opened = open_ledger(self._path, self._patience)
+                self._opened = open_ledger(self._path, self._patience, check=self._mended is not None)
             return self._opened.execute(statement, values).fetchall()
+
+    def _rebuilt(self) -> Problem:
+        with contextlib.suppress(StorageError):  # what it cannot write any more is read from its pages
+            self.close()
+        with self._translated():
+            return rebuild(self._path)
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -18,7 +17,7 @@ import tomlkit
 from tomlkit import TOMLDocument
 from tomlkit.exceptions import TOMLKitError
 
-from skep.adapters.storage.files import atomic_write, os_errors
+from skep.adapters.storage.files import atomic_write, name_aside, os_errors
 from skep.core.errors import SettingsError
 from skep.core.policy.allowance import FARTHEST
 from skep.core.settings import settings
@@ -60,14 +59,12 @@ class SettingsFile:
 
     def set_aside(self) -> Path | None:
         """Rename the file so that the defaults apply; return the new path, None without a file. Raises StorageError."""
-        numbered = (self._path.with_name(f"{self._path.name}.damaged-{number}") for number in count(1))
-        free = next(each for each in numbered if not each.exists())
         with os_errors(
             Text("setting.settings_file_cannot_moved_away", path=str(self._path)),
             Text("setting.make_folder_writable_you"),
         ):
             try:
-                return self._path.rename(free)
+                return self._path.rename(name_aside(self._path))
             except FileNotFoundError:
                 return None
 
