@@ -1,5 +1,6 @@
 """Runs `skep` verbs as real processes, to their end or in the background."""
 
+import contextlib
 import json
 import os
 import signal
@@ -116,3 +117,17 @@ def wait_until(condition, within):
 def count_of(running, name):
     """The number of processes with this name that a running verb has."""
     return sum(process.name() == name for process in running.family())
+
+
+@contextlib.contextmanager
+def practice_swarm(folder):
+    """The link that joins it."""
+    running = Running(folder, "practice", "--peers", "2")
+    try:
+        link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
+        wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
+        yield link
+    finally:
+        family = running.family()
+        running.finish()
+        assert not psutil.wait_procs(family, 5)[1]

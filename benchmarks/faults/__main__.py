@@ -1,0 +1,61 @@
+"""Injects faults into running peers and measures what each costs.
+
+    make test-faults PART=kill COUNT=20
+
+Every row is stored when it is measured, in benchmarks/faults-PART.jsonl with the commit and the machine, and counted at
+the next start with the same commit: a part that is interrupted, or that needs longer than --minutes, goes on there.
+Exits with 1 when a quantity misses its target, with 2 when a part could not be measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
+
+from report import HERE, MISSED, UNMEASURED, say
+
+from faults import churn, kill, soak, stall, stop
+from faults.rows import Part, Rows, write_table
+
+PARTS: list[Part] = [kill.PART, stop.PART, stall.PART, soak.PART, churn.PART]
+
+
+def main() -> int:
+    parts = {part.name: part for part in PARTS}
+    known = "; ".join(f"{part.name}: {part.about}, {part.count} rows" for part in PARTS)
+    parser = argparse.ArgumentParser(description=f"What a fault costs. {known}.")
+    parser.add_argument("part", choices=parts)
+    parser.add_argument("--count", type=int, help="rows of this commit, those that are there included")
+    parser.add_argument("--minutes", type=float, default=50.0, help="begin no row after that (50)")
+    parser.add_argument("--out", type=Path, default=HERE, help="folder of the rows")
+    asked = parser.parse_args()
+    part = parts[asked.part]
+    rows, ends = Rows(part, asked.out), time.monotonic() + 60 * asked.minutes
+    wanted = range(len(rows.of_this_commit()), part.count if asked.count is None else asked.count)
+    try:
+        with closing(part.measure(wanted)) as measured:
+            for row in measured if wanted else ():
+                rows.append(row)
+                say(", ".join(f"{name} {value}" for name, value in row.items()))
+                if time.monotonic() > ends:
+                    break
+    except (TimeoutError, RuntimeError, AssertionError) as error:
+        say(f"cannot go on: {error}")
+        return UNMEASURED
+    finally:
+        write_table(PARTS, asked.out)
+    missed = False
+    for each in part.judged(rows.of_this_commit()):
+        missed |= each.missed
+        say(f"{each.name}: {each.value:.4g} {each.unit} ({each.target or 'no target'}){' missed' * each.missed}")
+    return MISSED * missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

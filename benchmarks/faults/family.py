@@ -1,0 +1,96 @@
+"""The processes of a joined front end, found from outside by their place in the process tree."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import psutil
+
+WORKER = "skep.worker.main"
+
+
+class Role(StrEnum):
+    FRONT_END = "front end"
+    WORKER = "worker"
+    DHT = "dht"
+    P2PD = "p2pd"
+    STATE = "state averager"
+    GRADIENTS = "gradient averager"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Every process by its role, and the whole tree below the front end, which may have more."""
+
+    roles: dict[Role, psutil.Process]
+    tree: tuple[psutil.Process, ...]
+
+    def without_front_end(self) -> tuple[psutil.Process, ...]:
+        return tuple(each for each in self.tree if each != self.roles[Role.FRONT_END])
+
+
+def family_of(front_end: int) -> Family | None:
+    """The family, if every role is there, alive and not stopped; else None."""
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(front_end)
+        tree = [root, *root.children(recursive=True)]
+        roles = roles_in(tree)
+        if roles.keys() == set(Role) and all(map(runs, roles.values())):
+            return Family(roles, tuple(tree))
+    return None
+
+
+def roles_in(tree: list[psutil.Process]) -> dict[Role, psutil.Process]:
+    """The roles of a front end's tree, as far as they are there. Raises psutil.Error when a process has just ended.
+
+    The worker forks the DHT's process and the averagers', which have its command line; p2pd is a child of the DHT's
+    process, or of the worker once that has ended. hivemind starts the averager of the state before that of the
+    gradients, and restarts neither.
+    """
+    found = {Role.FRONT_END: tree[0]}
+    by_parent: dict[int, list[psutil.Process]] = {}
+    for process in tree[1:]:
+        by_parent.setdefault(process.ppid(), []).append(process)
+    workers = [each for each in by_parent.get(tree[0].pid, []) if WORKER in each.cmdline()]
+    if not workers:
+        return found
+    worker = found[Role.WORKER] = workers[-1]
+    command, forks = worker.cmdline(), list[psutil.Process]()
+    for process in by_parent.get(worker.pid, []):
+        if process.name() == "p2pd":
+            found[Role.P2PD] = process
+        elif process.cmdline() == command:
+            forks.append(process)
+    for fork in forks:
+        for child in by_parent.get(fork.pid, []):
+            if child.name() == "p2pd":
+                found[Role.DHT], found[Role.P2PD] = fork, child
+    averagers = sorted((each for each in forks if each != found.get(Role.DHT)), key=lambda each: each.create_time())
+    if Role.DHT in found and len(averagers) == 2:  # noqa: PLR2004 - of the state and of the gradients
+        found[Role.STATE], found[Role.GRADIENTS] = averagers
+    return found
+
+
+def runs(process: psutil.Process) -> bool:
+    return lives(process) and process.status() != psutil.STATUS_STOPPED
+
+
+def lives(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    return [each for each in processes if lives(each)]
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """End them all, stopped ones too."""
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            process.kill()

@@ -1,0 +1,67 @@
+"""The part `kill`: kill -9 of a process chosen at random, at a random moment of training, again and again."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Iterator
+
+import psutil
+from report import Row
+
+from faults.family import Role
+from faults.places import trained_volunteer
+from faults.recovery import inflict
+from faults.rows import Measured, Part
+
+SEED = 15
+WITHIN = 60.0
+"""Seconds after which it counts as not recovered, and is started anew."""
+MEDIAN = 20.0
+LONGEST_DELAY = 10.0
+"""Seconds, more than an epoch of the practice swarm, from the last confirmed contribution to the kill."""
+
+
+def choice(number: int) -> tuple[Role, float]:
+    """The role and the delay of one row; the same in every run."""
+    random_one = random.Random(f"{SEED} {number}")
+    return random_one.choice(list(Role)), random_one.uniform(0.0, LONGEST_DELAY)
+
+
+def measure(numbers: range) -> Iterator[Measured]:
+    with trained_volunteer() as volunteer:
+        for number in numbers:
+            role, delay = choice(number)
+            time.sleep(delay)
+            seen = inflict(volunteer, role, psutil.Process.kill, WITHIN)
+            yield {"number": number, "seed": SEED, "role": role, "delay": round(delay, 2)} | seen.row()
+            if seen.back is None:
+                volunteer.begin_anew()
+                volunteer.wait_until_training()
+
+
+def judged(rows: list[Measured]) -> list[Row]:
+    back = [row["back"] for row in rows if row["back"] is not None]
+    return [
+        Row("contributions lost", sum(row["lost"] for row in rows), "", 0, [row["lost"] for row in rows]),
+        Row("contributions doubled", sum(row["doubled"] for row in rows), "", 0, [row["doubled"] for row in rows]),
+        Row("other identity", sum(not row["same_identity"] for row in rows), "", 0, [0.0] * len(rows)),
+        Row("old processes left after 5 s", sum(bool(row["left"]) for row in rows), "", 0, [0.0] * len(rows)),
+        Row(f"not training again within {WITHIN:g} s", len(rows) - len(back), "", 0, [0.0] * len(rows)),
+        *([Row("training again, median", statistics.median(back), "s", MEDIAN, back)] if back else []),
+        *by_role(rows),
+    ]
+
+
+def by_role(rows: list[Measured]) -> list[Row]:
+    made = []
+    for role in Role:
+        own = [row for row in rows if row["role"] == role]
+        back = [row["back"] for row in own if row["back"] is not None]
+        if own:
+            made.append(Row(f"{role}: training again", len(back), f"of {len(own)}", None, back, least=len(own)))
+    return made
+
+
+PART = Part("kill", "kill -9 of a random process of a volunteer", 200, measure, judged)

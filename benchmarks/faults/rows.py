@@ -1,0 +1,87 @@
+"""The rows of a part: one JSON object a line, appended as they are measured, and one table of all parts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from machine import machine
+from report import HERE, Row
+
+ROOT = HERE.parent
+Measured = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """`count` rows are wanted for a commit; `judged` makes quantities with their targets of those that are there.
+
+    `measure` yields the rows with these numbers; what it yields is stored before it goes on.
+    """
+
+    name: str
+    about: str
+    count: int
+    measure: Callable[[range], Any]
+    judged: Callable[[list[Measured]], list[Row]]
+
+
+class Rows:
+    """The file of one part in `folder`."""
+
+    def __init__(self, part: Part, folder: Path) -> None:
+        self._part, self._folder = part, folder
+        self._file = folder / f"faults-{part.name}.jsonl"
+        self._about = {"commit": this_commit(), "machine": machine()}
+
+    def of_this_commit(self) -> list[Measured]:
+        return [each for each in stored(self._file) if each["commit"] == self._about["commit"]]
+
+    def append(self, row: Measured) -> None:
+        taken = {"date": f"{datetime.now(UTC):%Y-%m-%d}"}
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with self._file.open("a") as file:
+            file.write(json.dumps(row | taken | self._about) + "\n")
+
+
+def stored(file: Path) -> list[Measured]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def this_commit() -> str:
+    """The last commit that changed anything but the rows, with a + when files differ from it."""
+    paths = [".", ":!benchmarks/faults-*.jsonl", ":!benchmarks/faults.md"]
+    last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *paths)
+    return last + "+" * bool(git("status", "--porcelain", "--", *paths))
+
+
+def git(*arguments: str) -> str:
+    done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def write_table(parts: list[Part], folder: Path) -> None:
+    """`faults.md`: each part's quantities, by commit and machine, newest last."""
+    lines = [
+        "`make test-faults PART=…`; the single rows are in `faults-*.jsonl`.",
+        "",
+        "| part | what | measured | target | of | commit | machine |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for part in parts:
+        groups: dict[tuple[str, str], list[Measured]] = {}
+        for row in stored(folder / f"faults-{part.name}.jsonl"):
+            groups.setdefault((row["commit"], row["machine"]), []).append(row)
+        for (commit, where), rows in groups.items():
+            for each in part.judged(rows):
+                missed = " **missed**" if each.missed else ""
+                lines.append(
+                    f"| {part.name} | {each.name} | {each.value:.4g} {each.unit} | {each.target}{missed} |"
+                    f" {len(each.values)} | {commit} | {where} |"
+                )
+    (folder / "faults.md").write_text("\n".join(lines) + "\n")

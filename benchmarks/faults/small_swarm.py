@@ -1,0 +1,123 @@
+"""Swarms of small peers, each a process tree of its own, on a real seed peer."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from faults.family import kill, living
+from skep.host.practice.swarm import PracticeFolder, seed
+
+SCRIPT = Path(__file__).with_name("small_peer.py")
+LEAVE_SECONDS = 90.0
+Event = dict[str, Any]
+
+
+class SmallPeer:
+    """A running peer and what it has said."""
+
+    def __init__(self, options: Path) -> None:
+        with options.with_suffix(".log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, SCRIPT, options],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | {"HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor"},
+                start_new_session=True,
+            )
+        self._log = options.with_suffix(".log")
+        self.events: list[Event] = []
+        self._frozen: list[psutil.Process] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.events.append(json.loads(line))
+
+    def named(self, name: str) -> list[Event]:
+        return [event for event in self.events if event["event"] == name]
+
+    @property
+    def runs(self) -> bool:
+        return self._process.poll() is None
+
+    def words(self) -> str:
+        """The end of its log, for an error."""
+        return self._log.read_text(errors="replace")[-2000:]
+
+    def family(self) -> list[psutil.Process]:
+        root = psutil.Process(self._process.pid)
+        return [root, *root.children(recursive=True)]
+
+    def freeze(self) -> None:
+        """Stop all its processes, as when the computer hangs or sleeps."""
+        self._frozen = self.family()
+        for process in self._frozen:
+            process.suspend()
+
+    def kill(self) -> None:
+        """End all its processes at once, as when the power fails."""
+        if not self._frozen and self.runs:
+            self.freeze()
+        kill(self._frozen)
+        self._process.wait()
+
+    def leave(self) -> None:
+        """Ask it to leave; returns immediately."""
+        assert self._process.stdin is not None
+        self._process.stdin.write("leave\n")
+        self._process.stdin.flush()
+
+
+class SmallSwarm:
+    """Peers of one kind in one run. `target` samples an epoch, `rate` samples a second of each peer."""
+
+    def __init__(self, folder: Path, seeds: list[str], kind: str, target: int, rate: float) -> None:
+        self._folder, self._numbers = folder, itertools.count(1)
+        self._options = {"kind": kind, "peers": seeds, "run_id": "faults", "target": target, "rate": rate}
+        self.peers: list[SmallPeer] = []
+
+    def add(self) -> SmallPeer:
+        number = next(self._numbers)
+        options = self._folder / f"peer{number}.json"
+        options.write_text(json.dumps(self._options | {"seed": number}))
+        self.peers.append(SmallPeer(options))
+        return self.peers[-1]
+
+    def wait(self, condition: Callable[[], bool], within: float) -> None:
+        """Raises TimeoutError."""
+        deadline = time.monotonic() + within
+        while not condition():
+            if time.monotonic() > deadline:
+                said = [f"{each.events[-2:]} {each.words()[-500:]}" for each in self.peers]
+                raise TimeoutError(f"not within {within:g} s: {said}")
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        for peer in self.peers:
+            peer.kill()
+        assert not living(process for peer in self.peers for process in peer._frozen)  # noqa: SLF001
+
+
+@contextlib.contextmanager
+def small_swarm(folder: Path, kind: str, target: int, rate: float) -> Iterator[SmallSwarm]:
+    folder.mkdir()
+    with (
+        seed(PracticeFolder(folder), 0) as addresses,
+        contextlib.closing(SmallSwarm(folder, addresses, kind, target, rate)) as made,
+    ):
+        yield made

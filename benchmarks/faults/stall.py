@@ -1,0 +1,169 @@
+"""The part `stall`: what a peer that dies, freezes or leaves costs each of the others, skep's peers beside stock ones.
+
+In one run the peers are of one kind; the runs of both kinds alternate. The fault comes at a random moment of an epoch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from report import Row
+
+from faults.places import own_folder
+from faults.rows import Measured, Part
+from faults.small_swarm import Event, SmallPeer, SmallSwarm, small_swarm
+
+SEED = 15
+KINDS, FAULTS, SIZES = ("skep", "stock"), ("kill", "freeze", "leave"), (2, 4, 8)
+CASES = [(size, fault, kind) for size, fault, kind in itertools.product(SIZES, FAULTS, KINDS)]
+"""One run of all; the next rows repeat it."""
+RATE = 8.0
+EPOCH_SECONDS = 10.0
+CALM, AFTER = 3, 3
+START_SECONDS, EPOCH_PATIENCE = 180.0, 90.0
+STALL_BOUNDS = {"kill": 1.0, "freeze": 5.0, "leave": 1.0}
+LOST_BOUND = 1
+SAMPLES_BOUND = 5.0
+
+
+def measure(numbers: range) -> Iterator[Measured]:
+    for number in numbers:
+        size, fault, kind = CASES[number % len(CASES)]
+        # the same for both kinds
+        case = Case(size, fault, random.Random(f"{SEED} {number // len(CASES)} {size} {fault}").random())
+        with own_folder() as folder, small_swarm(folder / "s", kind, case.target, RATE) as swarm:
+            found = one(swarm, case)
+        yield {"number": number, "kind": kind, "peers": size, "fault": fault} | found
+
+
+@dataclass(frozen=True)
+class Case:
+    """`moment` is when in an epoch the fault comes, 0 to 1; so many epochs before and after it are compared."""
+
+    size: int
+    fault: str
+    moment: float
+    calm: int = CALM
+    after: int = AFTER
+
+    @property
+    def target(self) -> int:
+        return int(self.size * RATE * EPOCH_SECONDS)
+
+
+def one(swarm: SmallSwarm, case: Case) -> Measured:
+    """Peers that train in step, the fault to one of them, and what the others did then. Raises TimeoutError."""
+    peers = [swarm.add() for _ in range(case.size)]
+    swarm.wait(lambda: all(peer.named("joined") for peer in peers), START_SECONDS)
+    first = max(epoch_of(peer) for peer in peers) + 1
+    # the peers reach the first one together; it does not count
+    swarm.wait(lambda: all(epoch_of(peer) > first + case.calm for peer in peers), (case.calm + 2) * EPOCH_PATIENCE)
+    begun = max(peer.named("epoch")[-1]["at"] for peer in peers)
+    swarm.wait(lambda: time.monotonic() >= begun + case.moment * EPOCH_SECONDS, EPOCH_PATIENCE)
+    victim, *others = peers
+    survivors = [Survivor(peer, len(peer.named("epoch")), case, time.monotonic()) for peer in others]
+    during = max(epoch_of(peer) for peer in others)
+    {"kill": victim.kill, "freeze": victim.freeze, "leave": victim.leave}[case.fault]()
+    swarm.wait(lambda: all(each.is_through for each in survivors), (case.after + 1) * EPOCH_PATIENCE)
+    # the last epoch's contribution is settled when its step is done
+    swarm.wait(lambda: all(settled(peer, during + case.after - 1) for peer in others), EPOCH_PATIENCE)
+    return {
+        "moment": round(case.moment, 2),
+        "calm_blocked": [round(each.calm_blocked, 2) for each in survivors],
+        "stall": [round(each.stall, 2) for each in survivors],
+        "longer": [round(each.longer, 2) for each in survivors],
+        "lost": [len(lost(peer, during)) for peer in others],
+        "reasons": sorted({each["reason"] for peer in others for each in lost(peer, during)}),
+        "samples": [samples(peers, epoch) for epoch in range(during, during + case.after)],
+        "target": case.target,
+    }
+
+
+def epoch_of(peer: SmallPeer) -> int:
+    """The epoch that it is in."""
+    ends = peer.named("epoch")
+    return int(ends[-1]["epoch"] + 1 if ends else peer.named("joined")[0]["epoch"])
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A peer that had ended `known` epochs when the fault came, `at` on the monotonic clock."""
+
+    peer: SmallPeer
+    known: int
+    case: Case
+    at: float
+
+    @property
+    def is_through(self) -> bool:
+        return len(self.peer.named("epoch")) >= self.known + self.case.after
+
+    @property
+    def _after(self) -> list[Event]:
+        return self.peer.named("epoch")[self.known : self.known + self.case.after]
+
+    @property
+    def _before(self) -> list[Event]:
+        """The calm epochs, and the one before them."""
+        return self.peer.named("epoch")[self.known - self.case.calm - 1 : self.known]
+
+    @property
+    def calm_blocked(self) -> float:
+        return float(statistics.median(end["blocked"] for end in self._before[1:]))
+
+    @property
+    def stall(self) -> float:
+        """Seconds that it computed nothing in the epochs after the fault, less those of calm ones."""
+        return float(sum(end["blocked"] - self.calm_blocked for end in self._after))
+
+    @property
+    def longer(self) -> float:
+        """Seconds that the epochs after the fault took beyond what one peer less explains."""
+        last, size = self._before[-1]["at"], self.case.size
+        took = statistics.median(after["at"] - before["at"] for before, after in itertools.pairwise(self._before))
+        gather = max(0.1, took - self.calm_blocked)
+        done = min(1.0, (self.at - last) / gather)
+        slower = gather * size / (size - 1)
+        expected = done * gather + (len(self._after) - done) * slower + len(self._after) * (took - gather)
+        return float(self._after[-1]["at"] - last - expected)
+
+
+def settled(peer: SmallPeer, epoch: int) -> bool:
+    return any(each["epoch"] >= epoch for each in (*peer.named("confirmed"), *peer.named("lost")))
+
+
+def lost(peer: SmallPeer, since: int) -> list[Event]:
+    return [each for each in peer.named("lost") if each["epoch"] >= since]
+
+
+def samples(peers: list[SmallPeer], epoch: int) -> int:
+    """Real samples of all peers in that epoch."""
+    return sum(end["samples"] for peer in peers for end in peer.named("epoch") if end["epoch"] == epoch)
+
+
+def judged(rows: list[Measured]) -> list[Row]:
+    made = []
+    for size, fault, kind in CASES:
+        own = [row for row in rows if (row["peers"], row["fault"], row["kind"]) == (size, fault, kind)]
+        if not own:
+            continue
+        name, ours = f"{kind}, {size} peers, {fault}", kind == "skep"
+        stalls = [max(row["stall"]) for row in own]
+        gone = [float(max(row["lost"])) for row in own]
+        off = [100 * max(abs(each / row["target"] - 1) for each in row["samples"][1:]) for row in own]
+        made += [
+            Row(
+                f"{name}: stall, median", statistics.median(stalls), "s", STALL_BOUNDS[fault] if ours else None, stalls
+            ),
+            Row(f"{name}: lost per survivor", max(gone), "", LOST_BOUND if ours and size > min(SIZES) else None, gone),
+            Row(f"{name}: samples off later", max(off), "%", SAMPLES_BOUND if ours else None, off),
+        ]
+    return made
+
+
+PART = Part("stall", "what a peer that is killed, frozen or leaves costs the others", 5 * len(CASES), measure, judged)

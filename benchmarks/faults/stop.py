@@ -1,0 +1,46 @@
+"""The part `stop`: SIGSTOP of the worker, the DHT, p2pd and the averagers in turn, as a hang of each."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+import psutil
+from report import Row
+
+from faults.family import Role
+from faults.kill import by_role
+from faults.places import trained_volunteer
+from faults.recovery import inflict
+from faults.rows import Measured, Part
+
+ROLES = [role for role in Role if role is not Role.FRONT_END]
+NOTICED = 90.0
+WITHIN = 150.0
+"""Seconds for noticing and the restart; then the volunteer is started anew."""
+
+
+def measure(numbers: range) -> Iterator[Measured]:
+    with trained_volunteer() as volunteer:
+        for number in numbers:
+            role = ROLES[number % len(ROLES)]
+            seen = inflict(volunteer, role, psutil.Process.suspend, WITHIN)
+            yield {"number": number, "role": role} | seen.row()
+            if seen.back is None:
+                volunteer.begin_anew()
+                volunteer.wait_until_training()
+
+
+def judged(rows: list[Measured]) -> list[Row]:
+    noticed = [row["noticed"] for row in rows if row["noticed"] is not None]
+    late = len(rows) - sum(each <= NOTICED for each in noticed)
+    back = [row["back"] for row in rows if row["back"] is not None]
+    return [
+        Row(f"not noticed within {NOTICED:g} s", late, "", 0, noticed),
+        Row("not training again", len(rows) - len(back), "", 0, back),
+        *([Row("noticed, median", statistics.median(noticed), "s", NOTICED, noticed)] if noticed else []),
+        *by_role(rows),
+    ]
+
+
+PART = Part("stop", "SIGSTOP of a process of a volunteer", 100, measure, judged)
