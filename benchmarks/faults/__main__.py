@@ -10,6 +10,7 @@ Exits with 1 when a quantity misses its target, with 2 when a part could not be 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -20,10 +21,10 @@ sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
 from report import HERE, MISSED, UNMEASURED, say
 
-from faults import churn, kill, soak, stall, stop
+from faults import churn, kill, soak, stall, start, stop
 from faults.rows import Part, Rows, write_table
 
-PARTS: list[Part] = [kill.PART, stop.PART, stall.PART, soak.PART, churn.PART]
+PARTS: list[Part] = [kill.PART, stop.PART, stall.PART, soak.PART, churn.PART, start.PART]
 
 
 def main() -> int:
@@ -45,7 +46,7 @@ def main() -> int:
                 say(", ".join(f"{name} {value}" for name, value in row.items()))
                 if time.monotonic() > ends:
                     break
-    except (TimeoutError, RuntimeError, AssertionError) as error:
+    except (TimeoutError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
         say(f"cannot go on: {error}")
         return UNMEASURED
     finally:

@@ -84,4 +84,5 @@ def write_table(parts: list[Part], folder: Path) -> None:
                     f"| {part.name} | {each.name} | {each.value:.4g} {each.unit} | {each.target}{missed} |"
                     f" {len(each.values)} | {commit} | {where} |"
                 )
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "faults.md").write_text("\n".join(lines) + "\n")
