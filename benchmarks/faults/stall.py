@@ -43,17 +43,21 @@ def measure(numbers: range) -> Iterator[Measured]:
 
 @dataclass(frozen=True)
 class Case:
-    """`moment` is when in an epoch the fault comes, 0 to 1; so many epochs before and after it are compared."""
+    """`moment` is when in an epoch the fault comes, 0 to 1; so many epochs before and after it are compared.
+
+    An epoch takes `seconds`, without its round.
+    """
 
     size: int
     fault: str
     moment: float
     calm: int = CALM
     after: int = AFTER
+    seconds: float = EPOCH_SECONDS
 
     @property
     def target(self) -> int:
-        return int(self.size * RATE * EPOCH_SECONDS)
+        return int(self.size * RATE * self.seconds)
 
 
 def one(swarm: SmallSwarm, case: Case) -> Measured:
@@ -64,7 +68,7 @@ def one(swarm: SmallSwarm, case: Case) -> Measured:
     # the peers reach the first one together; it does not count
     swarm.wait(lambda: all(epoch_of(peer) > first + case.calm for peer in peers), (case.calm + 2) * EPOCH_PATIENCE)
     begun = max(peer.named("epoch")[-1]["at"] for peer in peers)
-    swarm.wait(lambda: time.monotonic() >= begun + case.moment * EPOCH_SECONDS, EPOCH_PATIENCE)
+    swarm.wait(lambda: time.monotonic() >= begun + case.moment * case.seconds, EPOCH_PATIENCE)
     victim, *others = peers
     survivors = [Survivor(peer, len(peer.named("epoch")), case, time.monotonic()) for peer in others]
     during = max(epoch_of(peer) for peer in others)
@@ -77,8 +81,9 @@ def one(swarm: SmallSwarm, case: Case) -> Measured:
         "calm_blocked": [round(each.calm_blocked, 2) for each in survivors],
         "stall": [round(each.stall, 2) for each in survivors],
         "longer": [round(each.longer, 2) for each in survivors],
-        "lost": [len(lost(peer, during)) for peer in others],
-        "reasons": sorted({each["reason"] for peer in others for each in lost(peer, during)}),
+        "confirmed": [len(since(peer, "confirmed", during)) for peer in others],
+        "lost": [len(since(peer, "lost", during)) for peer in others],
+        "reasons": sorted({each["reason"] for peer in others for each in since(peer, "lost", during)}),
         "samples": [samples(peers, epoch) for epoch in range(during, during + case.after)],
         "target": case.target,
     }
@@ -134,11 +139,11 @@ class Survivor:
 
 
 def settled(peer: SmallPeer, epoch: int) -> bool:
-    return any(each["epoch"] >= epoch for each in (*peer.named("confirmed"), *peer.named("lost")))
+    return bool(since(peer, "confirmed", epoch) or since(peer, "lost", epoch))
 
 
-def lost(peer: SmallPeer, since: int) -> list[Event]:
-    return [each for each in peer.named("lost") if each["epoch"] >= since]
+def since(peer: SmallPeer, name: str, epoch: int) -> list[Event]:
+    return [each for each in peer.named(name) if each["epoch"] >= epoch]
 
 
 def samples(peers: list[SmallPeer], epoch: int) -> int:

@@ -1,9 +1,18 @@
 """A process of a volunteer that trains is killed or hangs: single cases of `make test-faults`."""
 
+import itertools
+
 import psutil
 import pytest
+from faults.churn import at_equal
 from faults.family import Role
+from faults.kill import PART
+from faults.places import own_folder
 from faults.recovery import inflict
+from faults.rows import Rows, this_commit
+from faults.small_swarm import small_swarm
+from faults.soak import growth
+from faults.stall import RATE, Case, one
 from faults.volunteer import Entry, damage, volunteer
 
 RECOVERY_SECONDS = 150
@@ -42,6 +51,14 @@ def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
 
 
+@pytest.mark.timeout(600)
+def test_the_two_survivors_of_a_killed_peer_have_contributions_confirmed_again():
+    case = Case(3, "kill", moment=0.5, calm=1, after=3, seconds=6.0)
+    with own_folder() as folder, small_swarm(folder / "s", "skep", case.target, RATE) as swarm:
+        found = one(swarm, case)
+    assert min(found["confirmed"]) >= 1, found
+
+
 BEFORE = {"a": Entry(1, 64, "confirmed", 10.0, 12.0), "b": Entry(2, 64, "pending", 13.0, 0.0)}
 SETTLED = BEFORE | {"b": Entry(2, 64, "confirmed", 13.0, 15.0)}
 
@@ -73,3 +90,32 @@ def test_two_confirmed_contributions_of_one_epoch_are_counted_twice():
     again = SETTLED | {"c": Entry(2, 64, "confirmed", 16.0, 17.0)}
     assert damage(BEFORE, again, {"a", "b", "c"}) == (0, 1)
     assert damage(again, again | {"d": Entry(3, 64, "confirmed", 18.0, 19.0)}, set()) == (0, 0)
+
+
+def test_growth_is_found_within_runs_though_their_levels_differ():
+    noise = itertools.cycle([-1.0, 1.0, 0.5, -0.5])
+    rows = [
+        {"run": run, "epoch": epoch, "memory": 500.0 + 300 * level + 0.02 * epoch + next(noise)}
+        for level, run in enumerate("ab")
+        for epoch in range(0, 500, 10)
+    ]
+    found = growth(rows, "memory")
+    assert found.slope == pytest.approx(20.0, abs=1.5)
+    assert found.slope < found.bound < 24.0
+    assert growth(rows[:6], "memory") is None
+
+
+def test_losses_are_compared_at_equal_samples():
+    calm = [(0, 10.0), (100, 5.0), (200, 1.0)]
+    assert at_equal(calm, 150) == 3.0
+    assert (at_equal(calm, 0), at_equal(calm, 500)) == (10.0, 1.0)
+
+
+def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
+    rows = Rows(PART, tmp_path)
+    assert rows.of_this_commit() == []
+    rows.append({"number": 0})
+    assert [row["number"] for row in Rows(PART, tmp_path).of_this_commit()] == [0]
+    file = tmp_path / "faults-kill.jsonl"
+    file.write_text(file.read_text().replace(this_commit(), "another"))
+    assert Rows(PART, tmp_path).of_this_commit() == []
