@@ -23,6 +23,7 @@ from report import HERE, MISSED, UNMEASURED, say
 
 from faults import churn, kill, soak, stall, start, stop
 from faults.rows import Part, Rows, write_table
+from skep.core.errors import SkepError
 
 PARTS: list[Part] = [kill.PART, stop.PART, stall.PART, soak.PART, churn.PART, start.PART]
 
@@ -46,7 +47,7 @@ def main() -> int:
                 say(", ".join(f"{name} {value}" for name, value in row.items()))
                 if time.monotonic() > ends:
                     break
-    except (TimeoutError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
+    except (TimeoutError, RuntimeError, AssertionError, subprocess.SubprocessError, SkepError) as error:
         say(f"cannot go on: {error}")
         return UNMEASURED
     finally:
