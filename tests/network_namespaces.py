@@ -78,6 +78,11 @@ class Computers:
             run(*inside(name, "nft", "-f", "-"), given=FIREWALL)
         return name, address
 
+    def plug(self, name, *, into_hub):
+        """The cable of that computer: pulled out, or back in; its addresses and routes stay."""
+        port, state = f"p{name.rpartition('-')[2]}", "up" if into_hub else "down"
+        run(*inside(self._bridge, "ip", "link", "set", port, state))
+
     def close(self):
         for name in self._names:
             with contextlib.suppress(subprocess.CalledProcessError):

@@ -21,12 +21,12 @@ JOIN_SECONDS = 120
 
 
 class Running:
-    """A `skep` verb in the background; collects its JSON lines."""
+    """A `skep` verb in the background; collects its JSON lines. `place` is a command that runs the program elsewhere."""
 
-    def __init__(self, home, *arguments, **environ):
+    def __init__(self, home, *arguments, place=(), **environ):
         self.home = home
         self.process = subprocess.Popen(
-            [*SKEP, "--home", str(home), "--json", *arguments],
+            [*place, *SKEP, "--home", str(home), "--json", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -95,11 +95,11 @@ def skep(home, *arguments, within=20):
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else None
 
 
-def devote(home):
+def devote(home, **changes):
     """Let a home's skep compute regardless of other programs: it counts the other peers of the test as such."""
     kept = Home(home)
     kept.create()
-    SettingsFile(kept.settings_file).save({**DEVOTED})
+    SettingsFile(kept.settings_file).save({**DEVOTED} | changes)
     return home
 
 

@@ -7,12 +7,11 @@ import statistics
 import time
 from collections.abc import Iterator
 
-import psutil
 from report import Row
 
 from faults.family import Role
 from faults.places import trained_volunteer
-from faults.recovery import inflict
+from faults.recovery import kill_one
 from faults.rows import Measured, Part
 
 SEED = 15
@@ -34,7 +33,7 @@ def measure(numbers: range) -> Iterator[Measured]:
         for number in numbers:
             role, delay = choice(number)
             time.sleep(delay)
-            seen = inflict(volunteer, role, psutil.Process.kill, WITHIN)
+            seen = kill_one(volunteer, role, WITHIN)
             yield {"number": number, "seed": SEED, "role": role, "delay": round(delay, 2)} | seen.row()
             if seen.back is None:
                 volunteer.begin_anew()

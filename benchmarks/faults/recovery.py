@@ -39,13 +39,29 @@ class Recovery:
         return {name: round(value, 1) if isinstance(value, float) else value for name, value in vars(self).items()}
 
 
-def inflict(volunteer: Volunteer, role: Role, fault: Callable[[psutil.Process], None], within: float) -> Recovery:
-    """Do `fault` to the process with that role in a whole family, and watch for at most `within` seconds."""
+def kill_one(volunteer: Volunteer, role: Role, within: float) -> Recovery:
+    """Kill the process with that role, and watch for at most `within` seconds."""
+    at_once = role in {Role.FRONT_END, Role.WORKER}
+    return inflict(volunteer, lambda family: family.roles[role].kill(), within, ends_at_once=at_once)
+
+
+def stop_one(volunteer: Volunteer, role: Role, within: float) -> Recovery:
+    """The same with SIGSTOP."""
+    return inflict(volunteer, lambda family: family.roles[role].suspend(), within)
+
+
+def inflict(
+    volunteer: Volunteer, fault: Callable[[Family], None], within: float, *, ends_at_once: bool = False
+) -> Recovery:
+    """Do `fault` to a whole family, and watch for at most `within` seconds.
+
+    With `ends_at_once` nothing may be left 5 s after the fault, else 5 s after the end of the worker.
+    """
     family = volunteer.family() or volunteer.wait_until_training()
     ledger, identity, told = volunteer.ledger(), volunteer.identity(), len(volunteer.events)
     begun = time.time()
-    fault(family.roles[role])
-    seen = _watched(volunteer, family, role, begun, within)
+    fault(family)
+    seen = _watched(volunteer, family, begun, within, ends_at_once=ends_at_once)
     seen.lost, seen.doubled = damage(ledger, volunteer.ledger(), volunteer.acknowledged())
     seen.same_identity = volunteer.identity() == identity
     seen.problems = [each["title"] for each in volunteer.events[told:] if each["event"] == "problem"]
@@ -54,8 +70,8 @@ def inflict(volunteer: Volunteer, role: Role, fault: Callable[[psutil.Process], 
     return seen
 
 
-def _watched(volunteer: Volunteer, old: Family, role: Role, begun: float, within: float) -> Recovery:
-    seen, whole, ended = Recovery(), 0.0, begun if role in {Role.FRONT_END, Role.WORKER} else 0.0
+def _watched(volunteer: Volunteer, old: Family, begun: float, within: float, *, ends_at_once: bool) -> Recovery:
+    seen, whole, ended = Recovery(), 0.0, begun if ends_at_once else 0.0
     worker, judged, told = old.roles[Role.WORKER], False, len(volunteer.events)
     while time.time() < begun + within and not (seen.back and judged):
         volunteer.keep_running()

@@ -8,7 +8,6 @@ next one starts other processes. Growth is therefore fitted within the runs, wit
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -21,15 +20,11 @@ from peers import SkepPeer, Swarm
 from report import Row
 from scipy.stats import t as student
 
-from faults.places import own_folder
+from faults.places import own_folder, publish
 from faults.rows import Measured, Part
 from faults.volunteer import Volunteer, volunteer
-from skep.adapters.storage import files, signing
-from skep.core.project import links
-from skep.core.project.fields import key_text
-from skep.host.practice.swarm import PracticeFolder, practice_manifest, prepare_data, seed
+from skep.host.practice.swarm import PracticeFolder, prepare_data, seed
 from skep.host.server.file_server import serving
-from terminals import skep
 
 EPOCHS_A_ROW = 10
 WARM_ROWS = 5
@@ -49,9 +44,8 @@ def measure(numbers: range) -> Iterator[Measured]:
         for _ in range(2):
             others.append(SkepPeer(shared, share=SHARE))
             ending.callback(others[-1].kill)
-        soaked = ending.enter_context(volunteer(folder / "home", link))
+        soaked = ending.enter_context(volunteer(folder / "home", link, share=SHARE))
         soaked.wait_until_training()
-        assert skep(soaked.home.root, "share", f"{100 * SHARE:.0f}")[0] == 0
         for number in numbers:
             _epochs(soaked, others)
             yield {"number": number, "run": run, "epoch": _epoch(soaked)} | used(soaked) | _settled(soaked)
@@ -65,21 +59,8 @@ def quick_swarm(root: Path) -> Iterator[tuple[Swarm, str]]:
     index, sha256 = prepare_data(folder)
     (root / "shards").symlink_to(folder.served)
     with serving(folder.served) as served, seed(folder, 0) as addresses:
-        key = signing.ensure_key(folder.key)
-        manifest = practice_manifest(
-            revision=1,
-            publisher_key=key_text(key),
-            peers=addresses,
-            index_address=f"{served}/index.json",
-            index_sha256=sha256,
-            now=datetime.now(UTC),
-        )
-        manifest["recipe"]["model"] |= MODEL
-        manifest["sync"] |= SYNC
-        manifest["schedule"]["total_epochs"] = 1_000_000
-        files.atomic_write(folder.manifest, json.dumps(manifest).encode(), mode=0o600)
-        signing.sign_manifest(folder.manifest, folder.key)
-        yield Swarm(root, manifest, index, addresses), links.link_to(f"{served}/{folder.manifest.name}", key)
+        link, manifest = publish(folder, addresses, served, sha256, {"model": MODEL, "sync": SYNC})
+        yield Swarm(root, manifest, index, addresses), link
 
 
 def _epoch(soaked: Volunteer) -> int:

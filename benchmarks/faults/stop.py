@@ -5,13 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-import psutil
 from report import Row
 
 from faults.family import Role
 from faults.kill import by_role
 from faults.places import trained_volunteer
-from faults.recovery import inflict
+from faults.recovery import stop_one
 from faults.rows import Measured, Part
 
 ROLES = [role for role in Role if role is not Role.FRONT_END]
@@ -24,7 +23,7 @@ def measure(numbers: range) -> Iterator[Measured]:
     with trained_volunteer() as volunteer:
         for number in numbers:
             role = ROLES[number % len(ROLES)]
-            seen = inflict(volunteer, role, psutil.Process.suspend, WITHIN)
+            seen = stop_one(volunteer, role, WITHIN)
             yield {"number": number, "role": role} | seen.row()
             if seen.back is None:
                 volunteer.begin_anew()

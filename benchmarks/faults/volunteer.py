@@ -7,7 +7,7 @@ import hashlib
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,15 +36,19 @@ Ledger = dict[str, Entry]
 
 
 class Volunteer:
-    """A home, its front end, and everything that its front ends have said."""
+    """A home, its front end, and everything that its front ends have said.
 
-    def __init__(self, home: Path, link: str) -> None:
-        self.home, self._link = Home(devote(home).absolute()), link
+    It computes at `share`, whatever else the computer does. `place` is a command that runs the front end elsewhere.
+    """
+
+    def __init__(self, home: Path, link: str, *, share: float = 1.0, place: Sequence[str] = ()) -> None:
+        self.home = Home(devote(home, **{"compute.share_using": share}).absolute())
+        self._link, self._place = link, place
         self._earlier: list[dict[str, Any]] = []
         self.running = self._begin()
 
     def _begin(self) -> Running:
-        return Running(self.home.root, "join", self._link)
+        return Running(self.home.root, "join", self._link, place=self._place)
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -115,8 +119,8 @@ class Volunteer:
 
 
 @contextlib.contextmanager
-def volunteer(home: Path, link: str) -> Iterator[Volunteer]:
-    made = Volunteer(home, link)
+def volunteer(home: Path, link: str, **more: Any) -> Iterator[Volunteer]:
+    made = Volunteer(home, link, **more)
     try:
         yield made
     finally:

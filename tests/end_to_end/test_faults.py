@@ -2,13 +2,12 @@
 
 import itertools
 
-import psutil
 import pytest
 from faults.churn import at_equal
 from faults.family import Role
 from faults.kill import PART
 from faults.places import own_folder
-from faults.recovery import inflict
+from faults.recovery import kill_one, stop_one
 from faults.rows import Rows, this_commit
 from faults.small_swarm import small_swarm
 from faults.soak import growth
@@ -38,7 +37,7 @@ def trained(practice, tmp_path):
     ],
 )
 def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_on(trained, role):
-    seen = inflict(trained, role, psutil.Process.kill, RECOVERY_SECONDS)
+    seen = kill_one(trained, role, RECOVERY_SECONDS)
     assert seen.back is not None, seen
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
 
@@ -46,7 +45,7 @@ def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_o
 @pytest.mark.timeout(600)
 @NOT_WATCHED
 def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
-    seen = inflict(trained, Role.P2PD, psutil.Process.suspend, RECOVERY_SECONDS)
+    seen = stop_one(trained, Role.P2PD, RECOVERY_SECONDS)
     assert seen.back is not None, seen
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
 
