@@ -33,6 +33,7 @@ _MODULES: Final[Mapping[str, Sequence[str]]] = {
     "projects": ("projects", "project"),
     "keys": ("key",),
     "computer": ("devices", "identity", "sensors", "diagnostics"),
+    "doctor": ("doctor",),
     "host": ("practice", "host"),
     "demo": ("demo",),
     "self_test": ("self-test",),

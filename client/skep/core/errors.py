@@ -70,9 +70,13 @@ class DeviceError(SkepError):
 class SwarmError(SkepError):
     """The swarm cannot be reached, or does not send its state."""
 
+    remedy = Remedy.CONNECTION.value
+
 
 class DataError(SkepError):
     """Training data cannot be fetched, or differs from what the index declares."""
+
+    remedy = Remedy.CONNECTION.value
 
 
 class StorageError(SkepError):

@@ -111,6 +111,7 @@ class Remedy(StrEnum):
     """The place where the user can solve a problem; a remedy may also be "setting:" and a setting's key."""
 
     DIAGNOSTICS = "diagnostics"
+    CONNECTION = "connection"
     PROJECTS = "projects"
     SETTINGS = "settings"
     REPORT = "report"

@@ -24,11 +24,18 @@ from skep.signatures import is_valid
 
 def read_manifest(path: str) -> Manifest:
     """The manifest in a file, its signature verified; it is not stored. Raises ManifestError, BadInput."""
+    return read_project(path).manifest
+
+
+def read_project(path: str) -> VerifiedProject:
+    """The project of the manifest in a file, as `read_manifest`."""
     if "://" in path:
         raise BadInput(
             Text("joining.only_file_can_looked_without"), Text("joining.skep_project_add_fetches", path=path)
         )
-    return signing.load_verified(signing.given_path(path))[2]
+    from skep.adapters.net.catalogue import Verified  # noqa: PLC0415 - it brings what only downloads need
+
+    return Verified(*signing.load_verified(signing.given_path(path))).project(path)
 
 
 def check_expiry(plan: Manifest) -> None:

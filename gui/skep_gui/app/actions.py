@@ -18,6 +18,8 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 from skep_gui.app.background import Background
+from skep_gui.app.doctor import ConnectionDoctor
+from skep_gui.words.doctor import Doctor
 from skep_gui.words.projects import PRACTICE, Known
 from skep_gui.words.speaker import english, filled
 from skep_gui.words.stats import Record
@@ -46,6 +48,7 @@ class ProjectActions(QObject):
         self.page: ProjectsPage | None = None
         self.snapshot = Snapshot()
         self.consent: KeyringConsent | None = None
+        self.doctor = ConnectionDoctor(background, self)
         self.tongue = english
         self._starting = ""
         self._reading = False
@@ -56,6 +59,7 @@ class ProjectActions(QObject):
         page.add_wanted.connect(self.add)
         page.invitation_wanted.connect(self.accept)
         page.identity_wanted.connect(self.copy_identity)
+        page.check_wanted.connect(self.check)
         page.starting = self._starting == PRACTICE
 
     def refresh(self, opened: str = "") -> None:
@@ -149,6 +153,15 @@ class ProjectActions(QObject):
             self._say(filled(self.tr("Copied: %1"), peer_id))
 
         self._background.run(controller.peer_id, copied, self._refuse)
+
+    def check(self, project_id: str = "") -> None:
+        """Open the connection doctor for a project, by default the one joined or left last, if there is one."""
+        if (controller := self.controller) is None:
+            return
+        last = self.snapshot.project or self.snapshot.last_project
+        named = project_id or (last.id if last is not None else "")
+        title = self.page.titles().get(named, named) if self.page is not None else named
+        self.doctor.open(controller, Doctor(self.tongue), (named, title), self.page.window() if self.page else None)
 
     def _show_starting(self, project_id: str) -> None:
         self._starting = project_id

@@ -321,6 +321,7 @@ class App(QObject):
             window.closed.connect(self._window_closed)
             window.quit_wanted.connect(self.quit)
             self.error_reporter.projects_wanted.connect(window.go_to_projects)
+            self.error_reporter.connection_wanted.connect(self.projects.check)
             self.error_reporter.setting_wanted.connect(window.go_to_setting)
         self.window.raise_up()
 

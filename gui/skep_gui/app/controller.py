@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Final
 from skep import bootstrap
 from skep.core.device import Device
 from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError
+from skep.core.findings import Finding
 from skep.core.project.fit import Verdict
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.timeline_segments import segments
@@ -33,6 +34,8 @@ from skep.engine.engine import Engine
 from skep.host.practice.process import PracticeProcess
 from skep.ports import Ledger, Observer
 from skep.services import diagnosis, joining, updating
+from skep.services.doctor.case import Case
+from skep.services.doctor.examination import examine
 from skep.services.summary import history, summary
 from skep_gui.words.notices import Problems
 from skep_gui.words.projects import PRACTICE, Known
@@ -230,6 +233,11 @@ class Controller:
     def diagnose(self) -> str:
         """The diagnostic report, redacted; takes some seconds."""
         return diagnosis.diagnose(self._home, self.snapshot)
+
+    def examine(self, project_id: str) -> Iterator[Finding]:
+        """The connection doctor's findings as they come, in about half a minute; "" for this computer only."""
+        project = bootstrap.catalogue(self._home).find(project_id) if project_id else None
+        yield from examine(Case(self._home, project, snapshot=self.snapshot))
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors in skep itself as a text, redacted."""

@@ -63,6 +63,7 @@ class ErrorReporter(QObject):
     found = Signal(object)
     """A Problem: an error in skep itself that has not been reported before."""
     projects_wanted = Signal()
+    connection_wanted = Signal()
     setting_wanted = Signal(str)
     """A setting's key; "" for the settings page without one."""
     _seen = Signal(str)
@@ -103,6 +104,8 @@ class ErrorReporter(QObject):
         match problem.remedy:
             case Remedy.PROJECTS.value:
                 self.projects_wanted.emit()
+            case Remedy.CONNECTION.value:
+                self.connection_wanted.emit()
             case Remedy.REPORT.value:
                 self.report()
             case Remedy.SETTINGS.value:

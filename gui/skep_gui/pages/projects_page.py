@@ -42,6 +42,8 @@ class ProjectsPage(QStackedWidget):
     """A file's path, a web address or a join link."""
     invitation_wanted = Signal(str)
     identity_wanted = Signal()
+    check_wanted = Signal(str)
+    """The id of the project whose connection shall be checked."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__()
@@ -116,6 +118,7 @@ class ProjectsPage(QStackedWidget):
         card = ProjectCard(words, practice=words.id == PRACTICE, free=free)
         card.wanted.connect(self._wanted)
         card.leave_wanted.connect(self.leave_wanted)
+        card.check_wanted.connect(self.check_wanted)
         return card
 
     def say(self, text: str, *, problem: bool = False) -> None:
@@ -188,6 +191,7 @@ class ProjectCard(Card):
     wanted = Signal(str)
     """The project's id; show its permission page, or join it."""
     leave_wanted = Signal()
+    check_wanted = Signal(str)
 
     def __init__(self, words: CardWords, *, practice: bool, free: bool) -> None:
         """`free`: no other project is active, so this one may be joined."""
@@ -205,7 +209,15 @@ class ProjectCard(Card):
         self.state = label(words.state, "", wrap=False, tone="well" if words.active else "soft")
         self.action = self._action(words, practice=practice, free=free)
         self.body.addSpacing(4)
-        self.add(row(self.action, self.state, None))
+        across = row(self.action, self.state, None)
+        if not practice:
+            across.addWidget(self._check(words))
+        self.add(across)
+
+    def _check(self, words: CardWords) -> QPushButton:
+        check = button(self.tr("Check the connection"), "flat", lambda: self.check_wanted.emit(words.id))
+        check.setAccessibleName(filled(self.tr("Check the connection to %1"), words.title))
+        return check
 
     def _action(self, words: CardWords, *, practice: bool, free: bool) -> QPushButton:
         if words.active:

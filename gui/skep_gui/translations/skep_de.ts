@@ -142,6 +142,68 @@
     </message>
 </context>
 <context>
+    <name>Doctor</name>
+    <message>
+        <source>Connection to %1</source>
+        <translation>Verbindung zu %1</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Dieser Computer</translation>
+    </message>
+    <message>
+        <source>OK</source>
+        <translation>In Ordnung</translation>
+    </message>
+    <message>
+        <source>Warning</source>
+        <translation>Warnung</translation>
+    </message>
+    <message>
+        <source>Problem</source>
+        <translation>Problem</translation>
+    </message>
+    <message>
+        <source>Skipped</source>
+        <translation>Entfällt</translation>
+    </message>
+    <message>
+        <source>Checking … this takes up to half a minute and changes nothing.</source>
+        <translation>Wird geprüft … das dauert bis zu einer halben Minute und ändert nichts.</translation>
+    </message>
+    <message>
+        <source>Something keeps skep from joining. What to do stands below it.</source>
+        <translation>Etwas verhindert das Beitreten. Was zu tun ist, steht jeweils darunter.</translation>
+    </message>
+    <message>
+        <source>Nothing keeps skep from joining. See the warnings.</source>
+        <translation>Nichts verhindert das Beitreten. Beachte die Warnungen.</translation>
+    </message>
+    <message>
+        <source>Everything is in order.</source>
+        <translation>Alles ist in Ordnung.</translation>
+    </message>
+</context>
+<context>
+    <name>DoctorDialog</name>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Check again</source>
+        <translation>Noch einmal prüfen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Copied.</source>
+        <translation>Kopiert.</translation>
+    </message>
+</context>
+<context>
     <name>ErrorReporter</name>
     <message>
         <source>Report of an error</source>
@@ -537,6 +599,10 @@
         <translation>Bericht zeigen</translation>
     </message>
     <message>
+        <source>Check the connection</source>
+        <translation>Verbindung prüfen</translation>
+    </message>
+    <message>
         <source>Open the setting</source>
         <translation>Einstellung öffnen</translation>
     </message>
@@ -589,6 +655,14 @@
     <message>
         <source>Start and join</source>
         <translation>Starten und beitreten</translation>
+    </message>
+    <message>
+        <source>Check the connection</source>
+        <translation>Verbindung prüfen</translation>
+    </message>
+    <message>
+        <source>Check the connection to %1</source>
+        <translation>Verbindung zu %1 prüfen</translation>
     </message>
     <message>
         <source>Look and join</source>

@@ -26,6 +26,8 @@ class Problems(Speaker):
                 return self.tr("Open Settings")
             case Remedy.REPORT.value:
                 return self.tr("Show the report")
+            case Remedy.CONNECTION.value:
+                return self.tr("Check the connection")
             case _:
                 return self.tr("Open the setting") if remedy_setting(problem) else self.tr("Diagnose …")
 

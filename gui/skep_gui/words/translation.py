@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skep_gui.words.day import Day
+from skep_gui.words.doctor import Doctor
 from skep_gui.words.notices import Problems, UpdateWords
 from skep_gui.words.now import Now
 from skep_gui.words.projects import Projects
@@ -24,4 +25,5 @@ class Translation:
         self.tester = RuleWords(tongue)
         self.devices = Devices(tongue)
         self.problems = Problems(tongue)
+        self.doctor = Doctor(tongue)
         self.updates = UpdateWords(tongue)

@@ -189,6 +189,7 @@ def test_a_problem_names_settings_as_the_screen_does():
         (Remedy.PROJECTS.value, "Open Projects"),
         (Remedy.SETTINGS.value, "Open Settings"),
         (Remedy.REPORT.value, "Show the report"),
+        (Remedy.CONNECTION.value, "Check the connection"),
         ("setting:network.port", "Open the setting"),
         ("setting:no.such", "Diagnose …"),
         ("", "Diagnose …"),

@@ -9,8 +9,9 @@ from manifests import PEER
 from skep.core.errors import SwarmError
 from skep.core.project.data import ShardIndex, TextLayout
 from skep.core.session.messages import WorkerOptions
+from skep.dialling import dial_one, endpoint
 from skep.worker.swarm import network
-from skep.worker.swarm.network import dial, dial_one, endpoint
+from skep.worker.swarm.network import dial
 
 PEER_ID = PEER.rpartition("/")[2]
 

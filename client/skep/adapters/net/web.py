@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -128,6 +129,14 @@ class Answer:
     _response: requests.Response
     _patience: Patience
     _stop: Stop
+
+    @property
+    def date(self) -> float | None:
+        """The server's clock when it answered, wall clock seconds in whole seconds; None if it did not say."""
+        try:
+            return parsedate_to_datetime(self._response.headers.get("Date", "")).timestamp()
+        except ValueError:
+            return None
 
     def chunks(self) -> Iterator[bytes]:
         """The body as it arrives. Raises TryAgain if it breaks off or is too slow, Stopped."""

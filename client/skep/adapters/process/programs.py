@@ -21,6 +21,7 @@ MODULES: Final = (
     "skep.host.inspection",
     "skep.host.server.seed",
     "skep.worker.main",
+    "skep.worker.probe",
 )
 """Modules that skep runs as separate processes. The frozen program runs no others."""
 START: Final = "AppRun"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing as mp
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,11 +27,11 @@ from hivemind.p2p import P2P
 from skep.core.errors import SwarmError
 from skep.core.plain_text import first_line
 from skep.core.session.messages import WorkerOptions
-from skep.core.text import NOTHING, Text
+from skep.core.text import Text
+from skep.dialling import DIAL_SECONDS, dial_one, endpoint
 from skep.worker.swarm import reachability
 from skep.worker.swarm.auth import Membership, guarded
 
-DIAL_SECONDS: Final = 5.0
 START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
 
@@ -150,35 +149,6 @@ def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> dict[str, Te
     """Why each address does not answer `within` seconds, all tried in parallel; empty if it does or cannot be tried."""
     with ThreadPoolExecutor(max_workers=min(16, len(addresses) or 1)) as pool:
         return dict(zip(addresses, pool.map(partial(dial_one, within=within), addresses), strict=True))
-
-
-def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:
-    """Why the TCP address in a multiaddress does not answer, for the user; empty when it does or is not TCP."""
-    match address.split("/"):
-        case [_, _, host, "tcp", port, *_]:
-            pass
-        case _:
-            return NOTHING
-    try:
-        with socket.create_connection((host, int(port)), within):
-            return NOTHING
-    except ConnectionRefusedError:
-        return Text("swarm.refuses_connection")
-    except TimeoutError:
-        return Text("swarm.did_not_answer_within_s", dial_seconds=within)
-    except (socket.gaierror, UnicodeError):  # the latter for a label that is too long for any name
-        return Text("swarm.name_could_not_found")
-    except OSError as error:
-        return Text("swarm.cannot_reached", reason=str(error.strerror or error))
-
-
-def endpoint(address: str) -> str:
-    """host:port of a multiaddress, for messages."""
-    match address.split("/"):
-        case [_, _, host, _, port, *_]:
-            return f"{host}:{port}"
-        case _:
-            return address
 
 
 def _counter() -> Synchronized[int]:

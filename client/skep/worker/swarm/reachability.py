@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import functools
 import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -50,9 +51,13 @@ def reachable(verdicts: Iterable[Verdict]) -> bool | None:
     return any(Verdict.ANSWERED in verdict for verdict in telling) if telling else None
 
 
-def find_out(dht: hivemind.DHT) -> bool | None:
-    """Ask the peers `dht` is connected to; as `reachable`. Takes at most ANSWER_SECONDS and a little."""
-    answer = dht.run_coroutine(_ask_all, return_future=True)
+def find_out(dht: hivemind.DHT, seeds: Sequence[str] | None = None) -> bool | None:
+    """Ask the peers `dht` is connected to; as `reachable`. Takes at most ANSWER_SECONDS and a little.
+
+    `seeds` are multiaddresses of peers to ask first, None those through which `dht` was started.
+    """
+    ask = functools.partial(_ask_all, seeds=dht.initial_peers or () if seeds is None else seeds)
+    answer = dht.run_coroutine(ask, return_future=True)
     try:
         return reachable(Verdict(number) for number in answer.result(ANSWER_SECONDS + DIAL_SECONDS))
     except TimeoutError:
@@ -68,10 +73,10 @@ def answer_others(dht: hivemind.DHT) -> None:
 # --- asking
 
 
-async def _ask_all(dht: hivemind.DHT, node: Any) -> list[int]:
+async def _ask_all(_dht: hivemind.DHT, node: Any, seeds: Sequence[Any]) -> list[int]:
     ports = _ports(await node.p2p.get_visible_maddrs(latest=True))
-    seeds = [PeerID.from_base58(str(address).rpartition("/p2p/")[2]) for address in dht.initial_peers or ()]
-    others = list(dict.fromkeys([*seeds, *node.protocol.routing_table.uid_to_peer_id.values()]))
+    peers = [PeerID.from_base58(str(address).rpartition("/p2p/")[2]) for address in seeds]
+    others = list(dict.fromkeys([*peers, *node.protocol.routing_table.uid_to_peer_id.values()]))
     answers = await asyncio.gather(*(_ask(node.p2p, peer, ports) for peer in others[:MOST_ASKED]))
     return [answer for answer in answers if answer is not None]
 

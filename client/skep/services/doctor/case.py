@@ -1,0 +1,59 @@
+"""What the doctor examines, and one check as a task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from skep import bootstrap
+from skep.adapters.storage.paths import Home
+from skep.core.findings import Check, Finding
+from skep.core.project.manifest import VerifiedProject
+from skep.core.session.snapshot import Snapshot
+from skep.core.settings import settings as declared
+from skep.core.settings.setting import Value
+
+WITHIN_SECONDS: Final = 30.0
+"""How long all checks together may take; what has not answered by then is reported as such."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One examination: `project` None looks at this computer only; `snapshot` is the running skep's, None if none runs.
+
+    `seeds` are multiaddresses besides those of the manifest.
+    """
+
+    home: Home
+    project: VerifiedProject | None = None
+    seeds: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
+    settings: dict[str, Value] = field(default_factory=lambda: dict(declared.DEFAULTS))
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The multiaddresses of all seeds."""
+        named = self.project.manifest.peers if self.project is not None else ()
+        return tuple(dict.fromkeys((*named, *self.seeds)))
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the running skep is in the swarm of this project."""
+        seen, project = self.snapshot, self.project
+        if seen is None or project is None or seen.project is None or seen.progress is None:
+            return False
+        return seen.project.run_id == project.run_id
+
+    def as_set(self) -> Case:
+        """With the home's settings. Raises SettingsError, StorageError."""
+        return Case(self.home, self.project, self.seeds, self.snapshot, bootstrap.settings(self.home).load())
+
+
+@dataclass(frozen=True)
+class Task:
+    """A check that runs in a thread of its own; `run` may raise SkepError, and yields each finding when it is known."""
+
+    check: Check
+    run: Callable[[], Iterable[Finding]]
+    subject: str = ""

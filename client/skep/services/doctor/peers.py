@@ -1,0 +1,110 @@
+"""Asking peers in a process of their kind, `skep.worker.probe`, since only such a process loads the training stack."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from typing import IO, Final
+
+import msgspec
+
+from skep import bootstrap
+from skep.adapters.net.tcp_port import check_free
+from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, remove_run_folder
+from skep.adapters.process.programs import module_command
+from skep.adapters.process.worker import spawn
+from skep.adapters.storage.paths import make_run_folder
+from skep.core.errors import BadInput
+from skep.core.findings import Check, Finding, Questions, State, from_line
+from skep.core.text import Text
+from skep.services.doctor.case import Case
+
+END_SECONDS: Final = 1.0
+"""How long the process may take to end by itself."""
+
+PARTS: Final = 4
+"""A seed may take this part of the time to answer a connection, a ping or a look-up, since they follow one another."""
+
+log = logging.getLogger(__name__)
+
+
+def peers(case: Case, within: float) -> Iterator[Finding]:
+    """What peers say, each when it is known, in at most about `within` seconds; at last what was not found out."""
+    assert case.project is not None
+    wanted = {Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY}
+    if case.is_running and case.snapshot is not None and case.snapshot.progress is not None:
+        yield from _as_seen(case.snapshot.client_mode, case.snapshot.progress.peers)
+        wanted = {Check.HANDSHAKE}
+    for finding in _ask(case, within):
+        yield finding
+        wanted.discard(finding.check)
+    for check in Check:
+        if check in wanted:
+            yield Finding(check, State.FAIL, Text("doctor.no_answer_within", seconds=within), Text("doctor.try_again"))
+
+
+def _as_seen(client_mode: bool, others: int) -> Iterator[Finding]:  # noqa: FBT001 - the snapshot's field
+    """By the running skep, which is in this swarm."""
+    if others > 0:
+        yield Finding(Check.SWARM, State.OK, Text("doctor.swarm_averages", count=others))
+    else:
+        yield Finding(Check.SWARM, State.WARN, Text("doctor.swarm_alone"), Text("doctor.wait_for_peers"))
+    found = Text("doctor.is_client") if client_mode else Text("doctor.is_reachable")
+    advice = Text("doctor.forward_port", setting="network.port") if client_mode else Text("")
+    yield Finding(Check.REACHABILITY, State.OK, found, advice)
+
+
+def _ask(case: Case, within: float) -> Iterator[Finding]:
+    assert case.project is not None
+    folder = make_run_folder()
+    questions = Questions(
+        seeds=case.addresses,
+        run_id=case.project.run_id,
+        run_folder=str(folder),
+        port=_port(case),
+        listen_host=bootstrap.listen_host(case.addresses),
+        client_mode=str(case.settings["network.client_mode"]),
+        invited=case.project.manifest.membership == "invited",
+        is_running=case.is_running,
+        within=within,
+        patience=within / PARTS,
+    )
+    process = spawn(module_command("skep.worker.probe"), folder, 1)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    tree = Tree(mark(process.pid) or Mark(process.pid, time.time()), held=True, folder=folder)
+    too_slow = threading.Timer(within, tree.kill)
+    noting = threading.Thread(target=_note, args=[process.stderr], name="doctor-log", daemon=True)
+    too_slow.start()
+    noting.start()
+    try:
+        process.stdin.write(msgspec.json.encode(questions) + b"\n")
+        for line in iter(process.stdout.readline, b""):
+            yield from_line(line)
+    except (OSError, ValueError):
+        log.warning("the process that asks peers said something unexpected", exc_info=True)
+    finally:
+        too_slow.cancel()
+        end_child(process, process.stdin.close, END_SECONDS, folder)
+        remove_run_folder(folder)
+
+
+def _port(case: Case) -> int:
+    """The port of the settings, where a router may lead to; any other while something uses it."""
+    port = int(case.settings["network.port"])
+    try:
+        check_free("0.0.0.0", port)  # noqa: S104 - as a worker listens
+    except BadInput:
+        return 0
+    return port
+
+
+def _note(stderr: IO[bytes]) -> None:
+    try:
+        for line in iter(stderr.readline, b""):
+            log.info("%s", line.decode(errors="backslashreplace").rstrip())
+    except (OSError, ValueError):
+        return  # closed, since the process was ended

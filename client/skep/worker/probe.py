@@ -1,0 +1,168 @@
+"""The process that asks peers for the connection doctor, `python -m skep.worker.probe`.
+
+It has an identity of its own, made at each start, so that a worker of this computer is not disturbed. It reads one line,
+core.findings.Questions, prints one finding a line, and ends when it has said all, or when its stdin closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from skep.core.findings import Check, Finding, Questions, State, clock_finding, to_line
+from skep.core.plain_text import first_line
+from skep.core.text import NOTHING, Text
+from skep.dialling import endpoint
+from skep.worker.process import processes
+
+
+def main() -> None:
+    """Answer the questions on stdin. In every case end this process and all processes it has started."""
+    processes.tie_to_this_process()
+    processes.use_fork()
+    tell = _own_stdout()
+    questions = msgspec.json.decode(sys.stdin.buffer.readline(), type=Questions)
+    threading.Thread(target=_end_with_stdin, args=[questions], name="stdin", daemon=True).start()
+    try:
+        for finding in answers(questions):
+            tell(to_line(finding))
+    except Exception:  # noqa: BLE001 - stderr is the log, and may be gone with the front end
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+    finally:
+        _end(questions)
+
+
+def _own_stdout() -> Callable[[str], None]:
+    """Writes a line to stdout, for findings alone: what libraries print goes to stderr.
+
+    Forked processes do not hold the pipe open, so that the front end sees the end of this process.
+    """
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    os.register_at_fork(after_in_child=partial(os.close, kept))
+
+    def tell(line: str) -> None:
+        left = memoryview(f"{line}\n".encode())
+        while left:
+            left = left[os.write(kept, left) :]
+
+    return tell
+
+
+def _end_with_stdin(questions: Questions) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    _end(questions)
+
+
+def _end(questions: Questions) -> None:
+    processes.kill_descendants()
+    shutil.rmtree(questions.run_folder, ignore_errors=True)
+    os._exit(0)
+
+
+def answers(questions: Questions) -> Iterator[Finding]:
+    """Every finding when it is known: the seeds one by one, the swarm, and whether others can dial this computer."""
+    from skep.worker.swarm import network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
+
+    network.put_sockets_in(Path(questions.run_folder))
+    try:
+        dht = _start(questions)
+    except Exception as error:  # noqa: BLE001 - whatever hivemind raises when p2pd does not start
+        traceback.print_exc()
+        found = Text("doctor.p2pd_failed", reason=first_line(error))
+        yield Finding(Check.HANDSHAKE, State.FAIL, found, Text("doctor.run_self_test"))
+        return
+    known = seeds.by_identity(questions.seeds)
+    begun = {
+        peer: dht.run_coroutine(
+            partial(seeds.greet, peer=peer, addresses=where, patience=questions.patience), return_future=True
+        )
+        for peer, where in known.items()
+    }
+    met: list[str] = []
+    for peer, coming in begun.items():
+        greeting = coming.result(questions.within)
+        yield from greeted(", ".join(map(endpoint, known[peer])), greeting, alone=len(known) == 1)
+        if not greeting.failure:
+            met.append(peer)
+    if questions.is_running:
+        return
+    look = partial(seeds.peers_of, run_id=questions.run_id, patience=questions.patience)
+    peers = None if questions.invited or not met else dht.run_coroutine(look, return_future=True)
+    yield from in_reach(questions, met, lambda: reachability.find_out(dht, [known[peer][0] for peer in met]))
+    yield swarm(questions, met, None if peers is None else peers.result(questions.within))
+
+
+def _start(questions: Questions) -> Any:
+    """A DHT node that knows no peer yet, and listens as the worker would."""
+    import hivemind  # noqa: PLC0415 - as above
+
+    client = questions.client_mode == "on"
+    where = f"/ip4/{questions.listen_host}/tcp/{questions.port}"
+    listening: dict[str, Any] = {"no_listen": True} if client else {"host_maddrs": [where]}
+    return hivemind.DHT(start=True, startup_timeout=questions.within, client_mode=client, **listening)
+
+
+def greeted(where: str, greeting: Any, *, alone: bool) -> Iterator[Finding]:
+    """The findings about one seed. If it is not the only one, that it fails is a warning."""
+    state, found, advice = State.FAIL if alone else State.WARN, NOTHING, NOTHING
+    if greeting.is_other:
+        found, advice = Text("doctor.other_identity", seed=where), Text("doctor.newer_manifest")
+    elif greeting.failure:
+        found = Text("doctor.no_handshake", seed=where, reason=greeting.failure)
+        advice = Text("doctor.only_seed_down") if alone else Text("doctor.one_seed_down")
+    else:
+        state, found = State.OK, Text("doctor.handshake_made", seed=where, milliseconds=greeting.seconds * 1000)
+    yield Finding(Check.HANDSHAKE, state, found, advice, where, greeting.seconds)
+    if greeting.ahead is not None:
+        yield clock_finding(where, greeting.ahead, greeting.uncertain)
+
+
+def swarm(questions: Questions, met: Sequence[str], peers: int | None) -> Finding:
+    """Whether the seeds lead to the swarm of this run, in which `peers` have a record."""
+    if not met:
+        return Finding(Check.SWARM, State.FAIL, Text("doctor.no_seed_met"), Text("doctor.check_connection"))
+    if questions.invited:
+        return Finding(Check.SWARM, State.SKIPPED, Text("doctor.swarm_invited"))
+    if not peers:
+        found = Text("doctor.swarm_empty", run_id=questions.run_id)
+        return Finding(Check.SWARM, State.WARN, found, Text("doctor.swarm_empty_advice"))
+    return Finding(Check.SWARM, State.OK, Text("doctor.swarm_found", count=peers))
+
+
+def in_reach(questions: Questions, met: Sequence[str], find_out: Any) -> Iterator[Finding]:
+    """Whether other peers can dial this computer, and what the worker will make of it."""
+    if questions.client_mode == "on":
+        found = Text("doctor.client_by_setting", setting="network.client_mode")
+        yield Finding(Check.REACHABILITY, State.OK, found)
+        return
+    if questions.listen_host.startswith("127."):
+        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.loopback_only"))
+        return
+    reached = find_out() if met else None
+    if reached is None:
+        yield Finding(Check.REACHABILITY, State.SKIPPED, Text("doctor.nobody_can_tell"))
+    elif reached:
+        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.is_reachable"))
+    elif questions.client_mode == "off":
+        found = Text("doctor.unreachable_listener", setting="network.client_mode")
+        yield Finding(Check.REACHABILITY, State.WARN, found, Text("doctor.forward_port", setting="network.port"))
+    else:
+        advice = Text("doctor.forward_port", setting="network.port")
+        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.becomes_client"), advice)
+
+
+if __name__ == "__main__":
+    main()

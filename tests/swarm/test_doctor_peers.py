@@ -1,0 +1,122 @@
+"""The doctor asks real peers from a process of its own: identity, clock, the run's records, reachability."""
+
+import time
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from english import in_english
+from fakes import make_progress, make_project
+from manifests import PEER, raw
+from skep.core.findings import Check, Questions, State
+from skep.core.session.phases import Phase
+from skep.core.session.snapshot import Snapshot
+from skep.core.settings.settings import DEFAULTS
+from skep.services.doctor.case import Case
+from skep.services.doctor.peers import peers
+
+PATIENCE = 240.0
+"""Seconds in which a busy computer imports the training stack and starts p2pd."""
+NOBODY = PEER.rpartition("/")[2]
+
+
+@pytest.fixture
+def seed(make_dhts):
+    (dht,) = make_dhts(1)
+    return dht
+
+
+def address_of(dht):
+    return next(str(each) for each in dht.get_visible_maddrs() if "/127.0.0.1/" in str(each))
+
+
+def case_of(home, *seeds, **settings):
+    return Case(home, make_project(manifest=raw(peers=list(seeds))), settings=DEFAULTS | settings)
+
+
+def asked(case, within=PATIENCE):
+    found = list(peers(case, within))
+    return {check: [each for each in found if each.check is check] for check in Check}
+
+
+def states(found, check):
+    print(*(in_english(each.found) for each in found[check]))  # shown if the test fails
+    return [each.state for each in found[check]]
+
+
+def test_a_seed_of_this_run_is_told_from_one_with_another_identity_and_a_closed_port(home, seed):
+    good = address_of(seed)
+    other = f"{good.rpartition('/')[0]}/{NOBODY}"
+    case = case_of(home, good, other)
+    key = f"{case.project.run_id}_progress"
+    assert seed.store(key, subkey="a", value=1, expiration_time=time.time() + 600)
+    found = asked(case)
+    mine, theirs = found[Check.HANDSHAKE]
+    assert (mine.state, theirs.state) == (State.OK, State.WARN)
+    assert "is the seed that it should be; connected in" in in_english(mine.found)
+    assert "is another peer than the one that the manifest names" in in_english(theirs.found)
+    assert "newer manifest" in in_english(theirs.advice)
+    assert states(found, Check.CLOCK) == [State.OK]
+    assert in_english(found[Check.SWARM][0].found) == "Peers that train in this run: 1."
+    assert states(found, Check.SWARM) == [State.OK]
+    assert in_english(found[Check.REACHABILITY][0].found) == "The swarm runs on this computer only."
+
+
+def test_a_seed_of_another_run_lets_in_but_knows_nobody(home, seed):
+    assert seed.store("another-run_progress", subkey="a", value=1, expiration_time=time.time() + 600)
+    found = asked(case_of(home, address_of(seed), **{"network.client_mode": "on"}))
+    assert states(found, Check.HANDSHAKE) == [State.OK]
+    assert states(found, Check.SWARM) == [State.WARN]
+    assert "another run" in in_english(found[Check.SWARM][0].advice)
+    assert "network.client_mode" in in_english(found[Check.REACHABILITY][0].found)
+
+
+def test_without_any_seed_the_swarm_cannot_be_reached(home):
+    found = asked(case_of(home, f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"))
+    assert states(found, Check.HANDSHAKE) == states(found, Check.SWARM) == [State.FAIL]
+    assert "connection refused" in in_english(found[Check.HANDSHAKE][0].found)
+    assert "firewall" in in_english(found[Check.SWARM][0].advice)
+
+
+def test_a_running_skep_answers_for_itself_and_only_the_seeds_are_tried(home, seed):
+    case = case_of(home, address_of(seed))
+    running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(peers=2), client_mode=True)
+    found = asked(replace(case, snapshot=running))
+    assert (
+        states(found, Check.HANDSHAKE) == states(found, Check.SWARM) == states(found, Check.REACHABILITY) == [State.OK]
+    )
+    assert in_english(found[Check.SWARM][0].found) == "Other peers in the last round: 2."
+    assert "client" in in_english(found[Check.REACHABILITY][0].found)
+
+
+def test_what_takes_too_long_is_ended_and_told(home):
+    before = {each.pid for each in psutil.Process().children(recursive=True)}
+    found = asked(case_of(home, f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"), within=0.3)
+    for check in (Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY):
+        assert states(found, check) == [State.FAIL]
+        assert "No result within" in in_english(found[check][0].found)
+    assert {each.pid for each in psutil.Process().children(recursive=True)} <= before
+
+
+# --- the sentences about reachability, without peers
+
+
+@pytest.mark.parametrize(
+    ("mode", "met", "reached", "state", "words"),
+    [
+        ("automatic", True, True, State.OK, "can dial this computer directly"),
+        ("automatic", True, False, State.OK, "takes part as a client"),
+        ("off", True, False, State.WARN, "network.client_mode is off"),
+        ("automatic", True, None, State.SKIPPED, "No seed that was met can test"),
+        ("automatic", False, True, State.SKIPPED, "No seed that was met can test"),
+    ],
+)
+def test_what_others_say_of_this_computer(mode, met, reached, state, words):
+    from skep.worker.probe import in_reach  # noqa: PLC0415 - the worker's side
+
+    questions = Questions((), "run", "/tmp", listen_host="0.0.0.0", client_mode=mode)
+    (found,) = in_reach(questions, ["a"] if met else [], lambda: reached)
+    assert found.state is state
+    assert words in in_english(found.found)
+    assert bool(found.advice) == (reached is False)
