@@ -299,6 +299,21 @@ def test_findings_come_as_they_are_known_and_what_is_late_is_said():
     assert said(found[2]).startswith("No result within")
 
 
+def test_a_stopped_examination_ends_at_once_and_says_nothing_more():
+    release, known = threading.Event(), threading.Event()
+
+    def slow():
+        yield OK
+        release.wait(60)
+        yield OK
+
+    findings = at_once([Task(Check.NAME, slow)], 60.0, stopped=known.is_set)
+    assert next(findings) == OK
+    known.set()
+    assert list(findings) == []
+    release.set()
+
+
 def test_a_check_that_breaks_affects_no_other(caplog):
     def broken():
         raise ZeroDivisionError

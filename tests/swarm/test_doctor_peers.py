@@ -40,9 +40,8 @@ def asked(case, within=PATIENCE):
     return {check: [each for each in found if each.check is check] for check in Check}
 
 
-def states(found, check):
-    print(*(in_english(each.found) for each in found[check]))  # shown if the test fails
-    return [each.state for each in found[check]]
+def expect(found, check, *states):
+    assert [each.state for each in found[check]] == list(states), [in_english(each.found) for each in found[check]]
 
 
 def test_a_seed_of_this_run_is_told_from_one_with_another_identity_and_a_closed_port(home, seed):
@@ -57,24 +56,25 @@ def test_a_seed_of_this_run_is_told_from_one_with_another_identity_and_a_closed_
     assert "is the seed that it should be; connected in" in in_english(mine.found)
     assert "is another peer than the one that the manifest names" in in_english(theirs.found)
     assert "newer manifest" in in_english(theirs.advice)
-    assert states(found, Check.CLOCK) == [State.OK]
+    expect(found, Check.CLOCK, State.OK)
     assert in_english(found[Check.SWARM][0].found) == "Peers that train in this run: 1."
-    assert states(found, Check.SWARM) == [State.OK]
+    expect(found, Check.SWARM, State.OK)
     assert in_english(found[Check.REACHABILITY][0].found) == "The swarm runs on this computer only."
 
 
 def test_a_seed_of_another_run_lets_in_but_knows_nobody(home, seed):
     assert seed.store("another-run_progress", subkey="a", value=1, expiration_time=time.time() + 600)
     found = asked(case_of(home, address_of(seed), **{"network.client_mode": "on"}))
-    assert states(found, Check.HANDSHAKE) == [State.OK]
-    assert states(found, Check.SWARM) == [State.WARN]
+    expect(found, Check.HANDSHAKE, State.OK)
+    expect(found, Check.SWARM, State.WARN)
     assert "another run" in in_english(found[Check.SWARM][0].advice)
     assert "network.client_mode" in in_english(found[Check.REACHABILITY][0].found)
 
 
 def test_without_any_seed_the_swarm_cannot_be_reached(home):
     found = asked(case_of(home, f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"))
-    assert states(found, Check.HANDSHAKE) == states(found, Check.SWARM) == [State.FAIL]
+    expect(found, Check.HANDSHAKE, State.FAIL)
+    expect(found, Check.SWARM, State.FAIL)
     assert "connection refused" in in_english(found[Check.HANDSHAKE][0].found)
     assert "firewall" in in_english(found[Check.SWARM][0].advice)
 
@@ -83,9 +83,8 @@ def test_a_running_skep_answers_for_itself_and_only_the_seeds_are_tried(home, se
     case = case_of(home, address_of(seed))
     running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(peers=2), client_mode=True)
     found = asked(replace(case, snapshot=running))
-    assert (
-        states(found, Check.HANDSHAKE) == states(found, Check.SWARM) == states(found, Check.REACHABILITY) == [State.OK]
-    )
+    for check in (Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY):
+        expect(found, check, State.OK)
     assert in_english(found[Check.SWARM][0].found) == "Other peers in the last round: 2."
     assert "client" in in_english(found[Check.REACHABILITY][0].found)
 
@@ -94,7 +93,7 @@ def test_what_takes_too_long_is_ended_and_told(home):
     before = {each.pid for each in psutil.Process().children(recursive=True)}
     found = asked(case_of(home, f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"), within=0.3)
     for check in (Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY):
-        assert states(found, check) == [State.FAIL]
+        expect(found, check, State.FAIL)
         assert "No result within" in in_english(found[check][0].found)
     assert {each.pid for each in psutil.Process().children(recursive=True)} <= before
 

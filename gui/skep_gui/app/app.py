@@ -185,6 +185,7 @@ class App(QObject):
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.updating.end()
+        self.projects.doctor.stop()
         self.controller.cancel_practice()
         self.background.run(self.controller.close, lambda _: self._end(), lambda _: self._end(), last=True)
 

@@ -234,10 +234,10 @@ class Controller:
         """The diagnostic report, redacted; takes some seconds."""
         return diagnosis.diagnose(self._home, self.snapshot)
 
-    def examine(self, project_id: str) -> Iterator[Finding]:
+    def examine(self, project_id: str, stopped: Callable[[], bool]) -> Iterator[Finding]:
         """The connection doctor's findings as they come, in about half a minute; "" for this computer only."""
         project = bootstrap.catalogue(self._home).find(project_id) if project_id else None
-        yield from examine(Case(self._home, project, snapshot=self.snapshot))
+        yield from examine(Case(self._home, project, snapshot=self.snapshot), stopped=stopped)
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors in skep itself as a text, redacted."""

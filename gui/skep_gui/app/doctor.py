@@ -35,19 +35,18 @@ class ConnectionDoctor(QObject):
         if self.dialog is not None:
             self.dialog.close()
         self.dialog = dialog = DoctorDialog(words, project[1], window)
+        dialog.finished.connect(lambda _: self.stop())
         dialog.wanted.connect(lambda: self._examine(controller, project[0], dialog))
         self._examine(controller, project[0], dialog)
         dialog.open()
 
     def _examine(self, controller: Controller, project_id: str, dialog: DoctorDialog) -> None:
-        self._number += 1
+        self.stop()
         number = self._number
         dialog.begin()
 
         def work() -> None:
-            for finding in controller.examine(project_id):
-                if self._number != number:
-                    return  # another examination has begun
+            for finding in controller.examine(project_id, lambda: self._number != number):
                 self._found.emit(number, finding)
 
         def ended() -> None:
@@ -55,6 +54,10 @@ class ConnectionDoctor(QObject):
                 dialog.end()
 
         self._background.run(work, lambda _: ended(), dialog.refuse, slow=True)
+
+    def stop(self) -> None:
+        """End the examination that runs, if one does, within a moment: a program that ends waits for its threads."""
+        self._number += 1
 
     def _add(self, number: int, finding: Finding) -> None:
         if self.dialog is not None and self._number == number:

@@ -19,19 +19,23 @@ from skep.services.doctor.peers import peers
 
 MARGIN_SECONDS: Final = 3.0
 """The process that asks peers ends this long before all is over, so that its findings are complete."""
+LOOK_SECONDS: Final = 0.1
+"""How soon the end of the time, or a stop, is seen."""
 STEP_SECONDS: Final = 1.0
 """A clock that moved by more during the examination was set."""
 
 log = logging.getLogger(__name__)
 
 
-def examine(case: Case, within: float = WITHIN_SECONDS) -> Iterator[Finding]:
-    """Every finding as soon as it is known, for at most about `within` seconds."""
+def examine(
+    case: Case, within: float = WITHIN_SECONDS, *, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Finding]:
+    """Every finding as soon as it is known, for at most about `within` seconds, or until `stopped`."""
     try:
         case = case.as_set()
     except SkepError as error:
         yield Finding(Check.HOME, State.FAIL, error.title, error.hint)
-    yield from at_once(plan(case, within), within)
+    yield from at_once(plan(case, within), within, stopped=stopped)
 
 
 def plan(case: Case, within: float = WITHIN_SECONDS) -> Sequence[Task]:
@@ -58,6 +62,8 @@ def at_once(
     tasks: Sequence[Task],
     within: float,
     clocks: Callable[[], tuple[float, float]] = lambda: (time.time(), time.monotonic()),
+    *,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finding]:
     """The findings of all tasks, each task in a thread; what has not ended `within` seconds is reported as such.
 
@@ -69,11 +75,13 @@ def at_once(
     for task in tasks:
         # a thread that may be abandoned: a name server or a keyring may hang, and cannot be aborted
         threading.Thread(target=_carry_out, args=(task, told.put), name=f"doctor-{task.check}", daemon=True).start()
-    while left:
+    while left and time.monotonic() < deadline:
+        if stopped():
+            return
         try:
-            task, finding = told.get(timeout=max(0.0, deadline - time.monotonic()))
+            task, finding = told.get(timeout=LOOK_SECONDS)
         except queue.Empty:
-            break
+            continue
         if finding is None:
             left.remove(task)
         else:
