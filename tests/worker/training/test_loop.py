@@ -35,7 +35,7 @@ from skep.worker.training import loop as loop_module
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
 from skep.worker.training.loop import RATE_SECONDS, TrainingLoop
-from skep.worker.training.pace import Pace, RequestedLimits
+from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
 
@@ -210,17 +210,13 @@ class FakeRounds(GlobalRounds):
         return [call for call in self.calls if call[0] == name]
 
 
-@dataclass
-class FakeSleepDetector:
-    """A computer that sleeps only for the seconds in `slept`."""
+class Clock:
+    """Stands still; a test advances it."""
 
-    slept: list = field(default_factory=list)
+    now = 100.0
 
-    def gap(self, longest=0.0):
-        return self.slept.pop() if self.slept else 0.0
-
-    def restart(self):
-        pass
+    def __call__(self):
+        return self.now
 
 
 @dataclass
@@ -247,7 +243,8 @@ class Bench:
         self.optimizer = self.sync = FakeRounds(self.rounds)
         self.pace = Pace(share, lambda: 0.0, obeyed=lambda *told: self.link.send(WorkerPaused(*told)))
         self.requested = RequestedLimits(obeyed=lambda *told: self.link.send(WorkerMemory(*told)))
-        self.sleep = FakeSleepDetector()
+        self.clock = Clock()
+        self.sleep = SleepDetector(self.clock, beat=0.001)
         # all sizes take the same short time, so the largest is the most efficient
         self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
         self.offload = FakeOffload()
@@ -773,7 +770,7 @@ def test_after_a_sleep_the_swarm_is_found_before_anything_else_happens():
     bench = Bench(micro_batch=4)
     bench.run_until(lambda: len(bench.trainer.done) == 3)
     bench.optimizer.tracker.answers = [None, 0, 2]
-    bench.sleep.slept = [60.0]
+    bench.clock.now += 60.0
     bench.run_until(lambda: len(bench.trainer.done) == 4)
     # asked until it answers; an empty answer of a swarm that had other peers is not accepted
     assert bench.optimizer.calls[1:4] == [("find back",)] * 3
@@ -786,7 +783,7 @@ def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
     add_gradients = bench.trainer.add_gradients
 
     def sleep(*given):
-        bench.sleep.slept = [60.0]
+        bench.clock.now += 60.0
         bench.optimizer.round_due = True  # due by this peer's clock, but the others ended it long ago
         bench.trainer.add_gradients = add_gradients
         return add_gradients(*given)
@@ -796,11 +793,60 @@ def test_a_sleep_in_the_middle_of_a_micro_batch_begins_no_round():
     assert bench.optimizer.named("round") == []
 
 
+def test_micro_batches_of_a_minute_are_no_sleep():
+    bench = Bench(micro_batch=4)
+    add_gradients = bench.trainer.add_gradients
+
+    def take_a_minute(*given):
+        for _ in range(15):
+            bench.clock.now += 4.0
+            wait_until(lambda: bench.sleep._looked == bench.clock.now)
+        return add_gradients(*given)
+
+    bench.trainer.add_gradients = take_a_minute
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert bench.optimizer.named("find back") == []
+
+
+def test_a_sleep_during_a_round_is_noticed_after_it():
+    bench = Bench()
+    with LongRound(bench):
+        bench.clock.now += 60.0
+        bench.optimizer.tend = lambda hand_over: False
+    bench.run_until(lambda: bench.optimizer.named("find back"))
+
+
+def test_a_turn_in_which_the_computer_slept_tells_no_rate():
+    bench = Bench(micro_batch=4)
+    tend = bench.optimizer.tend
+
+    def sleep(hand_over):
+        bench.clock.now += 60.0
+        bench.optimizer.tend = tend
+        return tend(hand_over)
+
+    bench.optimizer.tend = sleep
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    assert bench.pace.rate() is None
+    bench.run_until(lambda: len(bench.trainer.done) == 2)
+    assert bench.pace.rate()
+
+
+def test_computing_in_which_the_computer_slept_counts_at_most_as_its_like():
+    bench = Bench(micro_batch=4)
+    bench.pace.stopwatch = lambda: bench.clock.now
+    with bench.pace.computing():
+        bench.clock.now += 4.0
+    with bench.pace.computing():
+        bench.clock.now += 60.0
+    assert bench.pace.compute_seconds == 8.0
+
+
 def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words():
     bench = Bench()
     bench.loop.find_back_seconds = 0.1
     bench.optimizer.tracker.answers = [None] * 10**6
-    bench.sleep.slept = [60.0]
+    bench.clock.now += 60.0
     with raises(SwarmError, match="has not answered since this computer woke up"):
         bench.run_until(lambda: False)
 
@@ -808,7 +854,7 @@ def test_a_swarm_that_is_not_found_after_a_sleep_is_said_in_words():
 def test_a_stop_is_obeyed_while_the_swarm_is_looked_for():
     bench = Bench()
     bench.optimizer.tracker.answers = [None] * 10**6
-    bench.sleep.slept = [60.0]
+    bench.clock.now += 60.0
     bench.run_until(lambda: len(bench.optimizer.named("find back")) > 2)
 
 
@@ -817,7 +863,7 @@ def test_a_worker_that_slept_while_it_rested_gives_up_what_waited_for_a_round():
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
     bench.run_until(lambda: bench.optimizer.named("rest"))
-    bench.sleep.slept = [60.0]
+    bench.clock.now += 60.0
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
     assert not bench.optimizer.named("round")

@@ -204,15 +204,28 @@ def test_a_piece_in_which_the_computer_slept_counts_as_one_of_its_like():
     for _ in range(3):
         work(pace, stopwatch, 0.04)
         nap_all(pace)
+    slept = iter((0.0, 59.9))
+    pace.slept = lambda: next(slept)
     work(pace, stopwatch, 60.0)
     assert pace.spent == pytest.approx(0.04)
     assert pace.compute_seconds == pytest.approx(0.16)
     assert pace._owed < 0.1
 
 
-def test_pieces_that_grow_honestly_are_counted_whole():
+@pytest.mark.parametrize("slept", [0.0, 60.0])
+def test_a_stopwatch_that_stood_still_in_the_sleep_is_believed(slept):
+    stopwatch = Hand()
+    pace = Pace(0.5, stopwatch)
+    work(pace, stopwatch, 0.5)
+    so_far = iter((0.0, slept))
+    pace.slept = lambda: next(so_far)
+    work(pace, stopwatch, 0.04)
+    assert pace.spent == pytest.approx(0.04)
+
+
+def test_pieces_of_any_length_are_counted_whole():
     stopwatch = Hand()
     pace = Pace(1.0, stopwatch)
-    for seconds in (0.01, 0.1, 1.0, 1.5):
+    for seconds in (0.01, 0.1, 1.0, 60.0):
         work(pace, stopwatch, seconds)
-    assert pace.compute_seconds == pytest.approx(2.61)
+    assert pace.compute_seconds == pytest.approx(61.11)

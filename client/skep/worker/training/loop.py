@@ -27,7 +27,7 @@ from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import PartialGradients, as_device_error
-from skep.worker.training.pace import SLEEP_SECONDS, Pace, SleepDetector, SwarmWait
+from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
 from skep.worker.training.resource_limits import ResourceLimits
 from skep.worker.training.trainer import Evaluator, Trainer
 
@@ -70,12 +70,14 @@ class TrainingLoop:
     find_back_seconds: float = FIND_BACK_SECONDS
     _filled: int = 0
     _resting: bool = False
-    _longest_piece: float = 0.0
+    _slept: float = 0.0
+    """Seconds of sleep that were handled."""
 
     def __post_init__(self) -> None:
         self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
         self._reporter = Reporter(self)
         self._last_wait = "joining", time.monotonic()
+        self.pace.slept = self.sleep.slept
 
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
         """Train until `stop` is set, or after `finish` is set, until a round has used what was accumulated.
@@ -83,11 +85,10 @@ class TrainingLoop:
         Raises SkepError when the swarm, the data or the device fails permanently.
         """
         finish = finish or threading.Event()
-        with as_device_error(self.trainer.name), self._reporter.beating():
-            self.sleep.restart()
+        with as_device_error(self.trainer.name), self._reporter.beating(), self.sleep.watching():
             while not stop.is_set():
                 hear_data(self.link, self.samples)
-                if self.sleep.gap(self._longest_piece):
+                if self._overslept():
                     self._find_back(stop)
                 self.limits.obey(self._last_wait)
                 if finish.is_set():
@@ -106,13 +107,18 @@ class TrainingLoop:
         trained = self._work()
         if trained is None:
             return
-        if self.sleep.gap(self._longest_piece):
+        if self._overslept():
             self._find_back(stop)  # first, because synchronising would begin a round that is over
-        elif not self._keep_in_step():
+        elif not self._keep_in_step() and self.sleep.slept() == self._slept:
             spent = self.pace.compute_seconds - spent_before
             self.pace.throughput.turn(trained, time.monotonic() - begun, spent)
         while self.pace.nap() and not (stop.is_set() or finish.is_set()):
             self._keep_in_step()
+
+    def _overslept(self) -> bool:
+        """Whether the computer slept since the last call."""
+        before, self._slept = self._slept, self.sleep.slept()
+        return self._slept > before
 
     # --- working
 
@@ -143,7 +149,6 @@ class TrainingLoop:
             batch = self.samples.next_batch(size)
             loss = self._add_gradients(batch, size / self.step_batch)
         wall = time.monotonic() - begun
-        self._longest_piece = max(self._longest_piece, min(wall, SLEEP_SECONDS))
         self.limits.took(size, wall, self.pace.spent)
         if not math.isfinite(loss):
             return 0  # nothing was added; these samples are not counted
@@ -188,10 +193,9 @@ class TrainingLoop:
 
     @contextmanager
     def _in_swarm(self) -> Iterator[SwarmWait]:
-        """A context for calls that may block on the swarm: the time is not taken for sleep of the computer."""
+        """A context for calls that may block on the swarm."""
         with self.pace.in_swarm() as wait:
             yield wait
-        self.sleep.restart()
         if wait.behind:
             self._last_wait = wait.behind, time.monotonic()
 

@@ -22,9 +22,9 @@ WINDOW_SECONDS: Final = 60.0
 SLICE_SECONDS: Final = 0.1
 """Longest nap between two synchronisations with the swarm, so that a slowed peer does not delay the others."""
 GAP_SECONDS: Final = 2.0
-"""A nap that lasts this much longer than it should, or a piece of work that lasts this much longer than PIECES similar
-ones, was interrupted: the computer slept."""
+"""A nap that lasts this much longer than it should was interrupted: the computer slept."""
 PIECES: Final = 20
+"""Pieces of computing after which the time of a long one counts for less than half."""
 
 Obeyed = Callable[[float, float, str], None]
 """Called with the share that applies from now on, its delay in seconds, and what had to end first."""
@@ -58,6 +58,8 @@ class Pace:
         self._typical = 0.0
         self.spent = 0.0
         """Seconds of the last piece of computing."""
+        self.slept: Callable[[], float] = lambda: 0.0
+        """Seconds that the computer slept so far, as SleepDetector.slept."""
         self._changed = threading.Condition()
         self._changed_at: float | None = None
         self._owed = 0.0
@@ -105,26 +107,26 @@ class Pace:
         """
         with self._changed:
             self._busy = allowed = self._share > 0.0
-        begun = self.stopwatch()
+        begun, slept_before = self.stopwatch(), self.slept()
         try:
             yield allowed
         finally:
-            self._computed(self.stopwatch() - begun)
+            self._computed(self.stopwatch() - begun, slept=self.slept() > slept_before)
 
-    def _computed(self, spent: float) -> None:
+    def _computed(self, spent: float, *, slept: bool) -> None:
         with self._changed:
             self._busy = False
-            self.spent = spent = self._honest(spent)
+            self.spent = spent = self._honest(spent, slept=slept)
             self.compute_seconds += spent
             if 0.0 < self._share < 1.0:
                 self._owed += spent * (1.0 - self._share) / self._share
             self._remember(spent, 0.0)
             self._obey("")
 
-    def _honest(self, spent: float) -> float:
-        """`spent`, or the usual time of such a piece if the computer slept meanwhile."""
-        if self._typical and spent > PIECES * self._typical + GAP_SECONDS:
-            return self._typical
+    def _honest(self, spent: float, *, slept: bool) -> float:
+        """`spent`, or at most the usual time of such a piece if the computer slept meanwhile."""
+        if slept:  # by how much depends on the stopwatch: one that shows processor time stood still
+            return min(spent, self._typical)
         self._typical = max(spent, self._typical * (1 - 1 / PIECES))
         return spent
 
@@ -200,8 +202,6 @@ class Pace:
 
 MEMORY_SECONDS: Final = 10.0
 """Time constant: computing this long ago has the weight 1/e."""
-RATE_GAP_SECONDS: Final = 5.0
-"""A turn that takes this much longer than it computes was interrupted: the computer slept."""
 
 
 class Throughput:
@@ -212,8 +212,6 @@ class Throughput:
 
     def turn(self, samples: int, wall: float, spent: float) -> None:
         """Add a turn of the loop: `samples` in `wall` seconds without its nap, of which `spent` were computing."""
-        if wall - spent > RATE_GAP_SECONDS:
-            return
         fade = math.exp(-wall / MEMORY_SECONDS)
         self._samples = self._samples * fade + samples
         self._wall = self._wall * fade + wall
@@ -228,26 +226,48 @@ class Throughput:
         return self._samples / (self._wall + self._spent * (1.0 - share) / share)
 
 
+BEAT_SECONDS: Final = 1.0
 SLEEP_SECONDS: Final = 5.0
-"""A longer time between two calls of `gap` counts as sleep; call `restart` after work that is known to take longer."""
+"""A longer time between two looks counts as sleep; even on a busy computer a beat is not that late."""
 
 
 class SleepDetector:
-    """Detects sleep of the computer, for one thread that calls `gap` often."""
+    """Detects times in which this process did not run: the computer slept, or the process was stopped.
 
-    def __init__(self, clock: Callable[[], float] = since_boot) -> None:
-        self._clock = clock
-        self._looked = clock()
+    How long a micro-batch or a round takes is of no concern: while they run, the thread of `watching` looks at the clock
+    every `beat` seconds, and only what stops all threads delays it. That includes a stop of the processes, in which
+    both of the system's clocks go on, and holds on systems without a clock that excludes sleep.
+    """
 
-    def gap(self, longest: float = 0.0) -> float:
-        """Seconds since the last call if the computer slept meanwhile, else 0. A piece of work may take `longest` s."""
-        now = self._clock()
-        passed, self._looked = now - self._looked, now
-        return passed if passed > SLEEP_SECONDS + longest else 0.0
+    def __init__(self, clock: Callable[[], float] = since_boot, beat: float = BEAT_SECONDS) -> None:
+        self._clock, self._beat = clock, beat
+        self._lock = threading.Lock()
+        self._looked, self._slept = clock(), 0.0
 
-    def restart(self) -> None:
-        """Ignore the time since the last call: it was work that is known to take long."""
-        self._looked = self._clock()
+    def slept(self) -> float:
+        """Seconds of all sleeps until now; from any thread. While nobody calls it and nothing watches, all is sleep."""
+        with self._lock:
+            now = self._clock()
+            passed, self._looked = now - self._looked, now
+            if passed > SLEEP_SECONDS:
+                self._slept += passed
+            return self._slept
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """A context in which a thread looks at the clock."""
+        over = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(over,), name="sleep", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _watch(self, over: threading.Event) -> None:
+        while not over.wait(self._beat):
+            self.slept()
 
 
 Told = Callable[[GpuMemory, float, str], None]
