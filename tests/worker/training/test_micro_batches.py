@@ -4,6 +4,7 @@ from skep.worker.training.resource_limits import (
     AWAY_ON_GPU,
     AWAY_ON_PROCESSOR,
     PRESENT_SECONDS,
+    RETRY_SECONDS,
     DryRun,
     MicroBatches,
     Sizing,
@@ -124,6 +125,42 @@ def test_what_ran_out_of_memory_is_not_tried_again_before_it_may_suffice():
     assert made.size(present=False) == 1
     made.try_again()
     assert made.size(present=False) == 32
+
+
+def test_after_a_lack_of_memory_larger_sizes_are_tried_again_ever_less_often():
+    clock = Hand()
+    made = MicroBatches(linear(0.002, overhead=0.01), clock)
+    waits = []
+    for _ in range(8):
+        made.ran_out(32)
+        begun = clock.now
+        while made.size(present=False) == 16 and clock.now < begun + 10_000:
+            clock.now += 10.0
+        assert made.size(present=False) == 32
+        waits.append(clock.now - begun)
+    assert waits == [60, 120, 240, 480, 960, 1920, 3600, 3600]
+    made.try_again()  # the user gave memory back
+    made.ran_out(32)
+    clock.now += RETRY_SECONDS
+    assert made.size(present=False) == 32
+
+
+def test_sizes_grow_back_one_by_one():
+    clock = Hand()
+    made = MicroBatches(linear(0.002, overhead=0.01), clock)
+    made.ran_out(8)
+    sizes = []
+    for _ in range(6):
+        clock.now += RETRY_SECONDS
+        sizes.append(made.size(present=False))
+    assert sizes == [8, 8, 16, 16, 32, 32]
+
+
+class Hand:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
 
 
 def test_on_the_processor_a_micro_batch_may_take_longer_while_nobody_is_there():

@@ -7,6 +7,7 @@ dry run gives the first size, and the time of every later micro-batch adjusts it
 from __future__ import annotations
 
 import gc
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,9 @@ GAIN: Final = 1.01
 RECENT: Final = 5
 ENOUGH: Final = 3
 """Micro-batches of one size that are considered, and the number needed to change it: a single slow one is an outlier."""
+RETRY_SECONDS: Final = 60.0
+LONGEST_RETRY_SECONDS: Final = 3600.0
+"""After memory ran out, the next size is tried again after this time, which doubles each time that it runs out."""
 ROOM: Final = 0.8
 """A size is doubled if twice its time is below this part of the bound, so that it is not halved immediately after."""
 
@@ -99,18 +103,22 @@ class Sizing:
 class MicroBatches:
     """The sizes for a computer in use and not in use, under one limit that memory sets."""
 
-    def __init__(self, dry_run: DryRun) -> None:
+    def __init__(self, dry_run: DryRun, clock: Callable[[], float] = time.monotonic) -> None:
         limit = min(dry_run.limit, dry_run.useful())
         self._sizings = {
             True: Sizing(dry_run.within(PRESENT_SECONDS), limit, PRESENT_SECONDS),
             False: Sizing(dry_run.within(dry_run.away), limit, dry_run.away),
         }
         self._cap = self._limit = limit
+        self._clock, self._wait, self._try_at = clock, RETRY_SECONDS, 0.0
         self._single = dry_run.seconds[1]
         self._singles: deque[float] = deque(maxlen=RECENT)
 
     def size(self, *, present: bool) -> int:
         """Samples in the next micro-batch."""
+        if self._cap < self._limit and self._clock() >= self._try_at:
+            self._cap = min(self._limit, 2 * self._cap)
+            self._try_at = self._clock() + self._wait
         return min(self._cap, self._sizings[present].size)
 
     @property
@@ -128,12 +136,14 @@ class MicroBatches:
             self._single = min(self._single, spent)
 
     def ran_out(self, size: int) -> None:
-        """Memory did not suffice for `size` samples."""
+        """Memory did not suffice for `size` samples: use half, and later try again, ever less often."""
         self._cap = max(1, min(self._cap, size // 2))
+        self._try_at = self._clock() + self._wait
+        self._wait = min(LONGEST_RETRY_SECONDS, 2 * self._wait)
 
     def try_again(self) -> None:
         """Remove the limit that `ran_out` set: memory may suffice again."""
-        self._cap = self._limit
+        self._cap, self._wait = self._limit, RETRY_SECONDS
 
 
 @dataclass
