@@ -127,6 +127,24 @@ def test_bytes_per_parameter_follow_the_flags(changes, device, host):
 
 
 @pytest.mark.parametrize(
+    ("precision", "bf16", "extra"),
+    [
+        ("fp16", True, 4),
+        ("fp16", None, 4),
+        ("auto", False, 4),
+        ("auto", True, 0),
+        ("auto", None, 0),
+        ("bf16", False, 0),
+        ("fp32", False, 0),
+    ],
+)
+def test_in_fp16_a_second_set_of_gradients_is_on_the_device(precision, bf16, extra):
+    manifest = parse_manifest(raw(precision=precision))
+    assert device_bytes(manifest, replace(gpu(24), bf16=bf16)) == 8 + extra
+    assert device_bytes(manifest) == (12 if precision == "fp16" else 8)
+
+
+@pytest.mark.parametrize(
     ("name", "betas", "count"), [("adamw", [0, 0], 8), ("lamb", [0, 0], 8), ("sgd", [0.9, 0], 4), ("sgd", [0, 0.9], 0)]
 )
 def test_an_optimizer_keeps_what_it_needs(name, betas, count):

@@ -92,11 +92,16 @@ def optimizer_bytes(spec: OptimizerSpec) -> int:
             return FLOAT if spec.betas[0] > 0 else 0
 
 
-def device_bytes(manifest: Manifest) -> int:
-    """Bytes per parameter on the device: weights, gradients, and the statistics that are not offloaded."""
-    sync = manifest.sync
+def device_bytes(manifest: Manifest, card: Device | None = None) -> int:
+    """Bytes per parameter on the device: weights, gradients, and the statistics that are not offloaded.
+
+    In fp16 a micro-batch's gradients are kept apart until it is known that they did not overflow. A `card` without
+    bf16 computes in fp16 if the manifest leaves the choice.
+    """
+    sync, without_bf16 = manifest.sync, card is not None and card.bf16 is False
     accumulators = 0 if sync.reuse_grad_buffers else FLOAT
-    return 2 * FLOAT + accumulators + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
+    apart = FLOAT if manifest.precision == "fp16" or (manifest.precision == "auto" and without_bf16) else 0
+    return 2 * FLOAT + accumulators + apart + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
 
 
 def host_bytes(manifest: Manifest) -> int:
@@ -109,22 +114,25 @@ def host_bytes(manifest: Manifest) -> int:
 def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
     gpu = best_gpu(devices)
-    want = memory_needed(manifest, on_gpu=gpu is not None)
+    want = memory_needed(manifest, gpu)
     wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.of_memory"), want.memory, memory)]
     if gpu is not None and want.device is not None:
         wants.append(_Want(Text("fit.of_memory_on_device", name=gpu.name), want.device, gpu.memory_total))
     return _judge(wants)
 
 
-def memory_needed(manifest: Manifest, *, on_gpu: bool) -> Needed:
-    """The requirements in the manifest, or those calculated from its model where they are higher."""
+def memory_needed(manifest: Manifest, card: Device | None) -> Needed:
+    """The requirements in the manifest, or those calculated from its model where they are higher.
+
+    Without a `card` the processor trains.
+    """
     count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
     disk = max(needs.disk_gb * GB, files_bytes(manifest))
-    if not on_gpu:
+    if card is None:
         peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
         return Needed(max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen), disk)
     in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
-    return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest) + frozen))
+    return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest, card) + frozen))
 
 
 def best_gpu(devices: Sequence[Device]) -> Device | None:
@@ -224,7 +232,7 @@ class Estimate:
 def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Estimate:
     """The estimate for this computer. `cores` are the processor's. The disk space is the manifest's limit."""
     card = best_gpu(devices)
-    needed = memory_needed(manifest, on_gpu=card is not None)
+    needed = memory_needed(manifest, card)
     rate = samples_a_second(manifest, on_gpu=card is not None, cores=cores)
     sync, traffic = manifest.sync, traffic_per_epoch(manifest)
     fastest = HOUR / sync.matchmaking_seconds
