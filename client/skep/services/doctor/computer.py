@@ -73,7 +73,7 @@ def _disk(case: Case, free: int) -> Finding:
     keep = float(case.settings["disk.keep_free_gb"]) * bootstrap.GB
     needed = 0.0
     if case.project is not None:
-        needed = max(0.0, fit.memory_needed(case.project.manifest, on_gpu=False).disk - _size(case.home.cache_folder))
+        needed = max(0.0, fit.memory_needed(case.project.manifest, card=None).disk - _size(case.home.cache_folder))
     room = free - keep - needed
     sizes = {"free": free, "keep": round(keep), "needed": round(needed)}
     found = Text("doctor.disk_needs", **sizes) if needed else Text("doctor.disk", **sizes)
