@@ -34,7 +34,7 @@ def make_past(folder):
     home.create()
     home.settings_file.write_text('# mine\n[compute]\nthreads = 1\nmood = "kept"\n')
     SettingsFile(home.settings_file).save({"disk.keep_free_gb": 0.1})
-    assert FileIdentity(home.identity_file).peer_id
+    assert FileIdentity(home.identity_file, home.peer_id_file).peer_id
     FileCatalogue(home.projects_folder).add(str(signed(folder, id="other")))
     ledger = SqliteLedger(home.ledger_file)
     ledger.record("other", Contribution("a", 3, 64, ContributionState.CONFIRMED, NOTHING, 2))

@@ -102,7 +102,14 @@ def identity(home: Home) -> Identity:
     from skep.adapters.storage.identity import FileIdentity
 
     home.create()
-    return FileIdentity(home.identity_file)
+    return FileIdentity(home.identity_file, home.peer_id_file)
+
+
+def renew_identity(home: Home) -> Path | None:
+    """Give this computer a new identity; returns the old key's new path, None without one. Hold the home first."""
+    from skep.adapters.storage.identity import FileIdentity
+
+    return FileIdentity(home.identity_file, home.peer_id_file).renew()
 
 
 def catalogue(home: Home) -> Catalogue:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from english import in_english, raises
 from skep.adapters.storage.identity import FileIdentity
-from skep.core.errors import StorageError
+from skep.core.errors import DamagedFile, StorageError
 from skep.core.project.addresses import protobuf_key
 
 RACERS = 6
@@ -101,6 +101,46 @@ def test_a_key_of_another_kind_is_damaged(file):
     file.write_bytes(protobuf_key(der))
     with raises(StorageError, match="is damaged"):
         _ = FileIdentity(file).peer_id
+
+
+def test_a_key_that_is_lost_is_told_and_a_new_one_is_made_on_request_only(tmp_path, file):
+    note = tmp_path / "note"
+    identity = FileIdentity(file, note)
+    before = identity.peer_id
+    assert note.read_text() == before
+    file.unlink()
+    with raises(DamagedFile, match="identity is missing") as caught:
+        _ = FileIdentity(file, note).path
+    assert "skep identity --new" in in_english(caught.value.hint)
+    assert not file.exists()
+    assert identity.renew() is None
+    assert FileIdentity(file, note).peer_id == note.read_text() != before
+
+
+def test_a_damaged_key_is_kept_when_a_new_one_is_made(tmp_path, file):
+    identity = FileIdentity(file, tmp_path / "note")
+    before = identity.peer_id
+    file.write_bytes(b"")
+    with raises(DamagedFile, match="is damaged") as caught:
+        _ = identity.path
+    assert "skep identity --new" in in_english(caught.value.hint)
+    aside = identity.renew()
+    assert aside.read_bytes() == b""
+    assert identity.peer_id != before
+
+
+def test_a_key_is_used_although_its_peer_id_cannot_be_noted(tmp_path, file):
+    before = FileIdentity(file).peer_id
+    (tmp_path / "note").mkdir()
+    assert FileIdentity(file, tmp_path / "note").peer_id == before
+
+
+def test_a_key_from_a_backup_is_taken(tmp_path, file):
+    other = FileIdentity(tmp_path / "other").peer_id
+    note = tmp_path / "note"
+    assert FileIdentity(file, note).peer_id != other
+    (tmp_path / "other").replace(file)
+    assert FileIdentity(file, note).peer_id == other == note.read_text()
 
 
 def test_the_front_end_needs_no_hivemind_for_it():

@@ -44,6 +44,8 @@ class Home:
     settings_file = Below("settings.toml")
     ledger_file = Below("ledger.sqlite")
     identity_file = Below("identity.key")
+    peer_id_file = Below("identity.id")
+    """The peer id of the key above, to notice when that is lost."""
     projects_folder = Below("projects")
     keys_folder = Below("keys")
     secrets_folder = Below("secrets")

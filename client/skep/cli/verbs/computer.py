@@ -28,7 +28,8 @@ WITHIN: Final = 5.0
 
 def add(verbs: Verbs) -> None:
     verbs.verb("devices", _devices, tr("list what can train here, or why it cannot"))
-    verbs.verb("identity", _identity, tr("show this computer's peer id in the swarms"))
+    identity = verbs.verb("identity", _identity, tr("show this computer's peer id in the swarms"))
+    identity.add_argument("--new", action="store_true", help=tr("take a new one; invitations to the old one end"))
     verbs.verb("sensors", _sensors, tr("list what skep knows of this computer now, or why it cannot"))
     made = verbs.verb(
         "diagnostics", _diagnostics, tr("print a description of this skep for people who help, without secrets")
@@ -76,7 +77,12 @@ def _now(device: Device) -> str:
     return " · ".join(reading for reading in readings if reading) or units.MISSING
 
 
-def _identity(context: Context, _arguments: argparse.Namespace) -> None:
+def _identity(context: Context, arguments: argparse.Namespace) -> None:
+    if arguments.new:
+        with bootstrap.hold(context.home):
+            aside = bootstrap.renew_identity(context.home)
+        if aside is not None:
+            context.terminal.note(tr("The old key is kept as {path}.", path=aside))
     identity = bootstrap.identity(context.home)
     body = {"peer_id": identity.peer_id, "path": str(identity.path)}
     context.terminal.note(tr("A project's publisher needs it to invite this computer:"))
