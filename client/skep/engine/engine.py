@@ -37,6 +37,7 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Remedy, Text
 from skep.engine.sensing import Sensing, unread
+from skep.engine.unwritten import Unwritten
 
 INBOX: Final = 1000
 """Maximum number of waiting messages. `post` then blocks, so that a worker that sends too many is slowed down."""
@@ -87,7 +88,7 @@ class Engine:
         self._inbox: queue.Queue[m.Message] = queue.Queue(maxsize=INBOX)
         self._follow_ups: deque[m.Message] = deque()
         self._observers: list[ports.Observer] = []
-        self._unwritten: dict[str, e.Record] = {}
+        self._unwritten = Unwritten()
         self._snapshot = Snapshot()
         self._ticked = 0.0
         self._started: Future[None] = Future()
@@ -261,25 +262,21 @@ class Engine:
                 self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
             case e.FetchShard(shard=shard):
                 self._shards.fetch(shard, self.post)
-            case e.Record(project_id=project_id, contribution=contribution):
-                self._unwritten.pop(contribution.id, None)
-                self._ledger.record(project_id, contribution)
             case e.LosePending():
                 self._lose(effect)
-            case e.SavePosition(project_id=project_id, position=position):
-                self._ledger.save_position(project_id, position)
-            case e.SaveEvaluation(project_id=project_id, evaluation=evaluation):
-                self._ledger.save_evaluation(project_id, evaluation)
+            case (
+                e.Record()
+                | e.SavePosition()
+                | e.SaveEvaluation()
+                | e.RecordChange()
+                | e.RecordReaction()
+                | e.RecordUsage()
+            ):
+                self._unwritten.write(self._ledger, effect)
             case e.SaveSettings(values=values):
                 self._settings.save(values)
             case e.SavePause(paused=paused, until=until):
                 self._pauses.save(paused=paused, until=until)
-            case e.RecordChange(change=change):
-                self._ledger.record_change(change)
-            case e.RecordReaction(reaction=reaction):
-                self._ledger.record_reaction(reaction)
-            case e.RecordUsage(quarter=quarter):
-                self._ledger.add_usage(quarter)
             case e.Notify(problem=problem):
                 if self._notify:
                     self._notify(problem)
@@ -296,15 +293,13 @@ class Engine:
                 self.post(m.WorkerExited(1))
             case e.FetchShard(shard=shard):
                 self.post(m.ShardFailed(shard.sha256, problem))
-            case e.Record(contribution=contribution):
-                self._unwritten[contribution.id] = effect
-                self.post(m.ProblemArose(problem))
             case e.Notify():
                 pass  # another problem would hide the one that could not be shown
             case (
                 e.TellWorker()
                 | e.StopWorker()
                 | e.SetAllowance()
+                | e.Record()
                 | e.LosePending()
                 | e.SavePosition()
                 | e.SaveEvaluation()
@@ -332,18 +327,14 @@ class Engine:
         try:
             pending |= {each.id: each for each in self._ledger.pending(effect.project_id)}
         finally:
-            for unwritten in self._unwritten.values():
-                if unwritten.contribution.state is not ContributionState.PENDING:
-                    pending.pop(unwritten.contribution.id, None)
+            for settled in self._unwritten.settled():
+                pending.pop(settled, None)
             for each in pending.values():
                 self.post(_lost(each, effect.reason))
 
     def _catch_up(self) -> None:
-        """Write the records that the ledger refused before, once it accepts rows again."""
         try:
-            for record in list(self._unwritten.values()):
-                self._ledger.record(record.project_id, record.contribution)
-                del self._unwritten[record.contribution.id]
+            self._unwritten.catch_up(self._ledger)
         except SkepError:
             return  # reported when it was first refused
         except Exception:

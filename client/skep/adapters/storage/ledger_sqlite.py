@@ -161,16 +161,17 @@ class SqliteLedger:
 
     def record_change(self, change: Change) -> None:
         told = (change.at, change.project, change.share, change.rule, packed(change.reason), change.memory.value)
-        self._run(_RECORD_CHANGE, (*told, int(change.network)))
-        # the entry that applied a year ago stays, so that the year begins with it
+        # the entry that applied a year ago stays, so that the year begins with it; the row comes last, since a call that
+        # fails is repeated
         self._run(_FORGET_CHANGES, (change.at - TIMELINE_SECONDS,))
+        self._run(_RECORD_CHANGE, (*told, int(change.network)))
 
     def changes(self, begin: float, end: float) -> Sequence[Change]:
         return [_change(row) for row in self._run(_CHANGES, (begin, end))]
 
     def record_reaction(self, reaction: Reaction) -> None:
+        self._run(_FORGET_REACTIONS, (REACTIONS_KEPT - 1,))
         self._run(_RECORD_REACTION, astuple(reaction))
-        self._run(_FORGET_REACTIONS, (REACTIONS_KEPT,))
 
     def reactions(self, most: int) -> Sequence[Reaction]:
         return [Reaction(*row) for row in self._run(_REACTIONS, (most,))]

@@ -1,0 +1,76 @@
+"""What the ledger refused, kept until it accepts rows again: a full disk costs nothing that was earned meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from skep import ports
+from skep.core.record.contributions import ContributionState
+from skep.core.session import effects as e
+
+Row = e.Record | e.SavePosition | e.SaveEvaluation | e.RecordChange | e.RecordReaction | e.RecordUsage
+
+
+class Unwritten:
+    def __init__(self) -> None:
+        self._rows: list[Row] = []
+
+    def write(self, ledger: ports.Ledger, row: Row) -> None:
+        """Write the row, or keep it for later and raise the ledger's error."""
+        self._rows = [each for each in self._rows if not _replaces(row, each)]
+        try:
+            _write(ledger, row)
+        except Exception:
+            self._keep(row)
+            raise
+
+    def catch_up(self, ledger: ports.Ledger) -> None:
+        """Write what was kept. Raises the ledger's first error; the next call begins with another row."""
+        while self._rows:
+            row = self._rows.pop(0)
+            try:
+                _write(ledger, row)
+            except Exception:
+                self._rows.append(row)
+                raise
+
+    def settled(self) -> Iterable[str]:
+        """Ids of the contributions that are kept as confirmed or lost."""
+        records = [row.contribution for row in self._rows if isinstance(row, e.Record)]
+        return [each.id for each in records if each.state is not ContributionState.PENDING]
+
+    def _keep(self, row: Row) -> None:
+        if isinstance(row, e.RecordUsage):
+            for place, each in enumerate(self._rows):
+                if isinstance(each, e.RecordUsage) and _same_quarter(each, row):
+                    both = replace(row.quarter, spent=each.quarter.spent.plus(row.quarter.spent))
+                    self._rows[place] = e.RecordUsage(both)
+                    return
+        self._rows.append(row)
+
+
+def _replaces(new: Row, old: Row) -> bool:
+    if isinstance(new, e.Record) and isinstance(old, e.Record):
+        return new.contribution.id == old.contribution.id
+    return isinstance(new, e.SavePosition) and isinstance(old, e.SavePosition) and new.project_id == old.project_id
+
+
+def _same_quarter(one: e.RecordUsage, other: e.RecordUsage) -> bool:
+    return (one.quarter.project, one.quarter.begin) == (other.quarter.project, other.quarter.begin)
+
+
+def _write(ledger: ports.Ledger, row: Row) -> None:
+    match row:
+        case e.Record(project_id=project_id, contribution=contribution):
+            ledger.record(project_id, contribution)
+        case e.SavePosition(project_id=project_id, position=position):
+            ledger.save_position(project_id, position)
+        case e.SaveEvaluation(project_id=project_id, evaluation=evaluation):
+            ledger.save_evaluation(project_id, evaluation)
+        case e.RecordChange(change=change):
+            ledger.record_change(change)
+        case e.RecordReaction(reaction=reaction):
+            ledger.record_reaction(reaction)
+        case e.RecordUsage(quarter=quarter):
+            ledger.add_usage(quarter)
