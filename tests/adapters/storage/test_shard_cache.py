@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from damages import DAMAGES, as_a_user, folder_in_its_place, unreadable
 from downloads import SIZE, Posted, assert_arrived, assert_failed, fetch, make_shard
 from english import in_english
 from skep.adapters.net.web import Patience
@@ -42,6 +43,23 @@ def test_a_full_disk_is_said_and_what_came_is_kept(make_shards, server, cache):
         assert raw.startswith(part)
     finally:
         subprocess.run(["umount", cache], check=True)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("unfinished", ["", ".part"])
+def test_a_damaged_shard_is_fetched_again(make_shards, server, cache, damage, unfinished):
+    raw, shard = make_shard()
+    server.scripts[shard_name(shard.sha256)] = [ranged(raw), ranged(raw)]
+    cache.mkdir(parents=True)
+    file = cache / (shard_name(shard.sha256) + unfinished)
+    file.write_bytes(raw)
+    damage(file)
+    with as_a_user():
+        answer = fetch(make_shards(), shard)
+    if damage is folder_in_its_place or (unfinished and damage is unreadable):
+        assert_failed(answer, "Training data cannot be stored in", str(cache))
+    else:
+        assert_arrived(answer, cache, raw, shard)
 
 
 def test_a_disk_full_error_becomes_words():

@@ -264,7 +264,7 @@ def _no_answer(control_file: Path, timeout: float | None) -> NotRunning:
 def _read_control_file(control_file: Path) -> ControlFile:
     with os_errors(
         Text("control_socket.cannot_read", control_file=str(control_file)),
-        Text("control_socket.home_another_user"),
+        Text("control_socket.make_file_readable_remove"),
         NotRunning,
     ):
         try:

@@ -20,8 +20,9 @@ def file_lock(path: Path) -> FileLock:
 
 
 def _sign(descriptor: int) -> None:
-    os.truncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    with contextlib.suppress(OSError):  # the lock holds on a full disk too; then its holder is not named
+        os.truncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 
 
 @contextlib.contextmanager

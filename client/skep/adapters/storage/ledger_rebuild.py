@@ -40,7 +40,7 @@ def rebuild(path: Path) -> Problem:
         made.replace(path)
     sync_folder(path.parent)
     return Problem(
-        Text("ledger.ledger_was_damaged_rebuilt", kept=kept), Text("ledger.damaged_file_kept_as", aside=str(aside))
+        Text("ledger.ledger_was_damaged_rebuilt", count=kept), Text("ledger.damaged_file_kept_as", aside=str(aside))
     )
 
 

@@ -70,14 +70,10 @@ class PublisherKeys:
 
     def all(self) -> list[StoredKey]:
         """By name. Raises StorageError."""
-        try:
+        with os_errors(Text("key.keys_cannot_read", folder=str(self._folder)), Text("key.check_folder_permissions")):
             names = sorted(path.name.removesuffix(PUBLIC_SUFFIX) for path in self._folder.glob(f"*{PUBLIC_SUFFIX}"))
-            found = [(name, self._public(name).read_text()) for name in names if re.fullmatch(NAME.expression, name)]
-        except (OSError, UnicodeDecodeError) as error:
-            raise StorageError(
-                Text("key.keys_cannot_read", folder=str(self._folder), reason=str(error)),
-                Text("key.check_folder_permissions"),
-            ) from None
+            named = [name for name in names if re.fullmatch(NAME.expression, name)]
+            found = [(name, self._public(name).read_text(errors="replace")) for name in named]
         return [StoredKey(name, _read_public(name, text)) for name, text in found]
 
     def find(self, name: str) -> StoredKey:

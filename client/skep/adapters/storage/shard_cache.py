@@ -140,7 +140,7 @@ class ShardCache:
         self._pinned: set[str] = set()
 
     def find(self, shard: Wanted) -> Path | None:
-        """The path of the complete, verified file, or None; a damaged file is deleted.
+        """The path of the complete, verified file, or None; a damaged or unreadable file is deleted.
 
         A file is hashed at its first use only.
         """
@@ -212,8 +212,11 @@ class ShardCache:
         with self._lock:
             if sha256 in self._verified:
                 return True
-        with path.open("rb") as file:
-            right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        try:
+            with path.open("rb") as file:
+                right = hashlib.file_digest(file, "sha256").hexdigest() == sha256
+        except PermissionError:
+            return False
         if right:
             with self._lock:
                 self._verified.add(sha256)

@@ -1,0 +1,124 @@
+"""Each file of a home damaged in five ways: skep starts, or says in one sentence why not; never a traceback."""
+
+import json
+import shutil
+
+import pytest
+
+from damages import DAMAGES, as_a_user, folder_in_its_place, halved, left, random_bytes, unreadable
+from english import in_english
+from manifests import signed
+from refusals import assert_calm, make_past
+from skep import bootstrap
+from skep.adapters.net.catalogue import FileCatalogue
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.settings_file import PauseFile
+from skep.cli.application import main
+from skep.core.errors import SkepError
+from skep.core.session import messages as m
+
+ENDS_WITHIN = 30
+REPLACED = ("lock", "control.json", "worker.json", "power_limit.json", "ledger.sqlite", "logs/skep.log", "identity.id")
+"""What skep writes anew; of the ledger the damaged file is kept under another name."""
+FILES = {
+    "settings.toml": [("settings",)],
+    "ledger.sqlite": [("stats",), ("timeline",)],
+    "identity.key": [("identity",)],
+    "identity.id": [("identity",)],
+    "projects/other/project.json": [("projects",), ("project", "show", "other")],
+    "projects/inner/project.json": [],
+    "keys/publisher.pub": [("key", "list")],
+    "secrets/key publisher": [("key", "list"), ("key", "delete", "publisher", "--yes")],
+    "secrets/invitation to inner": [("project", "invitations")],
+    "pause.json": [("explain",)],
+    "control.json": [("status",), ("pause",)],
+    "lock": [],
+    "worker.json": [],
+    "power_limit.json": [],
+    "logs/skep.log": [],
+}
+"""Each with the verbs that read it."""
+REFUSED = {
+    ("settings.toml", halved): "is damaged in line",
+    ("settings.toml", random_bytes): "is not UTF-8 text",
+    **{("settings.toml", damage): "cannot be read" for damage in (unreadable, folder_in_its_place)},
+    **{("ledger.sqlite", damage): "cannot be opened" for damage in (unreadable, folder_in_its_place)},
+    **{("pause.json", damage): "cannot be read" for damage in (unreadable, folder_in_its_place)},
+    **{("lock", damage): "cannot be opened" for damage in (unreadable, folder_in_its_place)},
+    ("control.json", folder_in_its_place): "Other terminals cannot connect",
+}
+"""The starts that cannot go on, and a part of what they say."""
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory):
+    """A home with every file that it may have."""
+    home = Home(make_past(tmp_path_factory.mktemp("past")))
+    bootstrap.publisher_keys(home).new("publisher", in_file=True)
+    FileCatalogue(home.projects_folder).add(str(signed(tmp_path_factory.mktemp("m"), id="inner", membership="invited")))
+    (home.secrets_folder / "invitation to inner").write_text('{"format": 1}')
+    PauseFile(home.pause_file).save(paused=True, until=None)
+    for file in (home.control_file, home.worker_file, home.power_limit_file):
+        file.write_text("{}")
+    home.lock_file.write_text("123")
+    home.logs_folder.mkdir()
+    (home.logs_folder / "skep.log").write_text("a line\n")
+    assert {str(file.relative_to(home.root)) for file in home.root.rglob("*") if file.is_file()} == FILES.keys()
+    return home.root
+
+
+@pytest.fixture
+def home(past, tmp_path):
+    shutil.copytree(past, tmp_path / "home", copy_function=shutil.copy)
+    (tmp_path / "home").chmod(0o700)
+    return Home(tmp_path / "home")
+
+
+def start(home):
+    """What a start of the app or of `skep join` says, and whether it was refused."""
+    said = []
+    try:
+        with bootstrap.hold(home), bootstrap.build(home) as engine:
+            engine.observe(lambda message, _: said.append(message) if isinstance(message, m.ProblemArose) else None)
+            engine.start()
+            engine.post(m.Quit())
+            assert engine.join(ENDS_WITHIN)
+    except SkepError as error:
+        return [error.problem], True
+    return [message.problem for message in said], False
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_skep_starts_with_a_damaged_file_or_says_why_it_cannot(home, name, damage):
+    damage(home.root / name)
+    damaged = left(home.root / name)
+    with as_a_user():
+        said, refused = start(home)
+    assert refused == ((name, damage) in REFUSED)
+    for problem in said:
+        assert_calm(in_english(problem.title), in_english(problem.hint))
+    if refused:
+        assert REFUSED[name, damage] in in_english(said[0])
+    rebuilt = name == "ledger.sqlite" and not refused
+    assert left(home.root / name) == damaged or name in REPLACED
+    if not refused:
+        assert [in_english(each).partition(";")[0] for each in said] == ["The ledger was damaged"] * rebuilt
+    if rebuilt:
+        assert [each.read_bytes() for each in home.root.glob("ledger.sqlite.damaged-*")] == [damaged]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(("name", "verb"), [(name, verb) for name, verbs in FILES.items() for verb in verbs])
+def test_a_verb_goes_on_with_a_damaged_file_or_says_why_it_cannot(home, name, verb, damage, capsys):
+    damage(home.root / name)
+    damaged = left(home.root / name)
+    with as_a_user():
+        code = main(["--home", str(home.root), "--json", *verb], {})
+    out, error = capsys.readouterr()
+    assert code in (0, 1, 2)
+    if code:
+        assert_calm(*error.splitlines())
+        assert json.loads(out)["event"] == "problem"
+    assert "internal error" not in error
+    assert left(home.root / name) == damaged or name in REPLACED or "delete" in verb
