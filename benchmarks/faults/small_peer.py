@@ -43,7 +43,9 @@ LEAVE_SECONDS = 60.0
 
 
 def say(event: str, **fields: Any) -> None:
-    print(json.dumps({"event": event} | fields), flush=True)
+    # in one piece: rounds are also settled in hivemind's threads
+    sys.stdout.write(json.dumps({"event": event} | fields) + "\n")
+    sys.stdout.flush()
 
 
 class Task:
