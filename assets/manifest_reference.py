@@ -110,8 +110,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "needs.memory_gb": "in units of 10⁹ bytes",
         "needs.vram_gb": "the GPU's memory, in units of 10⁹ bytes; not asked of a computer without a GPU",
         "needs.disk_gb": "free space for the data, in units of 10⁹ bytes",
-        "needs.upload_mbit": "shown to the volunteer, and used by the peers of a round to divide the averaging; 0 says "
-        "nothing",
+        "needs.upload_mbit": "shown to the volunteer; each peer of a round averages an equal part, whatever it can upload",
     },
 }
 
