@@ -20,7 +20,7 @@ from hivemind.p2p import PeerID
 
 from skep.core.errors import DataError
 from skep.core.project.manifest import Manifest
-from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerOptions, WorkerStage
+from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed, WorkerOptions, WorkerStage
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
@@ -88,7 +88,14 @@ class Joining:
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)
             trainer = Trainer(self.manifest, [chosen], files)
             own = Participant(
-                self.manifest, dht, trainer.parameters, step_batch, self.rounds, self.pace.rate, membership
+                self.manifest,
+                dht,
+                trainer.parameters,
+                step_batch,
+                self.rounds,
+                self.pace.rate,
+                membership,
+                self._notice,
             )
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
@@ -124,6 +131,9 @@ class Joining:
             step_batch=step_batch,
             limits=limits,
         )
+
+    def _notice(self, problem: Problem) -> None:
+        self.link.send(WorkerNoticed(problem))
 
     def _joined(
         self, dht: DHT, chosen: device.TrainingDevice, limits: ResourceLimits, *, epoch: int, step_batch: int

@@ -72,6 +72,9 @@ class LocalSteps:
     def find_back(self, hand_over: Callable[[], None]) -> bool:
         return True
 
+    def reload(self) -> None:
+        self.synchronise()
+
     def tensors(self) -> Iterator[torch.Tensor]:
         return iter(())
 

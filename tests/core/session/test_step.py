@@ -572,8 +572,9 @@ def test_a_worker_that_has_failed_is_not_asked_to_finish(training: Course):
     assert training.see(FAILED, m.Leave()).effects == (e.StopWorker(),)
 
 
-def test_a_problem_is_told_once(training: Course):
-    full = m.ProblemArose(Problem(verbatim("The disk is full.")))
+@pytest.mark.parametrize("kind", [m.ProblemArose, m.WorkerNoticed])
+def test_a_problem_is_told_once(training: Course, kind: type[m.ProblemArose | m.WorkerNoticed]):
+    full = kind(Problem(verbatim("The disk is full.")))
     assert training.see(full).effects == (e.Notify(full.problem),)
     assert training.see(full).effects == ()
     assert training.phase is Phase.TRAINING

@@ -86,6 +86,7 @@ from_worker = st.one_of(
     st.builds(m.ContributionConfirmed, texts, counts, counts, counts),
     st.builds(m.ContributionLost, texts, counts, counts, messages, counts),
     st.builds(m.ShardWanted, texts),
+    st.builds(m.WorkerNoticed, problems),
     st.builds(m.WorkerFailed, problems, st.booleans()),
 )
 json_values = st.recursive(
@@ -134,6 +135,7 @@ def _examples() -> list[Any]:
         m.ContributionConfirmed("a", 1, 1, 1),
         m.ContributionLost("a", 1, 1, verbatim("why")),
         m.ShardWanted("0" * 64),
+        m.WorkerNoticed(Problem(verbatim("x"))),
         m.WorkerFailed(Problem(verbatim("x")), retry=False),
     ]
 

@@ -1,5 +1,7 @@
 """The optimizer's checks: when it steps, with which gradients, and what it reports."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -67,7 +69,45 @@ def test_gradients_that_are_not_finite_never_reach_the_parameters(rounds, told, 
     opened(rounds, 0, 8).settle(GOOD)
     optimizer_factory(SPEC, rounds)([parameter]).step()
     assert torch.equal(parameter.detach(), torch.zeros(2))
-    assert spoken(told[-1]) == ContributionLost("s-0000", 0, 8, verbatim("the averaged gradients were not finite"), 1)
+    assert spoken(told[-1]) == ContributionLost(
+        "s-0000", 0, 8, verbatim("the averaged gradients were not finite or far too large"), 1
+    )
+
+
+@pytest.mark.parametrize("clip_norm", [1.0, None])
+def test_gradients_that_are_far_too_large_never_reach_the_parameters(rounds, told, clip_norm):
+    parameter = parameter_with_gradient([1.0, 1e10])
+    opened(rounds, 0, 8).settle(GOOD)
+    optimizer_factory(replace(SPEC, clip_norm=clip_norm), rounds)([parameter]).step()
+    assert torch.equal(parameter.detach(), torch.zeros(2))
+    assert isinstance(told[-1], ContributionLost)
+
+
+def spoil(optimizer, parameter):
+    """A second moment that cannot be: the step divides by its root."""
+    optimizer.state[parameter]["exp_avg_sq"].fill_(-1.0)
+    return [parameter.detach().clone(), *(value.clone() for value in optimizer.state[parameter].values())]
+
+
+def test_stock_adam_steps_to_values_that_are_not_finite():
+    parameter = parameter_with_gradient([1.0])
+    plain = torch.optim.AdamW([parameter], lr=0.1)
+    plain.step()
+    spoil(plain, parameter)
+    plain.step()
+    assert not torch.isfinite(parameter).any()
+
+
+def test_a_step_to_values_that_are_not_finite_is_undone_for_that_tensor(rounds, told):
+    bad, good = parameter_with_gradient([1.0]), parameter_with_gradient([1.0])
+    optimizer = optimizer_factory(SPEC, rounds)([{"params": [bad]}, {"params": [good]}])
+    optimizer.step()  # the virtual first step
+    before = spoil(optimizer, bad)
+    opened(rounds, 0, 8).settle(GOOD)
+    optimizer.step()
+    assert all(map(torch.equal, [bad, *optimizer.state[bad].values()], before))
+    assert good.item() < 0
+    assert spoken(told[-1]) == ContributionLost("s-0000", 0, 8, verbatim("the optimizer's step was not finite"), 1)
 
 
 def test_gradients_are_clipped_once_to_the_norm_of_the_manifest(rounds):

@@ -34,7 +34,7 @@ from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
-from skep.worker.training.loop import RATE_SECONDS, TrainingLoop
+from skep.worker.training.loop import DOUBTFUL, HOPELESS, RATE_SECONDS, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
@@ -99,6 +99,7 @@ class FakeTrainer:
     emptied: int = 0
     losses: list = field(default_factory=list)
     finite: bool = True
+    spoilt: bool = False
     done: list = field(default_factory=list)
     seconds: float = 0.0
 
@@ -113,6 +114,9 @@ class FakeTrainer:
 
     def gradients_finite(self):
         return self.finite
+
+    def parameters_finite(self):
+        return not self.spoilt
 
     def loss(self, tokens):
         self.seconds += 0.5
@@ -309,13 +313,50 @@ def test_a_loss_that_is_not_finite_is_skipped_and_its_samples_not_counted():
     assert bench.loop._reporter.progress(time.monotonic()).loss == 3.0
 
 
+def test_parameters_that_are_not_finite_are_loaded_again():
+    bench = Bench()
+    bench.trainer.spoilt = True
+    bench.trainer.losses = [math.nan] * 1000
+
+    def reload():
+        bench.trainer.spoilt, bench.trainer.losses = False, []
+
+    bench.optimizer.reload = reload
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert len(bench.trainer.done) == DOUBTFUL + 2
+    assert bench.optimizer.calls == [("contribute", 8)]
+
+
+def test_an_unfinished_step_batch_is_dropped_with_the_parameters():
+    bench = Bench()
+    bench.trainer.losses = [2.0, *[math.nan] * DOUBTFUL]
+    bench.trainer.spoilt = True
+    bench.optimizer.reload = lambda: None
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert len(bench.trainer.done) == 1 + DOUBTFUL + 2
+
+
+def test_bad_samples_are_only_skipped():
+    bench = Bench()
+    bench.trainer.losses = [math.nan] * (HOPELESS - 1)
+    bench.run_until(lambda: bench.optimizer.named("contribute"))
+    assert len(bench.trainer.done) == HOPELESS + 1
+
+
+def test_a_model_without_any_finite_loss_is_not_trained_in_silence_for_ever():
+    bench = Bench()
+    bench.trainer.losses = [math.nan] * 1000
+    with raises(SwarmError, match="None of the last 100 losses was finite"):
+        bench.run_until(lambda: False)
+
+
 def test_gradients_that_are_not_finite_are_discarded_and_said_to_be_lost():
     bench = Bench()
     bench.trainer.finite = False
     bench.run_until(lambda: len(bench.trainer.done) == 2)
-    assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite")]
+    assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite or far too large")]
     assert spoken(bench.link.all(ContributionLost)) == [
-        ContributionLost("s-0000", 3, 8, verbatim("gradients that were not finite"))
+        ContributionLost("s-0000", 3, 8, verbatim("gradients that were not finite or far too large"))
     ]
     assert bench.rounds.growing == "s-0001"
 
@@ -713,7 +754,10 @@ def test_gradients_that_were_only_partly_added_are_thrown_away():
 
     bench.limits.add_gradients = spoil
     bench.run_until(lambda: bench.optimizer.named("contribute"))
-    assert in_english(bench.optimizer.calls) == [("discard", "gradients that were not finite"), ("contribute", 8)]
+    assert in_english(bench.optimizer.calls) == [
+        ("discard", "gradients that were not finite or far too large"),
+        ("contribute", 8),
+    ]
     assert len(bench.trainer.done) == 3  # a whole step batch after the discarded one
     assert [lost.samples for lost in bench.link.all(ContributionLost)] == [4]
 

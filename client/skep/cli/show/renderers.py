@@ -80,8 +80,10 @@ class Events:
                 return self._contribution(message, ContributionState.CONFIRMED)
             case m.ContributionLost():
                 return self._contribution(message, ContributionState.LOST)
-            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted() | m.WorkerFailed():
+            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted():
                 return []
+            case m.WorkerNoticed() | m.WorkerFailed():
+                return []  # shown as the snapshot's problem
 
     def _contribution(
         self, message: m.ContributionPending | m.ContributionConfirmed | m.ContributionLost, state: ContributionState

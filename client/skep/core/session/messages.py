@@ -226,6 +226,12 @@ class ShardFailed(WorkerMessage, frozen=True):
     problem: Problem
 
 
+class WorkerNoticed(WorkerMessage, frozen=True):
+    """A problem for the user that does not end the worker."""
+
+    problem: Problem
+
+
 class WorkerFailed(WorkerMessage, frozen=True):
     """The worker ends with an error for the user. `retry` says whether a restart may help."""
 
@@ -249,7 +255,7 @@ Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
 ContributionReport = ContributionPending | ContributionConfirmed | ContributionLost
 WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | WorkerMemory | WorkerFailed
 ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
-FromWorker = WorkerReport | WorkerPaused | ContributionReport | ShardWanted
+FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
 FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
 Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | WorkerExited | ProblemArose
 Message = Command | Event

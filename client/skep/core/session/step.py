@@ -122,7 +122,7 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
             return _index_failed(snapshot, message)
-        case m.ProblemArose(problem=problem):
+        case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem):
             return trouble(snapshot, problem)
         case _:
             return report(snapshot, message, now)

@@ -29,6 +29,8 @@ from skep.core.project.manifest import PowerSGD
 from skep.core.text import Text
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
+from skep.worker.swarm.plausible import copies, finite, restore
+from skep.worker.swarm.state_rounds import CheckedRounds
 
 INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
@@ -216,20 +218,7 @@ def orthonormalise_(matrix: torch.Tensor) -> None:
             column.zero_()
 
 
-def copies(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    return [tensor.clone() for tensor in tensors]
-
-
-def restore(tensors: Sequence[torch.Tensor], kept: Sequence[torch.Tensor]) -> None:
-    for tensor, before in zip(tensors, kept, strict=True):
-        tensor.copy_(before)
-
-
-def finite(tensors: Sequence[torch.Tensor]) -> bool:
-    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
-
-
-class CheckedStateAverager(HonestAverager, TrainingStateAverager):
+class CheckedStateAverager(CheckedRounds):
     """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
 
     _coming: MPFuture | None = None

@@ -8,6 +8,7 @@ peer's old rate.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from skep.core.session.transitions import LEFT
 from skep.core.text import NOTHING, Text
 from skep.worker.process.memory import DroppedInForks, give_back
 from skep.worker.swarm import averagers
+from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
@@ -62,13 +64,11 @@ class GlobalRounds(hivemind.Optimizer):
 
     def __init__(self, own: Participant) -> None:
         manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
-        self._rounds = rounds
+        self._rounds, self._apart = rounds, Apart(sync.average_state_every, own.notice)
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
         # hivemind passes these to the state averager only
         shared = {
             "request_timeout": averagers.request_timeout(sync.matchmaking_seconds),
-            # a peer's part of the averaging is proportional to this; None means an equal part
-            "bandwidth": manifest.needs.upload_mbit or None,
             "membership": own.membership,
         }
         threshold = sync.size_adaptive_threshold
@@ -100,6 +100,7 @@ class GlobalRounds(hivemind.Optimizer):
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
         self.grad_averager.step_batch = own.step_batch
+        self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
         self.tracker.rate = own.rate
 
     def _make_stepping(self, make: Callable[[Any], torch.optim.Optimizer], groups: Any) -> torch.optim.Optimizer:
@@ -233,6 +234,9 @@ class GlobalRounds(hivemind.Optimizer):
             if self.tracker.ready_to_update_epoch:
                 hand_over()
                 self._update_global_epoch(None)
+                if self.tracker.others and self._apart.must_load(self.local_epoch):
+                    with contextlib.suppress(SwarmError):  # without a state, training goes on as it is
+                        self.catch_up(Text("round.computer_had_missed_round"))
         return bool(self.local_epoch != before)
 
     def ask_for_state(self) -> None:
@@ -256,9 +260,17 @@ class GlobalRounds(hivemind.Optimizer):
                 self.state_averager.local_epoch = self.tracker.global_epoch
             self.grad_averager.catch_up(self.load_state_timeout)
             self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
+        self._apart.together()
         if not self.client_mode:
             self.state_averager.state_sharing_priority = self.local_epoch
         give_back()
+
+    def reload(self) -> None:
+        """As in SyncStrategy."""
+        try:
+            self.catch_up(Text("round.model_was_not_finite"))
+        except SwarmError as error:
+            raise SwarmError(Text("round.model_was_lost"), Text("round.skep_joins_again")) from error
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:
         """Stock entry point, which retries without limit; ours is bounded."""
@@ -356,6 +368,7 @@ class GlobalRounds(hivemind.Optimizer):
             self._round_of[self.scheduled_grads] = opened
         elif self.tracker.global_progress.num_peers > 1:
             opened.fail(Text("round.round_could_not_begin"))
+            self._apart.gradients_averaged(opened.epoch, opened.facts)
         else:
             opened.stand_alone()
             super()._load_local_gradients_into_optimizer()
@@ -372,6 +385,7 @@ class GlobalRounds(hivemind.Optimizer):
             opened.settle(gathered.facts)
         except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises any error of its processes
             opened.fail(failure_words(error))
+        self._apart.gradients_averaged(opened.epoch, opened.facts)
         self._load_averaged_gradients_into_optimizer_()
 
 

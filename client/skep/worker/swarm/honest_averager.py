@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any, AsyncIterator, Final  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+from collections.abc import Callable, Sequence
+from typing import Any, AsyncIterator, Final, NamedTuple, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import torch
 from hivemind.averaging import DecentralizedAverager
@@ -24,8 +24,8 @@ from hivemind.compression import CompressionInfo
 from hivemind.dht import DHT
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
-from hivemind.utils import MPFuture
-from hivemind.utils.asyncio import achain, as_aiter
+from hivemind.utils import MPFuture, get_dht_time
+from hivemind.utils.asyncio import achain, as_aiter, azip
 from hivemind.utils.streaming import split_for_streaming
 
 from skep.worker.process.memory import give_back, map_large_blocks
@@ -36,8 +36,20 @@ ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
 STATE_PART_BYTES: Final = 512 * 1024
 """Bytes of a state per frame; hivemind's 64 KiB cause much overhead at both ends."""
+Given = TypeVar("Given")
+Value = TypeVar("Value")
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
+
+
+class Used(NamedTuple):
+    """What became of an all-reduce's result; `moved` only where this peer reduces nothing.
+
+    `moved`: it differs from our own tensors. `refused`: it was not used, because of its values or ours.
+    """
+
+    moved: bool = False
+    refused: bool = False
 
 
 class Gathered(dict[Any, Any]):
@@ -184,23 +196,50 @@ class HonestAverager(DecentralizedAverager):
     async def _run_allreduce_inplace_(
         self, tensors: Sequence[torch.Tensor], group_info: GroupInfo, group_id: bytes | None = None, **kwargs: Any
     ) -> None:
+        """As hivemind's, with a look at what the round changes."""
         own_id = group_info.group_id if group_id is None else group_id
-        before = magnitude(tensors)
-        await super()._run_allreduce_inplace_(tensors, group_info, group_id, **kwargs)
-        moved = abs(magnitude(tensors) - before) > ROUNDING * before
-        self._seen.append(examine(self._running_groups[own_id].result(), self._incoming_weights[own_id], moved=moved))
+        runner = AllReduceRunner(
+            p2p=self._p2p,
+            servicer_type=type(self),
+            prefix=self.prefix,
+            tensors=tensors,
+            group_id=own_id,
+            ordered_peer_ids=group_info.peer_ids,
+            **kwargs,
+        )
+        self._running_groups[own_id].set_result(runner)
+        used = await self._use(runner, tensors)
+        self.last_updated = get_dht_time()
+        self._state_updated.set()
+        self._seen.append(examine(runner, self._incoming_weights[own_id], used))
+
+    async def _use(self, runner: AllReduceRunner, tensors: Sequence[torch.Tensor]) -> Used:
+        """Run the all-reduce, and change `tensors` part by part."""
+        # only for a peer that reduces nothing is this the sole sign that others took part
+        measuring = not runner.tensor_part_reducer.num_parts
+        changed = total = 0.0
+        async for tensor, change in azip(as_aiter(*tensors), runner):
+            tensor.add_(change, alpha=self._averaging_alpha)
+            if measuring:
+                changed += await in_thread(magnitude, change)
+                total += await in_thread(magnitude, tensor)
+        return Used(moved=changed > ROUNDING * total)
+
+
+async def in_thread(call: Callable[[Given], Value], given: Given) -> Value:
+    """Compute in another thread: this one answers the other peers."""
+    return await asyncio.get_running_loop().run_in_executor(None, call, given)
 
 
 @torch.no_grad()
-def magnitude(tensors: Sequence[torch.Tensor]) -> float:
-    return float(sum(tensor.abs().sum(dtype=torch.float64) for tensor in tensors))
+def magnitude(tensor: torch.Tensor) -> float:
+    return float(tensor.abs().sum(dtype=torch.float64))
 
 
-def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) -> RoundFacts:
+def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> RoundFacts:
     """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `weights` are those that other peers claimed when sending to us; `moved` says whether the result differs from our
-    own tensors.
+    `weights` are those that other peers claimed when sending to us.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
     reducer = runner.tensor_part_reducer
@@ -216,8 +255,8 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
         missing = [peer for peer in others if peer in runner.banned_senders]
     else:
         # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
-        # values
-        whole = runner.tensor_part_container.failed_size == 0 and moved
+        # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights
+        whole = runner.tensor_part_container.failed_size == 0 and used.moved
         reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
         heard, missing = (reducers, []) if whole else ([], reducers)
     return RoundFacts(
@@ -225,6 +264,8 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], *, moved: bool) 
         heard=tuple(str(peer) for peer in heard),
         missing=tuple(str(peer) for peer in missing),
         complete=runner.tensor_part_container.failed_size == 0 and not runner.banned_senders,
+        arrived=runner.tensor_part_container.failed_size == 0,
+        refused=used.refused,
     )
 
 
@@ -236,4 +277,6 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
         heard=tuple(peer for peer in first.heard if all(peer in each.heard for each in seen)),
         missing=tuple(sorted({peer for each in seen for peer in each.missing})),
         complete=all(each.complete for each in seen),
+        arrived=all(each.arrived for each in seen),
+        refused=any(each.refused for each in seen),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 
 from skep.core.project.manifest import OptimizerSpec, factor
 from skep.core.text import Text
+from skep.worker.swarm.plausible import copies, finite, plausible_norm, restore
 from skep.worker.swarm.rounds import Rounds
 
 
@@ -79,6 +81,7 @@ class GuardedStep(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]  # never a closure
         """Step if the oldest open round allows it, and close that round."""
+        assert closure is None
         opened = self._rounds.oldest
         if opened is None:
             if not self._ready:
@@ -90,9 +93,30 @@ class GuardedStep(torch.optim.Optimizer):
             self._rounds.close(Text("round.round_failed"))
         elif not self._clip():
             self._rounds.close(Text("round.averaged_gradients_were_not_finite"))
+        elif not self._step_each():
+            self._rounds.close(Text("round.step_was_not_finite"))
         else:
-            super().step(closure)
             self._rounds.close()
+
+    def _step_each(self) -> bool:
+        """Step tensor by tensor, and undo the steps that led to a value that is not finite; return whether none did.
+
+        Needs memory for a copy of one tensor and its statistics at a time, where a copy of all could be too much.
+        """
+        sound = True
+        single = copy(self)  # has the same state, and groups of its own: other threads read ours
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                changed = [parameter, *filter(torch.is_tensor, self.state.get(parameter, {}).values())]
+                before = copies(changed)
+                single.param_groups = [group | {"params": [parameter]}]
+                super(GuardedStep, single).step()
+                if not finite(changed):
+                    restore(changed, before)
+                    sound = False
+        return sound
 
     def _make_state(self) -> None:
         """Hivemind's virtual first step, on zeros: creates the state's tensors and changes no parameter.
@@ -108,10 +132,10 @@ class GuardedStep(torch.optim.Optimizer):
             group["lr"], group["weight_decay"] = rate, decay
 
     def _clip(self) -> bool:
-        """Scale the gradients down to the manifest's norm; return whether they are finite."""
+        """Scale the gradients down to the manifest's norm; return whether they were finite and plausible."""
         parameters = [p for group in self.param_groups for p in group["params"]]
         limit = self._clip_norm if self._clip_norm is not None else float("inf")
-        return bool(torch.isfinite(torch.nn.utils.clip_grad_norm_(parameters, limit)))
+        return plausible_norm(torch.nn.utils.clip_grad_norm_(parameters, limit))
 
 
 class GuardedAdamW(GuardedStep, torch.optim.AdamW):

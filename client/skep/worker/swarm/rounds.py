@@ -22,13 +22,22 @@ class RoundFacts:
     """What this peer observed of one all-reduce.
 
     `heard` are the base58 ids of the other peers whose complete data, with a weight above zero, went into the average;
-    `missing` are groupmates that did not deliver. `complete` says that every part came back averaged.
+    `missing` are groupmates that did not deliver. `complete` says that every part came back averaged. `arrived` says
+    that no part failed to come back to this peer, even if another peer's data is missing in it. If `refused`, the
+    average was not finite or not plausible, and was not used.
     """
 
     group_size: int
     heard: tuple[str, ...]
     missing: tuple[str, ...]
     complete: bool
+    arrived: bool = True
+    refused: bool = False
+
+    @property
+    def shared(self) -> bool:
+        """Whether this peer now has the same average as the others."""
+        return bool(self.heard) and self.arrived and not self.refused
 
 
 @dataclass

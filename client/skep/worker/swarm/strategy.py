@@ -16,6 +16,7 @@ import torch
 
 from skep.core.project.manifest import SYNC_MODES, Manifest
 from skep.core.text import Text
+from skep.worker.swarm.apart import Notice
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.watch import Part
@@ -88,6 +89,9 @@ class SyncStrategy(Protocol):
     def find_back(self, hand_over: Callable[[], None]) -> bool:
         """Synchronise after the computer slept while this peer trained; False means that it should be called again."""
 
+    def reload(self) -> None:
+        """Replace parameters that are not finite by the swarm's, and drop what was contributed and not averaged."""
+
     def tensors(self) -> Iterator[torch.Tensor]:
         """Tensors on the training device besides the model and its gradients."""
 
@@ -103,7 +107,7 @@ class Participant:
     """What a strategy needs to know of this peer.
 
     `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
-    what becomes of each contribution.
+    what becomes of each contribution. `notice` tells the user of a problem that does not end training.
     """
 
     manifest: Manifest
@@ -113,6 +117,7 @@ class Participant:
     rounds: Rounds
     rate: Rate = lambda: None
     membership: Membership | None = None
+    notice: Notice = lambda _problem: None
 
 
 StrategyMaker = Callable[[Participant], SyncStrategy]

@@ -201,7 +201,7 @@ def add_gradients(
     factors = [weight / weights[0] for weight in weights[1:]]
     sums = [_sum(first, others, factors) for first, *others in zip(*found, strict=True)]
     pairs = [(p, new) for p, new in zip(parameters[0], sums, strict=True) if new is not None]
-    finite = scale is None or all_finite(new for _, new in pairs)
+    finite = scale is None or bool(torch.isfinite(total_norm(new for _, new in pairs)))
     if finite:
         _add(pairs, weights[0] / factor)
     if scale is not None:
@@ -209,8 +209,8 @@ def add_gradients(
     return finite
 
 
-def all_finite(gradients: Iterable[torch.Tensor]) -> bool:
-    return bool(torch.isfinite(torch.nn.utils.get_total_norm(list(gradients))))
+def total_norm(gradients: Iterable[torch.Tensor]) -> torch.Tensor:
+    return torch.nn.utils.get_total_norm(list(gradients))
 
 
 @torch.no_grad()

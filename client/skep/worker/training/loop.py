@@ -37,6 +37,11 @@ FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker restarts."""
 REPORT_SECONDS: Final = 1.0
 RATE_SECONDS: Final = 10.0
+DOUBTFUL: Final = 10
+"""Micro-batches in a row whose loss is not finite after which the parameters are checked."""
+HOPELESS: Final = 100
+"""The same, after which training ends, to begin again with the swarm's state. In fp16 the scale of the loss needs up
+to 32 to adapt."""
 LOSSES: Final = 32
 """Micro-batches whose mean loss is shown."""
 
@@ -70,6 +75,8 @@ class TrainingLoop:
     find_back_seconds: float = FIND_BACK_SECONDS
     _filled: int = 0
     _resting: bool = False
+    _skipped: int = 0
+    """Micro-batches in a row whose loss was not finite."""
     _slept: float = 0.0
     """Seconds of sleep that were handled."""
 
@@ -151,7 +158,9 @@ class TrainingLoop:
         wall = time.monotonic() - begun
         self.limits.took(size, wall, self.pace.spent)
         if not math.isfinite(loss):
+            self._doubt()
             return 0  # nothing was added; these samples are not counted
+        self._skipped = 0
         self._reporter.trained(loss, size)
         self.rounds.grow(self.sync.epoch, size)
         self._filled += size
@@ -160,6 +169,19 @@ class TrainingLoop:
             # a newcomer trains before its first evaluation, which takes as long as several batches
             self._evaluator.begin(self.sync.epoch)
         return size
+
+    def _doubt(self) -> None:
+        """After a loss that is not finite: if there were many, the cause may be the parameters and not the samples."""
+        self._skipped += 1
+        if self._skipped % DOUBTFUL == 0 and not self.trainer.parameters_finite():
+            self._filled = 0
+            with self._in_swarm() as wait:
+                wait.behind = "state"
+                self.sync.reload()
+        elif self._skipped >= HOPELESS:
+            raise SwarmError(
+                Text("training.no_loss_was_finite", count=self._skipped), Text("training.skep_joins_again")
+            )
 
     def _add_gradients(self, batch: Batch, scale: float) -> float:
         """The loss; not finite when nothing was added."""

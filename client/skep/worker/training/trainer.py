@@ -15,7 +15,8 @@ from skep.core.text import Text
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.recipes.tensors.batches import Batch
-from skep.worker.training.compute_group import ComputeGroup, all_finite
+from skep.worker.swarm.plausible import finite, plausible_norm
+from skep.worker.training.compute_group import ComputeGroup, total_norm
 from skep.worker.training.data import Samples
 from skep.worker.training.device import TrainingDevice
 from skep.worker.training.device_errors import MAKE_ROOM, is_lack_of_memory
@@ -56,7 +57,11 @@ class Trainer(ComputeGroup):
         return AWAY_ON_PROCESSOR if self.kind == "cpu" else AWAY_ON_GPU
 
     def gradients_finite(self) -> bool:
-        return all_finite(p.grad for p in self.parameters if p.grad is not None)
+        """Whether the gradients in `.grad` are finite and plausible."""
+        return plausible_norm(total_norm(p.grad for p in self.parameters if p.grad is not None))
+
+    def parameters_finite(self) -> bool:
+        return finite(self.parameters)
 
     def dry_run(self, step_batch: int, enough: Callable[[], bool] = lambda: True) -> DryRun:
         """Time micro-batches of 1, 2, 4, … samples, up to `step_batch`, the memory, or the longest time while away.

@@ -1,0 +1,76 @@
+"""When a peer that missed a round loads a state."""
+
+from dataclasses import replace
+
+import pytest
+
+from english import in_english
+from skep.worker.swarm.apart import REFUSED, WAIT_EPOCHS, Apart
+from skep.worker.swarm.rounds import RoundFacts
+
+GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
+ANOTHER_IS_MISSING = replace(GOOD, missing=("b",), complete=False)
+RARELY = 1000
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+def apart(told, every):
+    return Apart(every, told.append)
+
+
+def loads(made, epochs):
+    return [epoch for epoch in epochs if made.must_load(epoch)]
+
+
+@pytest.mark.parametrize("facts", [None, replace(GOOD, heard=()), replace(GOOD, arrived=False)])
+def test_a_missed_round_of_gradients_is_made_up_for_at_once_where_parameters_are_averaged_rarely(told, facts):
+    made = apart(told, RARELY)
+    made.gradients_averaged(4, facts)
+    assert loads(made, range(5, 100))[0] == 5
+
+
+@pytest.mark.parametrize("facts", [GOOD, ANOTHER_IS_MISSING])
+def test_a_peer_that_got_the_average_is_not_apart(told, facts):
+    made = apart(told, RARELY)
+    made.gradients_averaged(4, facts)
+    assert loads(made, range(5, 100)) == []
+
+
+def test_an_averaging_of_parameters_that_comes_soon_is_waited_for(told):
+    made = apart(told, 4)
+    made.gradients_averaged(4, None)
+    assert loads(made, range(5, 9)) == []
+    made.parameters_averaged(8, GOOD)
+    assert loads(made, range(9, 100)) == []
+
+
+@pytest.mark.parametrize("facts", [None, replace(GOOD, refused=True)])
+def test_a_peer_whose_averagings_of_parameters_fail_loads_a_state_in_the_end(told, facts):
+    made = apart(told, 1)
+    for epoch in range(5, 5 + WAIT_EPOCHS):
+        made.parameters_averaged(epoch, facts)
+        assert not made.must_load(epoch)
+    assert made.must_load(5 + WAIT_EPOCHS)
+
+
+def test_a_peer_whose_rounds_all_fail_does_not_load_states_all_the_time(told):
+    made = apart(told, RARELY)
+    loaded = []
+    for epoch in range(30):
+        made.gradients_averaged(epoch, None)
+        if made.must_load(epoch + 1):
+            loaded.append(epoch + 1)
+            made.together()
+    assert loaded == [1, 1 + WAIT_EPOCHS, 1 + 2 * WAIT_EPOCHS]
+
+
+def test_a_refused_average_is_said_once(told):
+    made = apart(told, 1)
+    for epoch in range(3):
+        made.parameters_averaged(epoch, replace(GOOD, refused=True))
+    assert told == [REFUSED]
+    assert in_english(REFUSED.title)
