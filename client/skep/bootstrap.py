@@ -192,8 +192,9 @@ def build(
 ) -> Iterator[Engine]:
     """An engine that is not started yet, and its control socket. Hold the home first.
 
-    With `join`, the port is checked now; without, the engine may stay idle, and the port is checked when it joins.
-    `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use.
+    With `join`, the port and the identity are checked now; without, the engine may stay idle, and they are checked when
+    it joins. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use,
+    StorageError.
     """
     from skep import senses
     from skep.adapters.net.shards_http import HttpShards
@@ -203,9 +204,10 @@ def build(
     from skep.adapters.storage.settings_file import PauseFile
     from skep.engine.engine import Engine
 
-    values = settings(home).load()
+    values, who = settings(home).load(), identity(home)
     if join is not None:
         _free_host(join.project, join.seeds, int(values["network.port"]))
+        _ = who.path
     engine = Engine(
         clock=SystemClock(),
         make_worker=partial(
@@ -223,7 +225,7 @@ def build(
         ),
         settings=settings(home),
         pauses=PauseFile(home.pause_file),
-        identity=identity(home),
+        identity=who,
         listen_host=lambda start: _free_host(start.project, start.options.seeds, start.options.port),
         invitations=kept_invitations(home),
         sensors=senses.for_engine(home, lambda: engine),
