@@ -122,3 +122,12 @@ def test_a_verb_goes_on_with_a_damaged_file_or_says_why_it_cannot(home, name, ve
         assert json.loads(out)["event"] == "problem"
     assert "internal error" not in error
     assert left(home.root / name) == damaged or name in REPLACED or "delete" in verb
+
+
+def test_the_way_on_from_a_damaged_identity_is_a_verb(home, capsys):
+    random_bytes(home.identity_file)
+    damaged, before = home.identity_file.read_bytes(), home.peer_id_file.read_text()
+    assert main(["--home", str(home.root), "--json", "identity", "--new"], {}) == 0
+    told = json.loads(capsys.readouterr().out)["peer_id"]
+    assert told == home.peer_id_file.read_text() != before
+    assert [each.read_bytes() for each in home.root.glob("identity.key.damaged-*")] == [damaged]
