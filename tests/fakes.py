@@ -119,6 +119,7 @@ class FakeWorker:
     starts: list[m.WorkerOptions] = field(default_factory=list)
     told: list[m.ToWorker] = field(default_factory=list)
     stops: int = 0
+    ended_stuck: int = 0
     running: bool = False
     closed: bool = False
 
@@ -141,6 +142,10 @@ class FakeWorker:
         self.stops += 1
         if not self.stubborn:
             self.exit(0)
+
+    def end_stuck(self, within: float = 2.0) -> None:
+        self.ended_stuck += 1
+        self.exit(-9)
 
     def close(self, within: float = 2.0) -> None:
         self.closed = True

@@ -49,6 +49,9 @@ class Worker(Protocol):
     def stop(self, within: float = 2.0) -> None:
         """Ask the worker to exit, kill its remaining process tree after `within` seconds. Returns immediately."""
 
+    def end_stuck(self, within: float = 2.0) -> None:
+        """As `stop`, for a worker that may not answer: first it writes the stacks of its threads to its log."""
+
     def close(self, within: float = 2.0) -> None:
         """As `stop`, but returns when all processes of the worker have ended."""
 

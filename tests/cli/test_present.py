@@ -14,7 +14,7 @@ from skep.core.project.data import Project
 from skep.core.record.contributions import Evaluation, Tally, Totals
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
 from skep.core.session.snapshot import Snapshot
-from skep.core.text import Problem, verbatim
+from skep.core.text import Problem, Text, verbatim
 
 THIN = "\N{THIN SPACE}"
 PROJECT = Project("tiny", "Tiny code model", "tiny-0000", "ab12 cd34", 3, "")
@@ -151,6 +151,18 @@ def test_every_phase_has_one_calm_sentence(phase: Phase) -> None:
     sentence = snapshot_view.sentence(replace(TRAINING, phase=phase), 0.0)
     assert sentence.endswith(".")
     assert "!" not in sentence
+
+
+def test_a_wait_is_said_instead_of_training() -> None:
+    waiting = replace(TRAINING, waiting=Text("wait.swarm"))
+    words = "Nothing was trained for a minute: waiting for the swarm's round or its state."
+    assert snapshot_view.sentence(waiting, 0.0) == words
+    assert "Training" not in shown(waiting)
+
+
+def test_a_break_after_failures_says_when_it_ends() -> None:
+    resting = replace(TRAINING, phase=Phase.PAUSED, restart_at=30.0)
+    assert snapshot_view.sentence(resting, 0.0) == f"Trying again in 30{THIN}s."
 
 
 def test_the_farewell_counts_contributions_and_samples() -> None:

@@ -84,12 +84,18 @@ class WorkerContract:
         worker.stop()
         assert isinstance(next_posted(), m.WorkerExited)
 
+    def test_it_says_that_it_exited_once_it_was_ended_as_stuck(self, worker, options, next_posted):
+        worker.start(options)
+        worker.end_stuck()
+        assert isinstance(next_posted(), m.WorkerExited)
+
     def test_a_worker_that_is_gone_can_be_told_and_stopped(self, worker, options, next_posted):
         worker.start(options)
         worker.close()
         assert isinstance(next_posted(), m.WorkerExited)
         worker.tell(m.StopTraining())
         worker.stop()
+        worker.end_stuck()
         worker.close()
 
     def test_another_one_can_be_started_after_it(self, worker, options, next_posted):

@@ -1,14 +1,18 @@
 """A real worker in a real swarm loses one of its processes, or one of them hangs: it says so, and ends."""
 
+import os
 import signal
+import threading
 import time
 
 import psutil
 import pytest
+from hivemind.utils import MPFuture
 
 from english import in_english
 from skep.core.session.messages import WorkerFailed, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
+from skep.worker.swarm.watch import bound_waits
 from worker_pipes import PipedWorker, cut_shards
 
 DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 10.0, 90.0, 5.0
@@ -67,3 +71,32 @@ def test_a_worker_that_lost_a_part_says_which_and_ends_with_all_its_processes(wo
     assert made.process.returncode == 1
     assert not made.left()
     assert "(most recent call first)" in made.words()
+
+
+@pytest.fixture
+def stopped_dht(make_dhts):
+    (dht,) = make_dhts(1)
+    os.kill(dht.pid, signal.SIGSTOP)
+    return dht
+
+
+@pytest.fixture
+def bounded():
+    stock = MPFuture.result
+    bound_waits(0.5)
+    yield
+    MPFuture.result = stock
+
+
+def test_stock_waits_for_a_stopped_dht_without_end(stopped_dht):
+    call = threading.Thread(target=stopped_dht.get, args=["a key"], daemon=True)
+    call.start()
+    call.join(2.0)
+    assert call.is_alive()
+
+
+def test_a_bounded_wait_for_a_stopped_dht_ends(stopped_dht, bounded):
+    with pytest.raises(TimeoutError):
+        stopped_dht.get("a key")
+    with pytest.raises(TimeoutError):
+        stopped_dht.get_visible_maddrs()

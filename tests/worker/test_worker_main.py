@@ -79,6 +79,19 @@ def test_it_can_be_stopped_while_it_still_imports(worker, end):
     assert not made.run_folder.exists()
 
 
+def test_it_writes_its_stacks_when_asked_and_goes_on(worker):
+    made = worker(serve=False).start()
+    made.wait_for(lambda message: isinstance(message, ShardWanted))
+    made.process.send_signal(signal.SIGUSR1)
+    deadline = time.monotonic() + PATIENCE
+    while "_await_data" not in made.words():
+        assert time.monotonic() < deadline, made.words()
+        time.sleep(0.02)
+    made.tell(StopTraining())
+    made.wait_gone()
+    assert made.process.returncode == 0
+
+
 def test_sigterm_ends_it_too(worker):
     made = worker().start()
     made.wait_for(at(Stage.HARDWARE))

@@ -258,6 +258,8 @@ class Engine:
                 self._worker.tell(message)
             case e.StopWorker():
                 self._worker.stop()
+            case e.EndStuckWorker():
+                self._worker.end_stuck()
             case e.SetAllowance(allowance=allowance):
                 self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
             case e.FetchShard(shard=shard):
@@ -298,6 +300,7 @@ class Engine:
             case (
                 e.TellWorker()
                 | e.StopWorker()
+                | e.EndStuckWorker()
                 | e.SetAllowance()
                 | e.Record()
                 | e.LosePending()

@@ -50,6 +50,7 @@ def main() -> None:
     """Run one worker. In every case, end this process and all processes it has started."""
     link = Link.over_stdio()
     link.close_in_children()
+    dump_stacks_on_request()
     processes.tie_to_this_process()
     processes.fork_into_sessions()
     processes.raise_file_limit()
@@ -183,6 +184,12 @@ class Volunteer:
                 self.stop()
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
                 pass  # the training thread handles messages about shards; options do not change after the start
+
+
+def dump_stacks_on_request() -> None:
+    """Write the stacks of all threads to the worker's log at SIGUSR1, also while a thread in C holds the interpreter."""
+    if hasattr(faulthandler, "register"):  # not on Windows, which has no such signal
+        faulthandler.register(signal.SIGUSR1, all_threads=True)
 
 
 def dump_stacks() -> None:

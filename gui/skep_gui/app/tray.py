@@ -77,7 +77,7 @@ class Tray(QObject):
             # menu texts are not plain: an ampersand would underline the next letter
             self.first.setText(shortened(line, 70).replace("&", "&&"))
             self.icon.setToolTip(f"skep · {line}")
-        paused = snapshot.pause is not None
+        paused = snapshot.pause is not None or snapshot.on_a_break
         self.resume.setVisible(paused)
         self.pause.setEnabled(snapshot.phase is not Phase.LEAVING)
         self._draw()

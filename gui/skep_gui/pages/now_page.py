@@ -132,7 +132,8 @@ class NowPage(Page):
         self.asked.setVisible(inside)
         said = filled(self.tr("Compute share %1"), f"{share} {below}")
         self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
-        self._offer(phase, paused=snapshot.pause is not None, waits=snapshot.leaving_until is not None)
+        paused = snapshot.pause is not None or snapshot.on_a_break
+        self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
 
     def _filled(self, snapshot: Snapshot) -> float | None:
         """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""

@@ -736,6 +736,10 @@
         <translation>Trainiert</translation>
     </message>
     <message>
+        <source>Waiting</source>
+        <translation>Wartet</translation>
+    </message>
+    <message>
         <source>Paused</source>
         <translation>Pausiert</translation>
     </message>

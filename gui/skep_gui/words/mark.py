@@ -44,7 +44,7 @@ def look(snapshot: Snapshot) -> Look:
         case Phase.JOINING:
             return Look(State.JOINING, _joining_bands(snapshot))
         case Phase.PAUSED:
-            return Look(State.PAUSED)
+            return Look(State.PROBLEM if snapshot.on_a_break else State.PAUSED)
         case Phase.TRAINING | Phase.LEAVING:
             return _working(snapshot)
 

@@ -92,8 +92,10 @@ class Now(Speaker):
                 return self._idle(snapshot)
             case Phase.JOINING:
                 return filled(self.tr("Joining %1."), title(snapshot))
+            case Phase.PAUSED if snapshot.on_a_break:
+                return self.said(phases.restarting(snapshot.restart_at, now))
             case Phase.TRAINING | Phase.PAUSED:
-                return self.reason(snapshot, now)
+                return self.said(snapshot.waiting) or self.reason(snapshot, now)
             case Phase.RECOVERING:
                 return self.said(phases.restarting(snapshot.restart_at, now))
             case Phase.LEAVING:

@@ -171,7 +171,7 @@ class Projects(Speaker):
             case Phase.JOINING:
                 return self.tr("Joining")
             case Phase.TRAINING:
-                return self.tr("Training")
+                return self.tr("Waiting") if snapshot.waiting else self.tr("Training")
             case Phase.PAUSED:
                 return self.tr("Paused")
             case Phase.RECOVERING:

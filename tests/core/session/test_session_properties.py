@@ -76,7 +76,7 @@ class Shell(RuleBasedStateMachine):
             case e.TellWorker(message=message):
                 assert self.running, "nobody to tell"
                 assert not isinstance(message, m.FinishTraining) or not self.stopped, "told to finish after its stop"
-            case e.StopWorker():
+            case e.StopWorker() | e.EndStuckWorker():
                 assert self.running, "nobody to stop"
                 self.stopped = True
             case e.Record(project_id=project_id, contribution=contribution):
@@ -230,7 +230,8 @@ class Shell(RuleBasedStateMachine):
         if not self.snapshot.allowance.network and worker is not None and self.snapshot.phase is not Phase.LEAVING:
             assert worker.departing or worker.failed
         if self.snapshot.phase is Phase.PAUSED and worker is None:
-            assert not self.snapshot.allowance.network, "nothing keeps a worker from starting"
+            waits = self.snapshot.restart_at is not None
+            assert waits or not self.snapshot.allowance.network, "nothing keeps a worker from starting"
 
     @invariant()
     def the_snapshot_knows_whether_a_worker_runs(self) -> None:

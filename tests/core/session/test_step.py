@@ -505,35 +505,93 @@ def test_a_worker_killed_from_outside_hints_at_memory(training: Course):
 
 def test_a_crash_while_training_recovers_after_a_wait(training: Course):
     training.see(m.WorkerExited(-11))
-    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 2)
+    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 1)
     assert spoken(training.effects[0]) == spoken(e.LosePending("tiny", verbatim("the worker stopped before the round")))
-    assert training.see(m.Tick(), after=1.9).effects == ()
+    assert training.see(m.Tick(), after=0.9).effects == ()
     training.see(m.Tick(), after=0.2)
     assert (training.phase, training.snapshot.restart_at) == (Phase.JOINING, None)
     assert [type(effect) for effect in training.effects] == [e.StartWorker]
 
 
-def test_the_waits_double_up_to_a_minute(training: Course):
+def fail_again_and_again(course: Course, times: int, chance: float = 1.0) -> list[float]:
+    """Seconds from each of `times` failures to the next start."""
     waits = []
-    for _ in range(7):
-        training.see(m.WorkerExited(1))
-        assert training.snapshot.restart_at is not None
-        waits.append(training.snapshot.restart_at - training.now)
-        training.see(m.Tick(), after=waits[-1])
-    assert waits == [2, 4, 8, 16, 32, 60, 60]
+    for _ in range(times):
+        course.see(m.WorkerExited(1, chance))
+        assert course.snapshot.restart_at is not None
+        waits.append(course.snapshot.restart_at - course.now)
+        course.see(m.Tick(), after=waits[-1])
+        assert course.phase is Phase.JOINING
+    return waits
+
+
+def test_the_waits_double(training: Course):
+    assert fail_again_and_again(training, 7) == [1, 2, 4, 8, 16, 32, 64]
+
+
+@pytest.mark.parametrize(("chance", "waits"), [(0.0, [0.5, 1, 2]), (0.5, [0.75, 1.5, 3])])
+def test_chance_shortens_a_wait_to_half_at_most(training: Course, chance: float, waits: list[float]):
+    assert fail_again_and_again(training, 3, chance) == waits
+
+
+CONFIRMED = m.ContributionConfirmed("c1", 3, 16, 2)
+
+
+def test_only_a_confirmed_contribution_ends_a_row_of_failures(training: Course):
+    fail_again_and_again(training, 3)
+    training.see(make_joined(), m.WorkerProgress(make_progress(9)), after=3600)
+    assert training.snapshot.failures == 3
+    training.see(growing(), m.ContributionPending("c1", 3, 16), CONFIRMED)
+    assert training.snapshot.failures == 0
+    assert fail_again_and_again(training, 3) == [1, 1, 2]
+
+
+def test_after_eight_failures_in_a_row_the_project_is_paused_and_says_why(training: Course):
+    fail_again_and_again(training, 7)
+    training.see(FAILED, m.WorkerExited(1))
+    assert (training.phase, training.snapshot.worker, training.snapshot.on_a_break) == (Phase.PAUSED, None, True)
+    problem = training.snapshot.problem
+    assert problem is not None
+    assert in_english(problem.title) == (
+        "The project is paused: the training process failed 8 times in a row without a confirmed contribution."
+    )
+    assert in_english(problem.hint).startswith("The swarm does not answer. skep tries again in 30")
+    assert e.Notify(problem) in training.effects
+    training.see(m.Tick(), after=1799)
+    assert training.phase is Phase.PAUSED
+
+
+def on_a_break(training: Course) -> Course:
+    fail_again_and_again(training, 7)
+    return training.see(m.WorkerExited(1))
+
+
+def test_a_break_ends_by_itself_and_one_more_failure_begins_the_next(training: Course):
+    on_a_break(training).see(m.Tick(), after=1800)
+    assert training.phase is Phase.JOINING
+    training.see(m.WorkerExited(1))
+    assert (training.phase, training.snapshot.failures) == (Phase.PAUSED, 9)
+
+
+def test_the_user_ends_a_break_at_once(training: Course):
+    assert on_a_break(training).see(m.Resume(), after=10).phase is Phase.JOINING
+
+
+def test_a_project_on_a_break_can_be_left(training: Course):
+    assert on_a_break(training).see(m.Leave()).phase is Phase.IDLE
+
+
+def test_a_clock_put_back_does_not_lengthen_a_break(training: Course):
+    assert on_a_break(training).see(m.Tick(), after=-3600).phase is Phase.JOINING
+
+
+def test_resume_does_not_shorten_the_wait_of_a_swarm_that_cannot_be_reached(training: Course):
+    assert training.see(m.WorkerExited(1), m.Resume()).phase is Phase.RECOVERING
 
 
 def test_a_clock_put_back_does_not_lengthen_the_wait(training: Course):
     training.see(m.WorkerExited(1))
     assert training.see(m.Tick(), after=-3600).phase is Phase.JOINING
-
-
-@pytest.mark.parametrize(("seconds", "epoch", "failures"), [(299, 3, 1), (300, 3, 0), (1, 4, 0)])
-def test_steady_training_ends_a_row_of_failures(training: Course, seconds: float, epoch: int, failures: int):
-    training.see(m.WorkerExited(1)).see(m.Tick(), after=2).see(make_joined())
-    assert training.snapshot.failures == 1
-    training.see(m.WorkerProgress(make_progress(epoch)), after=seconds)
-    assert training.snapshot.failures == failures
 
 
 def test_a_failure_while_joining_again_is_retried_too(training: Course):

@@ -42,6 +42,8 @@ class Course:
         told: list[e.Effect] = []
         for _ in range(round(seconds)):
             told += self.see(m.Tick(), after=1.0).effects
+            # a worker that runs reports that it computes
+            self.see(m.WorkerProgress(replace(make_progress(), compute_seconds=self.now)))
         return told
 
     def metered(self, holds: bool = True) -> Course:

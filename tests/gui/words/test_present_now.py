@@ -9,12 +9,13 @@ import snapshots as shots
 from skep.core.policy.allowance import Allowance, PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.session.phases import Phase, Stage, StageProgress
-from skep.core.text import NOTHING
+from skep.core.text import NOTHING, Text
 from skep.language import units
 from skep_gui.words.mark import Look, State, look, quarters
 from skep_gui.words.now import History, Now, StageState, joining_progress, shortened, title, tomorrow
 
 NOW = Now()
+WAITING = "Nothing was trained for a minute: waiting for training data."
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,8 @@ NOW = Now()
         (shots.TRAINING, "Training at full share."),
         (shots.SLOWED, "20 % while you use this computer."),
         (replace(shots.PAUSED, pause=PauseState()), "Paused until you resume."),
+        (replace(shots.TRAINING, waiting=Text("wait.data")), WAITING),
+        (replace(shots.PAUSED, pause=None, restart_at=shots.NOW + 12), "Trying again in 12\u2009s."),
         (shots.RECOVERING, "Trying again in 12\u2009s."),
         (replace(shots.RECOVERING, restart_at=None), "Trying again."),
         (shots.LEAVING, "Leaving after the next round, in 42\u2009s at most."),
@@ -43,6 +46,8 @@ def test_a_pause_says_when_it_ends_on_this_computers_clock():
 
 def test_the_tray_names_the_project_once():
     assert NOW.first_line(shots.TRAINING, shots.NOW) == "Tiny code model: Training at full share."
+    waiting = replace(shots.TRAINING, waiting=Text("wait.data"))
+    assert NOW.first_line(waiting, shots.NOW) == f"Tiny code model: {WAITING}"
     assert NOW.first_line(shots.JOINING, shots.NOW) == "Joining Tiny code model."
     assert NOW.first_line(shots.IDLE, shots.NOW) == "Not in a project."
 
@@ -58,6 +63,7 @@ def test_the_tray_names_the_project_once():
         (shots.TRAINING, Look(State.TRAINING, 4)),
         (shots.SLOWED, Look(State.SLOWED, 1)),
         (shots.PAUSED, Look(State.PAUSED)),
+        (replace(shots.PAUSED, restart_at=shots.NOW), Look(State.PROBLEM)),
         (shots.RECOVERING, Look(State.PROBLEM)),
         (shots.LEAVING, Look(State.TRAINING, 4)),
         (replace(shots.LEAVING, allowance=Allowance(0.0, NOTHING)), Look(State.PAUSED)),

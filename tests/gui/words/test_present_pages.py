@@ -13,7 +13,7 @@ from skep.core.project.fit import GB, Estimate, Fit, Verdict
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session.phases import Phase
 from skep.core.settings.settings import DEFAULTS, SETTINGS
-from skep.core.text import Problem, verbatim
+from skep.core.text import Problem, Text, verbatim
 from skep.language.units import Numbers
 from skep.recipes.registry import parse_manifest
 from skep_gui.words.projects import PRACTICE, Known, Projects, Tone
@@ -64,6 +64,10 @@ def test_what_cannot_be_joined_says_why(changed, badge, joinable):
 def test_the_active_card_shows_its_state(phase, state):
     card = PROJECTS.card(FITS, replace(shots.TRAINING, phase=phase))
     assert (card.active, card.state) == (True, state)
+
+
+def test_the_active_card_does_not_say_training_while_it_waits():
+    assert PROJECTS.card(FITS, replace(shots.TRAINING, waiting=Text("wait.data"))).state == "Waiting"
 
 
 def test_the_practice_swarm_is_a_card_before_it_was_ever_started():

@@ -25,6 +25,7 @@ from skep.core.session.messages import (
     WorkerPaused,
     WorkerProgress,
 )
+from skep.core.session.phases import Wait
 from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
@@ -538,6 +539,7 @@ def test_progress_is_told_on_while_the_training_thread_stands_in_a_round():
     with LongRound(bench):
         before = len(bench.link.all(WorkerProgress))
         wait_until(lambda: len(bench.link.all(WorkerProgress)) >= before + 3)
+        assert bench.link.all(WorkerProgress)[-1].waits_for is Wait.SWARM
 
 
 def wait_until(condition):
@@ -573,8 +575,10 @@ def test_data_on_its_way_is_waited_for_as_neither_computing_nor_a_nap():
     bench.samples.limit = 4
     bench.run_until(lambda: bench.pace.waiting_seconds > 0.1)
     assert [size for size, _ in bench.trainer.done] == [4]
+    assert bench.loop.waits_for is Wait.DATA
     bench.samples.limit = math.inf
     bench.run_until(lambda: len(bench.trainer.done) > 1)
+    assert bench.loop.waits_for is Wait.NOTHING
 
 
 def test_news_of_shards_reach_the_samples_and_a_failure_ends_training_in_words():
@@ -768,6 +772,7 @@ def test_released_memory_rests_the_worker_and_training_goes_on_where_it_was():
     bench.requested.give(GpuMemory.RELEASE, present=True)
     bench.run_until(lambda: bench.optimizer.named("rest"))
     assert bench.offload.moves == ["left"]
+    assert bench.loop.waits_for is Wait.MEMORY
     assert [told.memory for told in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE]
     assert len(bench.trainer.done) == 3
     bench.requested.give(GpuMemory.KEEP, present=False)

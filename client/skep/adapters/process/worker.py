@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import random
 import selectors
 import signal
 import subprocess
@@ -93,6 +94,9 @@ LOG_LINE_BYTES: Final = 8192
 LAST_WORDS_SECONDS: Final = 1.0
 """How long the remaining output of an ended process is read."""
 
+STUCK_SIGNALS: Final = (*((signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else ()), signal.SIGTERM)
+"""For a worker that is stuck. At the first, where systems have it, the worker writes its stacks to stderr."""
+
 log = logging.getLogger(__name__)
 
 UNREADABLE: Final = Problem(
@@ -145,6 +149,11 @@ class WorkerProcess:
         if self._life:
             self._life.stop(within)
 
+    def end_stuck(self, within: float = 2.0) -> None:
+        if self._life:
+            self._life.signal(*STUCK_SIGNALS)
+            self._life.stop(within)
+
     def close(self, within: float = 2.0) -> None:
         if self._life:
             self._life.stop(within)
@@ -168,6 +177,7 @@ class _Life:
         root = mark(process.pid) or Mark(process.pid, time.time())
         self._tree = Tree(root, held=True, folder=run_folder)
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
         self._is_refused = False
         self._stirred = threading.Event()
@@ -194,6 +204,12 @@ class _Life:
     def stop(self, within: float) -> None:
         self.tell(m.StopTraining())
         self._end_by(time.monotonic() + within)
+
+    def signal(self, *signals: int) -> None:
+        """Have the watching thread send the signals: only while it has not seen the end, the process's id is its own."""
+        for each in signals:
+            self._signals.put(each)
+        self._stirred.set()
 
     def _end_by(self, deadline: float) -> None:
         self._kill_at = min(self._kill_at, deadline)
@@ -276,6 +292,8 @@ class _Life:
     def _guard(self) -> None:
         look_at, wait = 0.0, FIRST_REMEMBER_SECONDS
         while self._is_running():
+            while not self._signals.empty():
+                os.kill(self._process.pid, self._signals.get())
             now = time.monotonic()
             if now >= self._kill_at:
                 self._tree.kill()
@@ -324,7 +342,7 @@ class _Life:
         if not writing.is_alive():
             self._close_pipes()
         self._over.set()
-        self._post(m.WorkerExited(code))
+        self._post(m.WorkerExited(code, chance=random.random()))  # noqa: S311 - spreads restarts, protects nothing
 
     def _close_pipes(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):

@@ -199,7 +199,7 @@ class PlainRenderer(Renderer):
         if snapshot.progress is None or (self._written is not None and now - self._written < EVERY):
             return
         self._written = now
-        waits = snapshot.leaving_until is not None
+        waits = snapshot.leaving_until is not None or snapshot.on_a_break or bool(snapshot.waiting)
         self._terminal.write(snapshot_view.sentence(snapshot, wall) if waits else snapshot_view.update(snapshot))
 
     def close(self, totals: Totals, failure: Problem | None) -> None:

@@ -86,8 +86,10 @@ def sentence(snapshot: Snapshot, now: float) -> str:
             return tr("Not joined.")
         case Phase.JOINING:
             return tr("Joining the swarm.")
+        case Phase.PAUSED if snapshot.on_a_break:
+            return say(phases.restarting(snapshot.restart_at, now))
         case Phase.TRAINING | Phase.PAUSED:
-            return reason(snapshot)
+            return say(snapshot.waiting) or reason(snapshot)
         case Phase.RECOVERING:
             return say(phases.restarting(snapshot.restart_at, now))
         case Phase.LEAVING:
@@ -112,7 +114,7 @@ def rules(snapshot: Snapshot) -> list[Line]:
 def _tone(snapshot: Snapshot) -> Tone:
     match snapshot.phase:
         case Phase.TRAINING:
-            return Tone.LEAF
+            return Tone.HONEY if snapshot.waiting else Tone.LEAF
         case Phase.JOINING | Phase.LEAVING:
             return Tone.HONEY
         case Phase.RECOVERING:

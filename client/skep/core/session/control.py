@@ -45,6 +45,7 @@ _AS_THEY_ARE: Final = (
     "progress",
     "totals",
     "problem",
+    "waiting",
     "failures",
     "restart_at",
     "leaving_until",

@@ -33,6 +33,10 @@ class StopWorker(msgspec.Struct, frozen=True):
     """Ask the worker to stop and make sure that it does; WorkerExited follows."""
 
 
+class EndStuckWorker(msgspec.Struct, frozen=True):
+    """Have the worker write its stacks to the log, and end it; WorkerExited follows."""
+
+
 class SetAllowance(msgspec.Struct, frozen=True):
     allowance: Allowance
 
@@ -107,7 +111,7 @@ class EndEngine(msgspec.Struct, frozen=True):
     """End the engine thread."""
 
 
-WorkerEffect = StartWorker | TellWorker | StopWorker | SetAllowance
+WorkerEffect = StartWorker | TellWorker | StopWorker | EndStuckWorker | SetAllowance
 Recording = Record | LosePending | RecordChange | RecordReaction | RecordUsage
 Saving = SavePosition | SaveEvaluation | SaveSettings | SavePause
 Effect = FetchIndex | FetchShard | WorkerEffect | Recording | Saving | Notify | EndEngine

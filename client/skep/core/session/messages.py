@@ -13,7 +13,7 @@ from skep.core.policy.conditions import Seen
 from skep.core.project.data import Project, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
-from skep.core.session.phases import Stage, SwarmProgress
+from skep.core.session.phases import Stage, SwarmProgress, Wait
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
 
@@ -144,6 +144,7 @@ class WorkerProgress(WorkerMessage, frozen=True):
     samples: int = 0
     position: int = 0
     heavy: bool = False
+    waits_for: Wait = Wait.NOTHING
 
 
 class WorkerEvaluated(WorkerMessage, frozen=True):
@@ -240,9 +241,14 @@ class WorkerFailed(WorkerMessage, frozen=True):
 
 
 class WorkerExited(msgspec.Struct, frozen=True):
-    """The worker process and all processes that it started have ended."""
+    """The worker process and all processes that it started have ended.
+
+    `chance` is drawn at random from 0..1; it varies the wait before the next start, so that many computers that lost the
+    same swarm do not return at the same moment.
+    """
 
     code: int
+    chance: float = 1.0
 
 
 class ProblemArose(msgspec.Struct, frozen=True):

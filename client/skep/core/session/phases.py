@@ -57,6 +57,16 @@ def leaving(until: float | None, now: float) -> Text:
     return Text("phase.leaving_after_round", seconds=max(0.0, until - now))
 
 
+class Wait(StrEnum):
+    """What the training thread waits for."""
+
+    NOTHING = ""
+    DATA = "data"
+    MEMORY = "memory"
+    SWARM = "swarm"
+    """A round, or the swarm's state."""
+
+
 @dataclass(frozen=True)
 class StageProgress:
     """Progress of one stage, `fraction` 0..1; `detail` is a short phrase, such as "3 of 8 shards"."""

@@ -10,19 +10,14 @@ from typing import Final
 
 from skep.core.project.data import FileRef, ShardIndex, ShardRef
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, note
+from skep.core.session import deadlines, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
-from skep.core.session import transitions
 from skep.core.session.phases import Phase, StageProgress
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.session.transitions import LEFT, STOPPED, Step, become_idle, leave, trouble
 from skep.core.text import Problem, Remedy, Text
 
-FIRST_WAIT: Final = 2.0
-LONGEST_WAIT: Final = 60.0
-"""Maximum seconds before a failed worker is restarted; the wait doubles with each consecutive failure."""
-STEADY_SECONDS: Final = 300.0
-"""Training for this long, or for an epoch, resets the count of consecutive failures."""
 EVALUATIONS_SHOWN: Final = 512
 KILLED: Final = -9
 
@@ -43,17 +38,17 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
         case m.WorkerJoined():
             return _joined(snapshot, worker, message, now), ()
         case m.WorkerProgress():
-            return _progress(snapshot, worker, message, now)
+            return _progress(snapshot, worker, message)
         case m.WorkerEvaluated(evaluation=evaluation):
             return _evaluated(snapshot, evaluation)
         case m.ContributionPending() | m.ContributionConfirmed() | m.ContributionLost():
-            return _noted(snapshot, _weighed(_contribution(message), snapshot))
+            return _contributed(snapshot, worker, message)
         case m.ShardWanted() | m.ShardArrived() | m.ShardFailed():
             return _shard(snapshot, worker, message)
         case m.WorkerFailed():
             return _failed(snapshot, worker, message)
-        case m.WorkerExited(code=code):
-            return _exited(snapshot, worker, code, now)
+        case m.WorkerExited():
+            return _exited(snapshot, worker, message, now)
         case m.WorkerMemory() | m.ShardProgress():
             return snapshot, ()  # for front ends only
 
@@ -71,7 +66,8 @@ def _late(snapshot: Snapshot, message: Report) -> Step:
 def _stage(snapshot: Snapshot, message: m.WorkerStage) -> Snapshot:
     if snapshot.phase is not Phase.JOINING:
         return snapshot
-    return replace(snapshot, stage=StageProgress(message.stage, message.fraction, message.detail))
+    stage = StageProgress(message.stage, message.fraction, message.detail)
+    return replace(snapshot, stage=stage, advance=deadlines.begun(snapshot))
 
 
 def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now: float) -> Snapshot:
@@ -87,17 +83,19 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         device=message.device,
         client_mode=message.client_mode,
         heavy=message.heavy,
-        worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
+        worker=replace(worker, joined_at=now),
+        advance=deadlines.begun(snapshot),
     )
 
 
-def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, now: float) -> Step:
+def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress) -> Step:
     assert snapshot.project is not None
     if worker.joined_at is None:
         return snapshot, ()
-    moved = replace(snapshot, progress=message.progress, position=message.position, heavy=message.heavy)
-    if _is_steady(worker, message.progress.epoch, now):
-        moved = replace(moved, failures=0)
+    advance = deadlines.reported(snapshot, message)
+    moved = replace(
+        snapshot, progress=message.progress, position=message.position, heavy=message.heavy, advance=advance
+    )
     turned = snapshot.progress is None or snapshot.progress.epoch != message.progress.epoch
     # not on every report: samples of an unfinished epoch are lost in a crash and may be drawn again
     saving = _saved(moved) if turned else ()
@@ -111,11 +109,6 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress, 
 def _saved(snapshot: Snapshot) -> tuple[e.Effect, ...]:
     assert snapshot.project is not None
     return (e.SavePosition(snapshot.project.id, snapshot.position),)
-
-
-def _is_steady(worker: WorkerRun, epoch: int, now: float) -> bool:
-    long_enough = worker.joined_at is not None and now - worker.joined_at >= STEADY_SECONDS
-    return long_enough or epoch > worker.joined_epoch
 
 
 def _evaluated(snapshot: Snapshot, evaluation: Evaluation) -> Step:
@@ -136,6 +129,12 @@ def _contribution(message: m.ContributionReport) -> Contribution:
             return Contribution(id_, epoch, samples, ContributionState.CONFIRMED, peers=peers)
         case m.ContributionLost(id=id_, epoch=epoch, samples=samples, reason=reason, peers=peers):
             return Contribution(id_, epoch, samples, ContributionState.LOST, reason, peers)
+
+
+def _contributed(snapshot: Snapshot, worker: WorkerRun, message: m.ContributionReport) -> Step:
+    if isinstance(message, m.ContributionConfirmed):
+        snapshot = replace(snapshot, failures=0, worker=replace(worker, confirmed=True))
+    return _noted(snapshot, _weighed(_contribution(message), snapshot))
 
 
 def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:
@@ -203,7 +202,7 @@ def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> S
     return leaving, (*notifying, *stopping)
 
 
-def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Step:
+def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now: float) -> Step:
     assert snapshot.project is not None
     asked = snapshot.phase is Phase.LEAVING and not worker.failed
     losing = e.LosePending(snapshot.project.id, LEFT if asked or worker.departing else STOPPED)
@@ -214,17 +213,10 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, code: int, now: float) -> Ste
         return after, (losing, *saving, *effects)
     if worker.departing:
         return replace(gone, phase=Phase.PAUSED, stage=None, falling=None), (losing, *saving)
-    told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(code))
-    after, effects = _recovering(told, now) if told.joined else become_idle(told)
+    told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(message.code))
+    recovering = transitions.recover(told, worker, message.chance, now)
+    after, effects = recovering if told.joined else become_idle(told)
     return after, (losing, *saving, *notifying, *effects)
-
-
-def _recovering(snapshot: Snapshot, now: float) -> Step:
-    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(snapshot.failures, 10))
-    waiting = replace(
-        snapshot, phase=Phase.RECOVERING, stage=None, failures=snapshot.failures + 1, restart_at=now + wait
-    )
-    return waiting, ()
 
 
 def _unexpected(code: int) -> Problem:

@@ -11,9 +11,9 @@ from skep.core.policy.decision import Holding, PolicyState
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter
-from skep.core.session.phases import Phase, StageProgress, SwarmProgress
+from skep.core.session.phases import Phase, StageProgress, SwarmProgress, Wait
 from skep.core.settings.setting import Value
-from skep.core.text import Problem, Text
+from skep.core.text import NOTHING, Problem, Text
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,35 @@ class WorkerRun:
 
     joined_at: float | None = None
     """Wall clock seconds when this worker joined the swarm; None before."""
-    joined_epoch: int = 0
     failed: bool = False
     """It reported an error and is about to exit."""
     wanted: frozenset[str] = frozenset()
     """Hashes of the shards it waits for."""
+    confirmed: bool = False
+    """It has brought a confirmed contribution."""
     departing: bool = False
     """It is leaving the swarm and will exit; another worker starts when the network may be used again."""
     departing_until: float | None = None
     """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What the running worker last did; maintained and judged by `deadlines`. Times are the policy's steady seconds.
+
+    It last reported at `heard_at`, made progress at `at`, and trained a sample, or rested as asked, at `trained_at`.
+    `gaps` are the latest times between two micro-batches, oldest first; the others are figures of the last progress.
+    """
+
+    heard_at: float = 0.0
+    at: float = 0.0
+    trained_at: float = 0.0
+    waits_for: Wait = Wait.NOTHING
+    gaps: tuple[float, ...] = ()
+    epoch: int = -1
+    computed: float = 0.0
+    napped: float = 0.0
+    received: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +93,10 @@ class Snapshot:
     stage: StageProgress | None = None
     worker: WorkerRun | None = None
     """None while no worker process runs."""
+    advance: Advance = field(default_factory=Advance, compare=False, repr=False)
+    """The progress of the worker; not shown."""
+    waiting: Text = NOTHING
+    """Why nothing is trained although it may be, after a minute: shown instead of the allowance's reason."""
     joined: bool = False
     """Whether any worker of this stay joined the swarm: then failures are retried."""
     peer_id: str = ""
@@ -90,11 +114,16 @@ class Snapshot:
     """Totals of this stay, by contribution; kept when idle until the next join."""
     problem: Problem | None = None
     failures: int = 0
-    """Consecutive worker failures; determines the wait before the next start."""
+    """Consecutive workers that failed without a confirmed contribution; determines the wait before the next start."""
     restart_at: float | None = None
-    """Wall clock seconds of the next start, while recovering."""
+    """Wall clock seconds of the next start, while recovering, or paused after too many failures."""
     leaving_until: float | None = None
     """Wall clock seconds until which leaving waits for a round; None if it does not wait."""
     last_round_seconds: float = 0.0
     """Length of the wait for the round that a leaving, or a departing worker, began last."""
     quitting: bool = False
+
+    @property
+    def on_a_break(self) -> bool:
+        """Whether the project is paused after too many failures, until the user resumes or `restart_at`."""
+        return self.phase is Phase.PAUSED and self.restart_at is not None

@@ -13,6 +13,8 @@
      └─WorkerExited─ leaving <───Leave, Quit, WorkerFailed that no retry mends─────────────┘
 
     paused ───no network: the worker exits───> paused without a worker ───network again───> joining    (see `transitions`)
+    training ───no progress: EndStuckWorker, WorkerExited───> recovering                                (see `deadlines`)
+    recovering ───failed MOST_FAILURES times───> paused without a worker ───Resume, or after BREAK_SECONDS───> joining
 
 Leave from training or paused lets the worker finish the round first, until `leaving_until`, Quit, or a second Leave
 with `now`. Every other transition to leaving stops the worker immediately.
@@ -34,11 +36,11 @@ from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
 from skep.core.policy.decision import PolicyState, grant, with_input_read
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
+from skep.core.session import deadlines, timeline, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
-from skep.core.session import timeline, transitions
 from skep.core.session.phases import Phase
-from skep.core.session.reports import LONGEST_WAIT, report
+from skep.core.session.reports import report
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.transitions import (
     Step,
@@ -93,7 +95,7 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     meter, due = timeline.metered(snapshot, after, now)
     spending = (e.RecordUsage(due),) if due is not None else ()
     told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
-    return replace(after, meter=meter), told
+    return replace(after, meter=meter, waiting=deadlines.waiting(after)), told
 
 
 def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:
@@ -187,10 +189,9 @@ def _seen(snapshot: Snapshot, message: m.ConditionsSeen) -> Snapshot:
 def _tick(snapshot: Snapshot, now: float) -> Step:
     if snapshot.phase is Phase.LEAVING:
         return go_on_leaving(snapshot, now)
-    if snapshot.phase is not Phase.RECOVERING or snapshot.restart_at is None:
+    if snapshot.phase is not Phase.RECOVERING:
         return transitions.ticked(snapshot, now)
-    # setting the clock back must not extend a wait of seconds to hours
-    due = now >= snapshot.restart_at or now < snapshot.restart_at - LONGEST_WAIT
+    due = transitions.is_due(snapshot, now)
     return start_worker(snapshot) if due and snapshot.allowance.network else (snapshot, ())
 
 
@@ -208,7 +209,9 @@ def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
         case m.Pause(until=until):
             return _pause(snapshot, PauseState(until), now)
         case m.Resume():
-            return replace(snapshot, pause=None), (e.SavePause(paused=False),)
+            # while recovering, the wait spares a swarm that cannot be reached; a break is for the user to end
+            restart_at = snapshot.restart_at if snapshot.phase is Phase.RECOVERING else None
+            return replace(snapshot, pause=None, restart_at=restart_at), (e.SavePause(paused=False),)
         case m.ChangeSettings(values=values):
             return replace(snapshot, settings=snapshot.settings | values), (e.SaveSettings(values),)
 

@@ -66,7 +66,8 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if not snapshot.joined:
         return None  # the allowance during a join that fails is not recorded
     allowance = snapshot.allowance
-    if snapshot.phase in (Phase.RECOVERING, Phase.JOINING) and allowance.share > 0:
+    away = snapshot.phase in (Phase.RECOVERING, Phase.JOINING) or snapshot.restart_at is not None
+    if away and allowance.share > 0:
         # without a worker in the swarm nothing is trained, whatever the rules grant
         return Change(now, snapshot.project.id, 0.0, AGAIN, Text("timeline.reaching_swarm_again"))
     share, rule, reason = allowance.share, allowance.rule, allowance.reason

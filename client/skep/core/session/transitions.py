@@ -6,17 +6,25 @@ from dataclasses import replace
 from typing import Final
 
 from skep.core.project.manifest import VerifiedProject
+from skep.core.session import deadlines
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot, WorkerRun
-from skep.core.text import Problem, Text
+from skep.core.text import NOTHING, Problem, Text, sentences
 
 Step = tuple[Snapshot, tuple[e.Effect, ...]]
 
 LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
+FIRST_WAIT: Final = 1.0
+LONGEST_WAIT: Final = 300.0
+"""Maximum seconds before a failed worker is restarted; the wait doubles with each consecutive failure."""
+MOST_FAILURES: Final = 8
+"""After this many in a row without a confirmed contribution the project is paused."""
+BREAK_SECONDS: Final = 1800.0
+"""How long, unless the user resumes; then one worker is started, and its failure begins the next break."""
 LAST_ROUND_SECONDS: Final = 60.0
 LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
 """Least and most seconds that leaving waits for the round."""
@@ -48,7 +56,15 @@ def start_worker(snapshot: Snapshot) -> Step:
         leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
         leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
     )
-    joining = replace(snapshot, phase=Phase.JOINING, worker=WorkerRun(), stage=None, restart_at=None, falling=None)
+    joining = replace(
+        snapshot,
+        phase=Phase.JOINING,
+        worker=WorkerRun(),
+        stage=None,
+        restart_at=None,
+        falling=None,
+        advance=deadlines.begun(snapshot),
+    )
     return joining, (e.StartWorker(snapshot.project, options),)
 
 
@@ -120,9 +136,16 @@ def follow(snapshot: Snapshot, now: float) -> Step:
         if worker is None or worker.departing or worker.failed:
             return snapshot, ()
         return _out_of(snapshot, worker, now)
-    if snapshot.phase is Phase.PAUSED and worker is None:
+    if snapshot.phase is Phase.PAUSED and worker is None and is_due(snapshot, now):
         return start_worker(snapshot)
     return snapshot, ()
+
+
+def is_due(snapshot: Snapshot, now: float) -> bool:
+    """Whether the next worker need not be waited for; setting the clock back must not extend the wait to hours."""
+    at = snapshot.restart_at
+    longest = BREAK_SECONDS if snapshot.phase is Phase.PAUSED else LONGEST_WAIT
+    return at is None or now >= at or now < at - longest
 
 
 def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
@@ -148,6 +171,26 @@ def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
     return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(),)
 
 
+def recover(snapshot: Snapshot, worker: WorkerRun, chance: float, now: float) -> Step:
+    """After the failure of `worker`: start another after a wait, or pause after too many failures."""
+    failures = 0 if worker.confirmed else snapshot.failures + 1
+    failed = replace(snapshot, stage=None, failures=failures)
+    if failures >= MOST_FAILURES:
+        return _take_a_break(failed, now)
+    wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** max(0, failures - 1)) * (1.0 + chance) / 2.0
+    return replace(failed, phase=Phase.RECOVERING, restart_at=now + wait), ()
+
+
+def _take_a_break(snapshot: Snapshot, now: float) -> Step:
+    reason = snapshot.problem.title if snapshot.problem is not None else NOTHING
+    problem = Problem(
+        Text("worker.failed_in_row", failures=snapshot.failures),
+        sentences(reason, Text("worker.resume_tries_at_once", seconds=BREAK_SECONDS)),
+    )
+    resting = replace(snapshot, phase=Phase.PAUSED, restart_at=now + BREAK_SECONDS, falling=None)
+    return trouble(resting, problem)
+
+
 def woken(snapshot: Snapshot, seconds: float) -> Step:
     """Handle a suspend of `seconds`."""
     worker = snapshot.worker
@@ -159,8 +202,11 @@ def woken(snapshot: Snapshot, seconds: float) -> Step:
 
 
 def ticked(snapshot: Snapshot, now: float) -> Step:
-    """Handle a Tick: a last round that takes too long is abandoned."""
+    """Handle a Tick: a worker that is stuck is ended, and a last round that takes too long is abandoned."""
     worker = snapshot.worker
+    if worker is not None and (problem := deadlines.overdue(snapshot)):
+        told, notifying = trouble(replace(snapshot, worker=replace(worker, failed=True)), problem)
+        return told, (*notifying, e.EndStuckWorker())
     if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
         return snapshot, ()
     # setting the clock back must not extend the wait

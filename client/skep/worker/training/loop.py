@@ -17,7 +17,7 @@ from typing import Final
 
 from skep.core.errors import SwarmError
 from skep.core.session import messages
-from skep.core.session.phases import SwarmProgress
+from skep.core.session.phases import SwarmProgress, Wait
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.process.link import Link
@@ -79,6 +79,7 @@ class TrainingLoop:
     """Micro-batches in a row whose loss was not finite."""
     _slept: float = 0.0
     """Seconds of sleep that were handled."""
+    waits_for: Wait = Wait.NOTHING
 
     def __post_init__(self) -> None:
         self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
@@ -131,6 +132,7 @@ class TrainingLoop:
 
     def _work(self) -> int | None:
         """Compute a micro-batch; return the number of samples, or None when there was nothing to compute yet."""
+        self.waits_for = Wait.NOTHING
         if self._evaluator.busy:
             with self.pace.computing() as allowed:
                 evaluation = self._evaluator.go_on() if allowed else None
@@ -139,6 +141,7 @@ class TrainingLoop:
             return 0
         if self.samples.ready(self._next_size):
             return self._train()
+        self.waits_for = Wait.DATA
         with self.pace.waiting():
             time.sleep(DATA_LOOK_SECONDS)
         self._keep_in_step()
@@ -216,8 +219,10 @@ class TrainingLoop:
     @contextmanager
     def _in_swarm(self) -> Iterator[SwarmWait]:
         """A context for calls that may block on the swarm."""
+        before, self.waits_for = self.waits_for, Wait.SWARM
         with self.pace.in_swarm() as wait:
             yield wait
+        self.waits_for = before
         if wait.behind:
             self._last_wait = wait.behind, time.monotonic()
 
@@ -230,6 +235,7 @@ class TrainingLoop:
             self._hand_over()
         self.sync.rest(leaving=leaving)
         self._keep_in_step()
+        self.waits_for = Wait.MEMORY if self.limits.must_rest else Wait.NOTHING
         self.pace.wait_for_change(REST_LOOK_SECONDS)
 
     def _is_finished(self) -> bool:
@@ -309,7 +315,9 @@ class Reporter:
             growing = self.loop.rounds.growing if samples else ""
             progress = self.progress(now)
             self.loop.link.send(
-                messages.WorkerProgress(progress, growing, samples, self.loop.samples.position, self.loop.limits.heavy)
+                messages.WorkerProgress(
+                    progress, growing, samples, self.loop.samples.position, self.loop.limits.heavy, self.loop.waits_for
+                )
             )
 
     def progress(self, now: float) -> SwarmProgress:
