@@ -52,7 +52,7 @@ def test_a_part_that_ended_is_named_at_once(watched):
 def test_a_part_that_does_not_answer_for_a_minute_is_named(watched):
     watched.second.answers = False
     assert watched.problem(seconds=59) is None
-    assert watched.problem(seconds=12) == "The second has not answered for 1 min."
+    assert watched.problem(seconds=12) == "The second has not answered for 1\N{THIN SPACE}min."
 
 
 def test_a_part_that_answers_late_is_left_alone(watched):
