@@ -92,3 +92,16 @@ def test_a_worker_that_did_not_outlive_the_night_is_replaced_all_the_same(house)
     house.until(
         lambda: house.states() == {"c0": ContributionState.CONFIRMED, "c1": ContributionState.LOST},
     )
+
+
+def test_a_worker_that_reports_nothing_for_a_minute_is_ended_and_replaced(house):
+    for _ in range(32):
+        house.clock.advance(2.0)
+        handled = len(house.seen)
+        house.engine.post(m.Tick())
+        house.until(lambda handled=handled: len(house.seen) > handled)
+    house.until(lambda: house.worker.ended_stuck == 1)
+    house.until(lambda: house.engine.snapshot.phase is Phase.RECOVERING)
+    house.clock.advance(2.0)
+    house.engine.post(m.Tick())
+    house.until(lambda: len(house.worker.starts) == 2 and house.engine.snapshot.phase is Phase.TRAINING)
