@@ -15,7 +15,8 @@ from skep.host.practice.swarm import PracticeFolder, seed
 from skep.worker.swarm.watch import bound_waits
 from worker_pipes import PipedWorker, cut_shards
 
-DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 10.0, 90.0, 5.0
+START_SECONDS, DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 240.0, 10.0, 90.0, 20.0
+"""On a busy computer."""
 DHT, P2PD, STATE, GRADIENTS = (
     "The process that looks up",
     "p2pd",
@@ -59,7 +60,7 @@ def process_of(worker, part):
 )  # fmt: skip
 def test_a_worker_that_lost_a_part_says_which_and_ends_with_all_its_processes(worker, part, what, within):
     made = worker()
-    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0, within=120)
+    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0, START_SECONDS)
     made.look()
     begun = time.monotonic()
     process_of(psutil.Process(made.process.pid), part).send_signal(what)
