@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from msgspec import structs
 
 from skep.adapters.process.worker import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
@@ -270,11 +271,11 @@ class SkepPeer(Peer):
                 ShardArrived(message.sha256, str(self._shared.folder / "shards" / f"{message.sha256}.safetensors"))
             )
         elif isinstance(message, WorkerJoined):
-            self.joined = vars(message)
+            self.joined = structs.asdict(message)
         elif isinstance(message, ContributionLost):
-            return [{"event": "lost"} | vars(message)]
+            return [{"event": "lost"} | structs.asdict(message)]
         elif isinstance(message, ContributionConfirmed):
-            return [{"event": "confirmed"} | vars(message)]
+            return [{"event": "confirmed"} | structs.asdict(message)]
         elif isinstance(message, ContributionPending):
             return [{"event": "contribution", "epoch": message.epoch, "samples": message.samples}]
         elif isinstance(message, WorkerProgress):

@@ -138,7 +138,7 @@ class Stock(logging.Handler):
 
     def __init__(self, options: dict[str, Any], dht: hivemind.DHT, weights: torch.nn.Parameter) -> None:
         super().__init__()
-        self._mine = 0
+        self._mine, self._told = 0, False
         self._optimizer = hivemind.Optimizer(
             dht=dht,
             run_id=options["run_id"],
@@ -163,17 +163,21 @@ class Stock(logging.Handler):
         return int(self._optimizer.local_epoch)
 
     def step(self) -> None:
-        self._mine += BATCH
-        before = self._optimizer.local_epoch
+        self._mine, self._told = self._mine + BATCH, False
+        before = self.epoch
         self._optimizer.step()
-        if self._optimizer.local_epoch != before:
+        if self.epoch != before:
+            if not self._told:  # a peer alone says nothing of a round
+                say("lost", epoch=before, samples=self._mine, reason="no other peers")
             self._mine = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         said = record.getMessage()
-        if said.startswith("Averaged gradients with"):
+        outcomes = ("Averaged gradients with", "Skipped averaging", "Averaging gradients failed")
+        self._told |= said.startswith(outcomes)
+        if said.startswith(outcomes[0]):
             say("confirmed", epoch=self.epoch, samples=self._mine, reason="")
-        elif said.startswith(("Skipped averaging", "Averaging gradients failed")):
+        elif said.startswith(outcomes):
             say("lost", epoch=self.epoch, samples=self._mine, reason=said)
 
     def leave(self) -> None:
