@@ -20,7 +20,8 @@ from faults.family import kill, living
 from skep.host.practice.swarm import PracticeFolder, seed
 
 SCRIPT = Path(__file__).with_name("small_peer.py")
-LEAVE_SECONDS = 90.0
+END_SECONDS = 20.0
+"""So long a busy computer takes to end killed processes."""
 Event = dict[str, Any]
 
 
@@ -110,7 +111,9 @@ class SmallSwarm:
     def close(self) -> None:
         for peer in self.peers:
             peer.kill()
-        assert not living(process for peer in self.peers for process in peer._frozen)  # noqa: SLF001
+        killed = [process for peer in self.peers for process in peer._frozen]  # noqa: SLF001
+        _, left = psutil.wait_procs(killed, END_SECONDS)
+        assert not living(left)
 
 
 @contextlib.contextmanager
