@@ -8,11 +8,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from english import in_english
+from manifests import signed
 from network_namespaces import Computers, inside, why_not
 from skep.adapters.process.worker import COMMAND
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerJoined
+from skep.core.text import Text
 from worker_pipes import PipedWorker, cut_shards
 
 pytestmark = pytest.mark.long
@@ -84,3 +87,32 @@ def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_t
                 worker.tell(StopTraining())
             for worker in workers:
                 worker.wait_gone()
+
+
+def examined(computer, home, *addresses, manifest):
+    """What `skep doctor` finds on that computer, by check."""
+    name, _ = computer
+    source = str(signed(manifest, name="doctor.json", peers=list(addresses), data__index="http://127.0.0.1:1/i.json"))
+    command = [sys.executable, "-m", "skep.cli.main", "--home", str(home), "--json", "doctor", source]
+    done = subprocess.run(inside(name, *command), capture_output=True, text=True, check=False)
+    return {each["id"]: each for each in json.loads(done.stdout)["checks"]}
+
+
+def test_the_doctor_tells_who_can_be_dialled_and_who_is_a_client(computers, tmp_path):
+    first, second, third = computers.add(), computers.add(), computers.add(firewall=True)
+    with seed(first) as address:
+        public = examined(second, tmp_path / "public", address, manifest=tmp_path)
+        behind = examined(third, tmp_path / "behind", address, manifest=tmp_path)
+    assert public["seed"]["state"] == public["libp2p"]["state"] == behind["libp2p"]["state"] == "ok"
+    assert public["reachability"]["found"] == in_english(Text("doctor.is_reachable"))
+    assert behind["reachability"]["found"] == in_english(Text("doctor.becomes_client"))
+    assert "network.port" in behind["reachability"]["advice"]
+
+
+def test_the_doctor_names_a_firewall_before_the_seed(computers, tmp_path):
+    first, second = computers.add(firewall=True), computers.add()
+    with seed(first) as address:
+        found = examined(second, tmp_path / "home", address, manifest=tmp_path)
+    assert "did not answer within 5" in found["seed"]["found"]
+    assert found["seed"]["state"] == found["swarm"]["state"] == "fail"
+    assert "firewall" in found["seed"]["advice"]

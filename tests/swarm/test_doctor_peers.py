@@ -44,12 +44,21 @@ def expect(found, check, *states):
     assert [each.state for each in found[check]] == list(states), [in_english(each.found) for each in found[check]]
 
 
+def publish_progress(dht, run_id):
+    """Store a signed progress record, as a stock peer of that run does."""
+    from hivemind.optim.progress_tracker import ProgressTracker  # noqa: PLC0415 - seconds; only for tests with a swarm
+
+    tracker = ProgressTracker(dht, run_id, target_batch_size=8, client_mode=False, start=False)
+    record = tracker._get_local_progress(local_epoch=0, samples_accumulated=4).dict()
+    key, expires = tracker.training_progress_key, time.time() + 600
+    assert dht.store(key, subkey=tracker._local_public_key, value=record, expiration_time=expires)
+
+
 def test_a_seed_of_this_run_is_told_from_one_with_another_identity_and_a_closed_port(home, seed):
     good = address_of(seed)
     other = f"{good.rpartition('/')[0]}/{NOBODY}"
     case = case_of(home, good, other)
-    key = f"{case.project.run_id}_progress"
-    assert seed.store(key, subkey="a", value=1, expiration_time=time.time() + 600)
+    publish_progress(seed, case.project.run_id)
     found = asked(case)
     mine, theirs = found[Check.HANDSHAKE]
     assert (mine.state, theirs.state) == (State.OK, State.WARN)
@@ -63,7 +72,7 @@ def test_a_seed_of_this_run_is_told_from_one_with_another_identity_and_a_closed_
 
 
 def test_a_seed_of_another_run_lets_in_but_knows_nobody(home, seed):
-    assert seed.store("another-run_progress", subkey="a", value=1, expiration_time=time.time() + 600)
+    publish_progress(seed, "another-run")
     found = asked(case_of(home, address_of(seed), **{"network.client_mode": "on"}))
     expect(found, Check.HANDSHAKE, State.OK)
     expect(found, Check.SWARM, State.WARN)

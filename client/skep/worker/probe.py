@@ -79,6 +79,7 @@ def answers(questions: Questions) -> Iterator[Finding]:
     network.put_sockets_in(Path(questions.run_folder))
     try:
         dht = _start(questions)
+        seeds.expect_records(dht, questions.run_id)
     except Exception as error:  # noqa: BLE001 - whatever hivemind raises when p2pd does not start
         traceback.print_exc()
         found = Text("doctor.p2pd_failed", reason=first_line(error))

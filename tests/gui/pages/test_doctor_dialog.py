@@ -81,7 +81,9 @@ def test_checking_again_begins_with_nothing(dialog, qtbot):
         dialog.again.click()
     dialog.begin()
     assert not dialog.again.isEnabled()
-    qtbot.waitUntil(lambda: not any("another peer" in each for each in texts(dialog)))
+    dialog.add(FOUND[1])
+    qtbot.waitUntil(lambda: "b:2 refuses the connection." in texts(dialog))
+    assert not any("another peer" in each for each in texts(dialog))
 
 
 def test_nothing_is_cut_off_and_it_fits_a_small_screen(dialog, qtbot):

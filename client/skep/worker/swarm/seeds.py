@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import hivemind
+from hivemind.dht.crypto import RSASignatureValidator
+from hivemind.dht.schema import SchemaValidator
+from hivemind.optim.progress_tracker import TrainingProgressSchema
 from hivemind.p2p import PeerID
 from hivemind.proto import dht_pb2
 from hivemind.utils.multiaddr import Multiaddr
@@ -86,6 +89,11 @@ def why(first: str, said: str) -> str:
     """The reason in p2pd's message: that of the last address that was really tried, or its `first` line."""
     reasons = [each for each in _REASON.findall(said) if each != _BACKOFF]
     return plain(reasons[-1] if reasons else first)
+
+
+def expect_records(dht: hivemind.DHT, run_id: str) -> None:
+    """Let `dht` check and read the signed progress records of this run; without that, a look-up never ends."""
+    dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), RSASignatureValidator()])
 
 
 async def peers_of(_dht: hivemind.DHT, node: Any, run_id: str, patience: float) -> int:
