@@ -76,7 +76,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "schedule.kind": "the learning rate after the warm-up: `linear` and `cosine` fall to 0, `exponential` falls by "
         "the same factor in every epoch, to 1 %",
         "schedule.warmup_epochs": "below `total_epochs`; the learning rate rises evenly over them",
-        "schedule.total_epochs": "the epoch at which the schedule has reached its end, where it stays",
+        "schedule.total_epochs": "the number of epochs of the run. Then it is finished: peers stop, and the schedule has reached its end",
         "precision": "what is computed in; parameters, gradients and normalisation are always fp32. `auto`: bf16 on GPUs "
         "that have it, fp16 with loss scaling on older ones that are fast in it, otherwise fp32. A computer whose device "
         "lacks the named precision is told so before it downloads anything",

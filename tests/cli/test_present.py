@@ -116,6 +116,13 @@ def test_leaving_counts_down_to_the_round_where_it_waits_for_one() -> None:
     assert f"in 0{THIN}s at most" in shown(replace(leaving, leaving_until=999.0))
 
 
+def test_a_finished_run_is_said_while_its_state_is_handed_over_and_after() -> None:
+    leaving = replace(TRAINING, phase=Phase.LEAVING, leaving_until=1_042.0, finished=verbatim("It is finished."))
+    assert f"for 42{THIN}s at most." in shown(leaving)
+    assert "sends its result" in shown(leaving)
+    assert "It is finished." in shown(replace(leaving, phase=Phase.IDLE, project=None, leaving_until=None))
+
+
 def test_a_problem_is_shown_with_what_to_do() -> None:
     text = shown(
         replace(

@@ -164,6 +164,19 @@ def test_a_worker_that_gives_up_ends_it_with_its_reason():
     assert "Left the swarm." in stay.out.getvalue()
 
 
+def test_a_finished_run_ends_it_well_and_is_told_once():
+    over = (make_joined(), m.WorkerFinished(), m.WorkerExited(0))
+    stay = Stay(on_start=over)
+    assert stay.go(nothing) == 0
+    (told,) = [event["message"] for event in stay.events if event["event"] == "finished"]
+    assert told.startswith("Tiny code model is finished after 2")
+    stay = Stay(on_start=over, json_lines=False)
+    assert stay.go(nothing) == 0
+    assert stay.out.getvalue().count("is finished after 2") == 1
+    assert "Left the swarm." in stay.out.getvalue()
+    assert not stay.error.getvalue()
+
+
 def test_an_engine_that_cannot_start_raises_its_sentence():
     stay = Stay(settings=FakeSettings(failing=StorageError(verbatim("The disk is full."))))
     with raises(StorageError, match="disk is full"):

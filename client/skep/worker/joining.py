@@ -61,8 +61,11 @@ class Joining:
     introduce: Callable[[Callable[[float], None]], None]
     alarm: Callable[[Problem], object]
 
-    def run(self) -> TrainingLoop:
-        """Join, stage by stage. Call it on the main thread, because hivemind sets signal handlers. Raises SkepError."""
+    def run(self) -> TrainingLoop | None:
+        """Join, stage by stage; None if the run is finished.
+
+        Call it on the main thread, because hivemind sets signal handlers. Raises SkepError.
+        """
         ram = MemoryWatch(self.options.leave_ram)
         with self._stage(Stage.HARDWARE):
             chosen = device.pick(self.options.device, self.manifest.precision)
@@ -118,7 +121,10 @@ class Joining:
             ram=ram,
         )
         with self._stage(Stage.STATE):
-            sync.synchronise()
+            if not sync.finished:
+                sync.synchronise()
+            if sync.finished:
+                return None
         self.link.send(self._joined(dht, chosen, limits, epoch=sync.epoch, step_batch=step_batch))
         return TrainingLoop(
             link=self.link,

@@ -112,6 +112,9 @@ class Volunteer:
         controls = self._pace, self._requested, self._priority
         joining = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce, self._alarm)
         loop = joining.run()
+        if loop is None:
+            self._link.send(messages.WorkerFinished())
+            return
         self._trains = True
         loop.run(self._stop, self._finish)
 

@@ -99,7 +99,7 @@ class Now(Speaker):
             case Phase.RECOVERING:
                 return self.said(phases.restarting(snapshot.restart_at, now))
             case Phase.LEAVING:
-                return self.said(phases.leaving(snapshot.leaving_until, now))
+                return self.said(phases.leaving(snapshot.leaving_until, now, finished=bool(snapshot.finished)))
 
     def first_line(self, snapshot: Snapshot, now: float) -> str:
         """The sentence with the project's title, for the tray."""
@@ -116,6 +116,8 @@ class Now(Speaker):
         return self.said(rules.paused("" if pause.until is None else self.numbers.clock_time(pause.until, now)))
 
     def _idle(self, snapshot: Snapshot) -> str:
+        if snapshot.finished:
+            return plain(self.said(snapshot.finished))
         if snapshot.pause is not None:
             return self.tr("Not in a project, and paused.")
         return self.tr("Not in a project.")

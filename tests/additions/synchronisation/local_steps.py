@@ -28,6 +28,10 @@ class LocalSteps:
     def settled(self) -> bool:
         return self._samples == 0
 
+    @property
+    def finished(self) -> bool:
+        return False
+
     def ready(self, within: float) -> None:
         self._optimizer.zero_grad()
 

@@ -199,6 +199,10 @@ class Shell(RuleBasedStateMachine):
     def failed(self, *, retry: bool) -> None:
         self.give(m.WorkerFailed(PROBLEM, retry=retry))
 
+    @rule()
+    def finished(self) -> None:
+        self.give(m.WorkerFinished())
+
     @precondition(lambda self: self.running)
     @rule(code=st.sampled_from([0, 1, -9]))
     def exited(self, code: int) -> None:

@@ -88,6 +88,7 @@ from_worker = st.one_of(
     st.builds(m.ShardWanted, texts),
     st.builds(m.WorkerNoticed, problems),
     st.builds(m.WorkerFailed, problems, st.booleans()),
+    st.builds(m.WorkerFinished),
 )
 json_values = st.recursive(
     st.none() | st.booleans() | counts | st.floats() | texts,
@@ -137,6 +138,7 @@ def _examples() -> list[Any]:
         m.ShardWanted("0" * 64),
         m.WorkerNoticed(Problem(verbatim("x"))),
         m.WorkerFailed(Problem(verbatim("x")), retry=False),
+        m.WorkerFinished(),
     ]
 
 
@@ -152,6 +154,11 @@ def test_rubbish_is_refused_and_nothing_else_happens(line: bytes):
 def test_a_known_name_with_other_fields_is_refused(name: str, body: dict[str, Any]):
     with pytest.raises(WireError):
         decode_from_worker(json.dumps(body | {"type": name, "extra": 1}).encode())
+
+
+def test_an_unknown_field_without_a_name_is_refused_too():
+    with pytest.raises(WireError):
+        decode_from_worker(b'{"type": "WorkerFinished", "": null}')
 
 
 @given(from_worker, json_values, st.randoms())

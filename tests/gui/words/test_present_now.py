@@ -9,7 +9,7 @@ import snapshots as shots
 from skep.core.policy.allowance import Allowance, PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.session.phases import Phase, Stage, StageProgress
-from skep.core.text import NOTHING, Text
+from skep.core.text import NOTHING, Text, verbatim
 from skep.language import units
 from skep_gui.words.mark import Look, State, look, quarters
 from skep_gui.words.now import History, Now, StageState, joining_progress, shortened, title, tomorrow
@@ -33,6 +33,7 @@ WAITING = "Nothing was trained for a minute: waiting for training data."
         (replace(shots.RECOVERING, restart_at=None), "Trying again."),
         (shots.LEAVING, "Leaving after the next round, in 42\u2009s at most."),
         (replace(shots.LEAVING, leaving_until=None), "Leaving the swarm."),
+        (replace(shots.IDLE, finished=verbatim("The model is finished.")), "The model is finished."),
     ],
 )
 def test_one_sentence_says_what_happens_and_why(snapshot, sentence):

@@ -129,3 +129,13 @@ def test_others_are_counted_without_us(tracker):
     tracker.table.put(b"gone", None, 30)
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert tracker.others == 2
+
+
+def test_the_epoch_that_all_others_have_reached_is_known_and_a_single_claim_does_not_raise_it(tracker):
+    assert tracker.others_at_least == -1
+    progress = tracker.local_progress.dict()
+    for name, epoch in ((tracker._local_public_key, 1), (b"another", 5), (b"liar", 10**9)):
+        tracker.table.put(name, progress | {"epoch": epoch}, 30)
+    tracker.table.put(b"gone", None, 30)
+    tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert tracker.others_at_least == 5

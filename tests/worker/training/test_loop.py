@@ -15,12 +15,14 @@ from skep.core.errors import DataError, DeviceError, SwarmError
 from skep.core.policy.allowance import GpuMemory
 from skep.core.record.contributions import Evaluation
 from skep.core.session.messages import (
+    ContributionConfirmed,
     ContributionLost,
     ContributionPending,
     SetShare,
     ShardArrived,
     ShardFailed,
     WorkerEvaluated,
+    WorkerFinished,
     WorkerMemory,
     WorkerPaused,
     WorkerProgress,
@@ -30,12 +32,12 @@ from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
-from skep.worker.swarm.network import ByteCounters
+from skep.worker.swarm.network import ByteCounters, add
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
-from skep.worker.training.loop import DOUBTFUL, HOPELESS, RATE_SECONDS, TrainingLoop
+from skep.worker.training.loop import DOUBTFUL, HOPELESS, RATE_SECONDS, STATE_PART_BYTES, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
@@ -130,7 +132,7 @@ class FakeTrainer:
 class FakeTracker:
     """The progress of a swarm at this peer's epoch, with two other peers, or as in `answers`; None is no answer."""
 
-    global_epoch, others = 0, 2
+    global_epoch, others, others_at_least = 0, 2, -1
 
     def __init__(self):
         self.answers = []
@@ -160,7 +162,7 @@ class FakeRounds(GlobalRounds):
     """
 
     _parent_pid = 0  # so that hivemind's destructor shuts nothing down
-    local_epoch, accumulated = 3, 0
+    local_epoch, accumulated, _total_epochs = 3, 0, 1000
     round_due = under_way = False
 
     def __init__(self, rounds):
@@ -206,6 +208,8 @@ class FakeRounds(GlobalRounds):
 
     def withdraw_from_rounds(self):
         self.round_due = False
+        if self.finished:
+            self.calls.append(("no round",))
 
     def withdraw(self):
         if ("withdraw",) not in self.calls:
@@ -916,3 +920,56 @@ def test_a_worker_that_slept_while_it_rested_gives_up_what_waited_for_a_round():
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
     assert not bench.optimizer.named("round")
+
+
+# --- the end of the run
+
+
+def test_after_the_last_epoch_nothing_is_computed_and_the_end_is_reported():
+    bench = Bench()
+    bench.optimizer._total_epochs = 4
+    bench.loop.hand_over_seconds = 0.1
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.round_due = bench.optimizer.under_way = True
+    begun = time.monotonic()
+    bench.run_until(lambda: bench.rounds.oldest and time.monotonic() - begun > 0.5)
+    assert not bench.link.all(WorkerFinished)  # the last step is still being taken
+    assert len(bench.trainer.done) in (3, 4)
+    computed = len(bench.trainer.done)
+    bench.rounds.close()
+    bench.run_until(lambda: False)  # returns by itself
+    assert len(bench.trainer.done) == computed
+    assert bench.link.all(ContributionConfirmed)[0].epoch == 3
+    assert bench.link.all(WorkerFinished) == [WorkerFinished()]
+    assert bench.optimizer.named("no round")
+    assert not bench.optimizer.named("withdraw")  # the record stays: others find the last state
+
+
+def test_a_finished_worker_stays_while_others_load_its_state():
+    bench = Bench()
+    bench.optimizer.local_epoch = bench.optimizer._total_epochs
+    bench.loop.hand_over_seconds = 0.6
+    parts = []
+
+    def sending():
+        if bench.link.all(WorkerFinished) and len(parts) < 4:
+            parts.append(time.monotonic())
+            add(bench.loop.traffic.sent, STATE_PART_BYTES)
+        return False
+
+    bench.run_until(sending)
+    assert len(parts) == 4
+    assert time.monotonic() - parts[-1] >= 0.6
+    assert not bench.trainer.done
+
+
+def test_a_peer_behind_a_finished_run_stops_too_and_its_samples_are_lost_with_the_reason():
+    bench = Bench()
+    bench.loop.hand_over_seconds = 0.0
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.optimizer.tracker.others_at_least = 1000
+    bench.run_until(lambda: False)
+    assert bench.link.all(WorkerFinished)
+    (lost,) = bench.link.all(ContributionLost)
+    assert (lost.samples, in_english(lost.reason)) == (12, "the run was finished before the round")
+    assert bench.optimizer.named("withdraw")  # it has not the last state

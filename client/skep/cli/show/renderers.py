@@ -62,6 +62,8 @@ class Events:
             yield {"event": "paused", "share": allowance.share, "until": allowance.until, "reason": allowance.reason}
         if now.leaving_until is not None and now.leaving_until != before.leaving_until:
             yield {"event": "leaving", "until": now.leaving_until}
+        if isinstance(message, m.WorkerFinished):
+            yield {"event": "finished", "message": now.finished}
         if now.problem is not None and now.problem != before.problem:
             yield problem_event(now.problem)
 
@@ -80,7 +82,7 @@ class Events:
                 return self._contribution(message, ContributionState.CONFIRMED)
             case m.ContributionLost():
                 return self._contribution(message, ContributionState.LOST)
-            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted():
+            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted() | m.WorkerFinished():
                 return []
             case m.WorkerNoticed() | m.WorkerFailed():
                 return []  # shown as the snapshot's problem
@@ -189,6 +191,8 @@ class PlainRenderer(Renderer):
                     self._terminal.write(tr("This computer is behind a router: makes connections, accepts none."))
             case "paused":
                 self._terminal.write(snapshot_view.reason(snapshot))
+            case "finished":
+                self._terminal.write(say(snapshot.finished))
             case "problem":
                 self._said = Problem(event["title"], event["hint"])
                 self._terminal.sentence(self._said)

@@ -83,7 +83,7 @@ def sentence(snapshot: Snapshot, now: float) -> str:
     """The one sentence that says what is happening and why."""
     match snapshot.phase:
         case Phase.IDLE:
-            return tr("Not joined.")
+            return say(snapshot.finished) if snapshot.finished else tr("Not joined.")
         case Phase.JOINING:
             return tr("Joining the swarm.")
         case Phase.PAUSED if snapshot.on_a_break:
@@ -93,7 +93,7 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.RECOVERING:
             return say(phases.restarting(snapshot.restart_at, now))
         case Phase.LEAVING:
-            return say(phases.leaving(snapshot.leaving_until, now))
+            return say(phases.leaving(snapshot.leaving_until, now, finished=bool(snapshot.finished)))
 
 
 def reason(snapshot: Snapshot) -> str:

@@ -111,6 +111,13 @@ def _sentence(event: dict[str, Any]) -> str:
             return " ".join((sentence, tr("The data is at {web}.", web=event["web"]))) if event["web"] else sentence
         case "restored":
             return tr("Restored epoch {epoch} from {path}.", epoch=event["epoch"], path=event["path"])
+        case "finished":
+            words = tr(
+                "The run is finished after {epoch:number} epochs. Its last state: {path}",
+                epoch=event["epoch"],
+                path=event["path"],
+            )
+            return " ".join((words, tr("skep project export writes it as a model.")))
         case "swarm":
             return tr("{count:number} peers · epoch {epoch}", count=event["peers"], epoch=event["epoch"])
         case "checkpoint":

@@ -236,4 +236,5 @@ class Run:
         self._renderer.close(self.snapshot.totals, self._failure)
         if interrupted:
             return 0 if self.course.joined is not None else INTERRUPTED
-        return 0 if self._left_on_request and self._failure is None else 1
+        ended_well = self._left_on_request or self.snapshot.finished
+        return 0 if ended_well and self._failure is None else 1

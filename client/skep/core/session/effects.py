@@ -102,7 +102,7 @@ class RecordUsage(msgspec.Struct, frozen=True):
 
 
 class Notify(msgspec.Struct, frozen=True):
-    """Notify the user once about a problem."""
+    """Notify the user once about a problem, or the end of a run."""
 
     problem: Problem
 

@@ -240,6 +240,10 @@ class WorkerFailed(WorkerMessage, frozen=True):
     retry: bool
 
 
+class WorkerFinished(WorkerMessage, frozen=True):
+    """The run's last epoch has ended. The worker exits when no peer loads the state from it any more."""
+
+
 class WorkerExited(msgspec.Struct, frozen=True):
     """The worker process and all processes that it started have ended.
 
@@ -259,7 +263,8 @@ class ProblemArose(msgspec.Struct, frozen=True):
 
 Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
 ContributionReport = ContributionPending | ContributionConfirmed | ContributionLost
-WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | WorkerMemory | WorkerFailed
+WorkerEnd = WorkerFailed | WorkerFinished
+WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | WorkerMemory | WorkerEnd
 ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
 FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
 FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept

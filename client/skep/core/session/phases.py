@@ -50,11 +50,15 @@ def restarting(at: float | None, now: float) -> Text:
     return Text("phase.trying_again_in", seconds=at - now)
 
 
-def leaving(until: float | None, now: float) -> Text:
-    """The sentence of the phase leaving; the round is waited for `until` a time in wall-clock seconds, if at all."""
+def leaving(until: float | None, now: float, *, finished: bool = False) -> Text:
+    """The sentence of the phase leaving, which lasts `until` a time in wall-clock seconds at most, if it waits at all.
+
+    It waits for the round, or when the run is `finished` for peers that load its state.
+    """
     if until is None:
         return Text("phase.leaving")
-    return Text("phase.leaving_after_round", seconds=max(0.0, until - now))
+    left = max(0.0, until - now)
+    return Text("phase.leaving_handing_over" if finished else "phase.leaving_after_round", seconds=left)
 
 
 class Wait(StrEnum):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from skep.core.project.data import FileRef, ShardIndex, ShardRef
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, note
 from skep.core.session import deadlines, transitions
 from skep.core.session import effects as e
@@ -45,10 +46,8 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
             return _contributed(snapshot, worker, message)
         case m.ShardWanted() | m.ShardArrived() | m.ShardFailed():
             return _shard(snapshot, worker, message)
-        case m.WorkerFailed():
-            return _failed(snapshot, worker, message)
-        case m.WorkerExited():
-            return _exited(snapshot, worker, message, now)
+        case m.WorkerFailed() | m.WorkerFinished() | m.WorkerExited():
+            return _ended(snapshot, worker, message, now)
         case m.WorkerMemory() | m.ShardProgress():
             return snapshot, ()  # for front ends only
 
@@ -188,6 +187,16 @@ def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArriv
 # --- the end of a worker
 
 
+def _ended(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerEnd | m.WorkerExited, now: float) -> Step:
+    match message:
+        case m.WorkerFailed():
+            return _failed(snapshot, worker, message)
+        case m.WorkerFinished():
+            return _finished(snapshot, worker, now)
+        case m.WorkerExited():
+            return _exited(snapshot, worker, message, now)
+
+
 def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> Step:
     if snapshot.phase is Phase.LEAVING:
         return leave(snapshot)
@@ -200,6 +209,13 @@ def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> S
         return told, (*notifying, e.StopWorker())
     leaving, stopping = leave(told)
     return leaving, (*notifying, *stopping)
+
+
+def _finished(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
+    if worker.failed or snapshot.finished:
+        return snapshot, ()
+    assert isinstance(snapshot.project, VerifiedProject)
+    return transitions.leave_finished(snapshot, snapshot.project.manifest, now)
 
 
 def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now: float) -> Step:

@@ -113,6 +113,8 @@ class Snapshot:
     totals: Totals = field(default_factory=Totals)
     """Totals of this stay, by contribution; kept when idle until the next join."""
     problem: Problem | None = None
+    finished: Text = NOTHING
+    """What became of a run that is over, and where its result is; kept when idle until the next join."""
     failures: int = 0
     """Consecutive workers that failed without a confirmed contribution; determines the wait before the next start."""
     restart_at: float | None = None

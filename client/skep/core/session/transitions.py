@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.session import deadlines
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -28,6 +28,8 @@ BREAK_SECONDS: Final = 1800.0
 LAST_ROUND_SECONDS: Final = 60.0
 LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
 """Least and most seconds that leaving waits for the round."""
+HANDING_OVER_SECONDS: Final = 600.0
+"""Maximum seconds that a worker of a finished run goes on sending the state to the host and to late peers."""
 
 
 def trouble(snapshot: Snapshot, problem: Problem) -> Step:
@@ -104,6 +106,25 @@ def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
     if until is None or until - snapshot.last_round_seconds <= now < until:
         return snapshot, ()
     return leave(snapshot)
+
+
+def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
+    """The run is over: say what became of it, and leave when the worker has handed over the state and exits."""
+    confirmed = snapshot.totals.confirmed.samples
+    said = sentences(
+        Text("session.run_finished", title=manifest.title, epochs=manifest.schedule.total_epochs),
+        Text("session.run_finished_own_part", samples=confirmed) if confirmed else NOTHING,
+        Text("session.result_at_homepage", homepage=manifest.homepage)
+        if manifest.homepage
+        else Text("session.result_from_publisher", publisher=manifest.publisher.name),
+    )
+    until, wait = snapshot.leaving_until, snapshot.last_round_seconds
+    if snapshot.phase in _IN_THE_SWARM:
+        until, wait = now + HANDING_OVER_SECONDS, HANDING_OVER_SECONDS
+    leaving = replace(snapshot, phase=Phase.LEAVING, stage=None, leaving_until=until, last_round_seconds=wait)
+    over = replace(leaving, problem=None, finished=said)
+    # a worker that never joined has nothing to hand over
+    return over, (e.Notify(Problem(said)), *((e.StopWorker(),) if until is None else ()))
 
 
 def become_idle(snapshot: Snapshot) -> Step:

@@ -7,6 +7,7 @@ or extra field or a wrong type raises WireError, since both ends ship together a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final, cast
 
 import msgspec
@@ -47,16 +48,18 @@ def build(kind: Any, value: Any) -> Any:
         built = msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeError) as error:  # the latter for a name that is half a character
         raise WireError(str(error).encode("ascii", "backslashreplace").decode()) from None
-    if name := _unknown(value, msgspec.to_builtins(built)):
+    if (name := _unknown(value, msgspec.to_builtins(built))) is not None:
         raise WireError(f"unknown field {shown(name)}")
     return built
 
 
-def _unknown(given: Any, known: Any) -> str:
-    """The name of a field of `given` that is not in `known`, "" if none: msgspec passes over those of dataclasses."""
+def _unknown(given: Any, known: Any) -> str | None:
+    """The name of a field of `given` that is not in `known`: msgspec passes over those of dataclasses."""
+    pairs: Iterable[tuple[Any, Any]] = ()
     if isinstance(given, dict):
-        beside = given.keys() - known.keys()
-        return min(beside, default="") or next(
-            filter(None, (_unknown(each, known[name]) for name, each in given.items())), ""
-        )
-    return next(filter(None, map(_unknown, given, known)), "") if isinstance(given, list) else ""
+        if beside := given.keys() - known.keys():
+            return str(min(beside))
+        pairs = ((each, known[name]) for name, each in given.items())
+    elif isinstance(given, list):
+        pairs = zip(given, known, strict=False)
+    return next((name for each, fits in pairs if (name := _unknown(each, fits)) is not None), None)

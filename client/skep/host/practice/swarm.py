@@ -31,7 +31,15 @@ from skep.core.errors import SkepError
 from skep.core.project import links
 from skep.core.project.data import ShardIndex
 from skep.core.project.fields import key_text
-from skep.core.session.messages import Message, ShardArrived, ShardWanted, WorkerExited, WorkerFailed, WorkerOptions
+from skep.core.session.messages import (
+    Message,
+    ShardArrived,
+    ShardWanted,
+    WorkerExited,
+    WorkerFailed,
+    WorkerFinished,
+    WorkerOptions,
+)
 from skep.core.text import Text
 from skep.host.server.file_server import serving
 from skep.host.server.peer_process import PeerProcess
@@ -173,7 +181,7 @@ def practice_manifest(
             "weight_decay": 0.01,
             "clip_norm": 1.0,
         },
-        "schedule": {"kind": "constant", "warmup_epochs": 4, "total_epochs": 1000},
+        "schedule": {"kind": "constant", "warmup_epochs": 4, "total_epochs": 1_000_000},
         "sync": {
             "target_batch_size": 1024,
             "offload_optimizer": True,
@@ -204,7 +212,7 @@ class Trainer:
     def __init__(self, folder: PracticeFolder, number: int, manifest: str, index: ShardIndex) -> None:
         self._folder = folder
         self._changing = threading.Lock()
-        self._stopping = False
+        self._stopping = self._finished = False
         self._options = WorkerOptions(
             manifest=manifest,
             index=index,
@@ -250,9 +258,11 @@ class Trainer:
         if isinstance(message, ShardWanted) and self._worker:
             path = self._folder.served / f"{message.sha256}.safetensors"
             self._worker.tell(ShardArrived(message.sha256, str(path)))
+        elif isinstance(message, WorkerFinished):
+            self._finished = True
         elif isinstance(message, WorkerFailed):
             print(f"{self._name}: {_say(message.problem.title)}", file=sys.stderr)  # noqa: T201 - operator's terminal
-        elif isinstance(message, WorkerExited):
+        elif isinstance(message, WorkerExited) and not self._finished:
             self._start_again_later()
 
     def _start_again_later(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import hivemind
@@ -77,6 +78,7 @@ class StateKeeper:
         self._names = [name for name, _ in named]
         self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)
         self._records = SwarmRecords(dht, manifest.run_id)
+        self._total_epochs = manifest.schedule.total_epochs
         self._kept = 0
         """The epoch of the state offered to newcomers; 0 while there is none."""
         self._seen: Swarm | None = None
@@ -92,6 +94,7 @@ class StateKeeper:
                 self._report_problem(error)
             else:
                 self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
+                self._report_end(path)
                 return
 
     def tend(self) -> None:
@@ -112,8 +115,8 @@ class StateKeeper:
             )
 
     def _is_due(self, swarm: Swarm) -> bool:
-        wanted = self._kept + (self._every if self._kept else 1)
-        return swarm.epoch >= wanted and time.monotonic() >= self._not_before
+        wanted = min(self._kept + (self._every if self._kept else 1), self._total_epochs)
+        return self._kept < wanted <= swarm.epoch and time.monotonic() >= self._not_before
 
     def _publish_epoch(self, swarm: Swarm) -> None:
         """Publish our epoch to newcomers while there is no trainer, and only then."""
@@ -140,6 +143,7 @@ class StateKeeper:
         self._offer(epoch)
         self._last_problem = NOTHING
         self._tell({"event": "checkpoint", "epoch": epoch, "path": str(path)})
+        self._report_end(path)
 
     def _checkpoint(self, epoch: int) -> Checkpoint:
         parameters = [tensor for group in self._averager.optimizer.param_groups for tensor in group["params"]]
@@ -165,6 +169,10 @@ class StateKeeper:
         self._kept = epoch
         self._averager.state_sharing_priority = epoch - BEHIND_TRAINERS
         self._averager.allow_state_sharing = True
+
+    def _report_end(self, path: Path) -> None:
+        if self._kept >= self._total_epochs:
+            self._tell({"event": "finished", "epoch": self._kept, "path": str(path)})
 
     def _report(self, swarm: Swarm) -> None:
         if swarm != self._seen:

@@ -65,6 +65,7 @@ class GlobalRounds(hivemind.Optimizer):
     def __init__(self, own: Participant) -> None:
         manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
         self._rounds, self._apart = rounds, Apart(sync.average_state_every, own.notice)
+        self._total_epochs = manifest.schedule.total_epochs
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
         # hivemind passes these to the state averager only
         shared = {
@@ -168,6 +169,11 @@ class GlobalRounds(hivemind.Optimizer):
         under_way = self._rounds.oldest or self.state_averager.pending_updates
         return bool(alone if self.accumulated else not under_way)
 
+    @property
+    def finished(self) -> bool:
+        """As in SyncStrategy. A single peer's claim ends no run: every other record has to say the same."""
+        return bool(max(self.local_epoch, self.tracker.others_at_least) >= self._total_epochs)
+
     def ready(self, within: float) -> None:
         """Wait until the averager processes, started in the background, are ready. Raises SwarmError if one is not."""
         try:
@@ -202,7 +208,9 @@ class GlobalRounds(hivemind.Optimizer):
             if self.accumulated and self._leaving:
                 self.discard(LEFT)
             self.apply_arrived()
-        if not self._counted_on:
+        if self.local_epoch >= self._total_epochs:
+            self.withdraw_from_rounds()  # the record stays, so that the host and late peers find the last state
+        elif not self._counted_on:
             self.withdraw()
         return moved_on
 
@@ -241,7 +249,7 @@ class GlobalRounds(hivemind.Optimizer):
 
     def ask_for_state(self) -> None:
         """Start downloading the state for `synchronise` in the background."""
-        if self.tracker.global_epoch > 0:
+        if self.tracker.global_epoch > 0 and not self.finished:
             self.state_averager.ask_for_state(self.load_state_timeout)
 
     def synchronise(self) -> None:

@@ -57,6 +57,13 @@ class SyncStrategy(Protocol):
     def settled(self) -> bool:
         """Whether a peer that has stopped computing may leave: its work waits for no round, or no round will come."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether the run's last epoch has ended, for this peer or for all others that are known.
+
+        Then this peer computes nothing more, and `rest` keeps its state available without taking part in a round.
+        """
+
     # --- a newcomer
 
     def ready(self, within: float) -> None:

@@ -50,6 +50,8 @@ class LiveProgressTracker(ProgressTracker):
     """Default of a peer that does not measure its rate: hivemind's estimate is used."""
     others = 0
     """Other peers with a progress record, as last seen."""
+    others_at_least = -1
+    """The lowest epoch in their records; -1 without any."""
     _told_samples, _told_rate = 0, 0.0
     """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
@@ -128,8 +130,11 @@ class LiveProgressTracker(ProgressTracker):
 
     def _parse_swarm_progress_data(self, metadata: Any) -> GlobalTrainingProgress:
         records = metadata if isinstance(metadata, dict) else {}
-        self.others = sum(record.value is not None for key, record in records.items() if key != self._local_public_key)
-        return super()._parse_swarm_progress_data(metadata)
+        global_progress = super()._parse_swarm_progress_data(metadata)
+        others = [each.value for key, each in records.items() if key != self._local_public_key]
+        epochs = [dict(progress)["epoch"] for progress in others if progress is not None]
+        self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
+        return global_progress
 
     def _get_local_progress(self, local_epoch: int, samples_accumulated: int) -> LocalTrainingProgress:
         progress = super()._get_local_progress(local_epoch, samples_accumulated)

@@ -35,6 +35,10 @@ REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
 FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker restarts."""
+HAND_OVER_SECONDS: Final = 45.0
+"""After the run's end: a worker exits when it has sent no part of its state for this long. The host looks less often."""
+STATE_PART_BYTES: Final = 64 * 1024
+"""Less than this sent is no part of a state."""
 REPORT_SECONDS: Final = 1.0
 RATE_SECONDS: Final = 10.0
 DOUBTFUL: Final = 10
@@ -42,6 +46,7 @@ DOUBTFUL: Final = 10
 HOPELESS: Final = 100
 """The same, after which training ends, to begin again with the swarm's state. In fp16 the scale of the loss needs up
 to 32 to adapt."""
+RUN_FINISHED: Final = Text("round.run_is_finished")
 LOSSES: Final = 32
 """Micro-batches whose mean loss is shown."""
 
@@ -60,7 +65,10 @@ def hear_data(link: Link, samples: Samples) -> None:
 
 @dataclass
 class TrainingLoop:
-    """The training thread's work, with all parts that it uses; `find_back_seconds` as FIND_BACK_SECONDS."""
+    """The training thread's work, with all parts that it uses.
+
+    `find_back_seconds` and `hand_over_seconds` are as FIND_BACK_SECONDS and HAND_OVER_SECONDS.
+    """
 
     link: Link
     pace: Pace
@@ -73,6 +81,7 @@ class TrainingLoop:
     limits: ResourceLimits
     sleep: SleepDetector = field(default_factory=SleepDetector)
     find_back_seconds: float = FIND_BACK_SECONDS
+    hand_over_seconds: float = HAND_OVER_SECONDS
     _filled: int = 0
     _resting: bool = False
     _skipped: int = 0
@@ -90,7 +99,8 @@ class TrainingLoop:
     def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
         """Train until `stop` is set, or after `finish` is set, until a round has used what was accumulated.
 
-        Raises SkepError when the swarm, the data or the device fails permanently.
+        When the run is finished, report that, and return when no peer loads the state any more. Raises SkepError when
+        the swarm, the data or the device fails permanently.
         """
         finish = finish or threading.Event()
         with as_device_error(self.trainer.name), self._reporter.beating(), self.sleep.watching():
@@ -99,8 +109,11 @@ class TrainingLoop:
                 if self._overslept():
                     self._find_back(stop)
                 self.limits.obey(self._last_wait)
+                if self.sync.finished:
+                    self._see_out(stop)
+                    return
                 if finish.is_set():
-                    if self._is_finished():
+                    if self._is_settled():
                         return
                 elif self.pace.share == 0.0 or self.limits.must_rest:
                     self._rest()
@@ -120,7 +133,7 @@ class TrainingLoop:
         elif not self._keep_in_step() and self.sleep.slept() == self._slept:
             spent = self.pace.compute_seconds - spent_before
             self.pace.throughput.turn(trained, time.monotonic() - begun, spent)
-        while self.pace.nap() and not (stop.is_set() or finish.is_set()):
+        while self.pace.nap() and not (stop.is_set() or finish.is_set() or self.sync.finished):
             self._keep_in_step()
 
     def _overslept(self) -> bool:
@@ -238,10 +251,28 @@ class TrainingLoop:
         self.waits_for = Wait.MEMORY if self.limits.must_rest else Wait.NOTHING
         self.pace.wait_for_change(REST_LOOK_SECONDS)
 
-    def _is_finished(self) -> bool:
+    def _is_settled(self) -> bool:
         """Synchronise once more before leaving; return whether there is nothing left to wait for."""
         self._rest(leaving=True)
         return self.sync.settled
+
+    def _see_out(self, stop: threading.Event) -> None:
+        """After the run's last epoch: compute nothing, take the last step, report the end, hand over the state."""
+        self._filled = 0
+        if self.rounds.grown:
+            self.sync.discard(RUN_FINISHED)
+        self._rest()
+        while not (stop.is_set() or self.sync.settled):
+            self._rest()
+        if stop.is_set():
+            return
+        self._reporter.tell(at_once=True)
+        self.link.send(messages.WorkerFinished())
+        sent, quiet_since = self.traffic.sent.value, time.monotonic()
+        while not stop.is_set() and time.monotonic() - quiet_since < self.hand_over_seconds:
+            self._rest()
+            if self.traffic.sent.value - sent >= STATE_PART_BYTES:
+                sent, quiet_since = self.traffic.sent.value, time.monotonic()
 
     def _wake(self) -> None:
         self.limits.prepare()
