@@ -73,7 +73,7 @@ class Ledger(Protocol):
     def save_position(self, project_id: str, position: int) -> None: ...
 
     def position(self, project_id: str) -> int:
-        """Samples drawn so far; 0 for an unknown project."""
+        """Samples drawn or left to others so far; 0 for an unknown project."""
 
     def save_evaluation(self, project_id: str, evaluation: Evaluation) -> None: ...
 

@@ -29,6 +29,7 @@ from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
 from skep.worker.swarm import network
 from skep.worker.swarm.auth import Membership
+from skep.worker.swarm.division import DataDivision
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, strategy_of
@@ -125,6 +126,7 @@ class Joining:
                 sync.synchronise()
             if sync.finished:
                 return None
+        samples.divide(DataDivision(dht, self.manifest))
         self.link.send(self._joined(dht, chosen, limits, epoch=sync.epoch, step_batch=step_batch))
         return TrainingLoop(
             link=self.link,

@@ -9,7 +9,11 @@ from skep.core.errors import DataError
 from skep.core.project.data import ImageLayout, ShardIndex, ShardRef, TextLayout
 from skep.core.project.shards import (
     INDEX_BYTES_LIMIT,
+    LOTS,
+    Claim,
+    Claims,
     PeerOrder,
+    claim_of,
     format_index,
     parse_index,
     permutation,
@@ -43,10 +47,13 @@ def make_index(*samples, held_out=()):
 
 
 def drawn(order, start, count):
-    """(pass, shard, row) of each sample, as a peer draws them."""
-    for span in order.spans(start, count):
-        rows = order.samples_of(span)[span.offset : span.offset + span.count]
+    """(pass, shard, row) of each sample, as a peer draws them that knows no others."""
+    while count > 0:
+        span = order.locate(start)
+        taken = min(count, span.count)
+        rows = order.samples_of(span)[span.offset : span.offset + taken]
         yield from ((span.pass_number, span.shard.sha256, row) for row in rows)
+        start, count = start + taken, count - taken
 
 
 # --- reading the index
@@ -200,16 +207,17 @@ def test_all_orders_of_three_come_up_about_equally_often():
     assert all(850 < count < 1150 for count in counts.values())
 
 
-def test_peers_passes_runs_and_shards_each_have_an_order_of_their_own():
+def test_peers_passes_runs_and_shards_have_orders_of_their_own():
     shard = ShardRef("a" * 64, 10_000, 100)
     orders = [
         shard_order("p", "r", 0, 100),
         shard_order("q", "r", 0, 100),
         shard_order("p", "s", 0, 100),
         shard_order("p", "r", 1, 100),
-        sample_order("p", "r", 0, shard),
-        sample_order("p", "r", 1, shard),
-        sample_order("p", "r", 0, ShardRef("b" * 64, 10_000, 100)),
+        sample_order("r", 0, shard),
+        sample_order("s", 0, shard),
+        sample_order("r", 1, shard),
+        sample_order("r", 0, ShardRef("b" * 64, 10_000, 100)),
     ]
     assert len(set(orders)) == len(orders)
 
@@ -253,3 +261,79 @@ def test_two_peers_overlap_little_in_their_first_tenth_of_a_large_index():
 
     overlap = len(first_tenth("12D3KooWA") & first_tenth("12D3KooWB")) / 2000
     assert overlap < 0.25
+
+
+# --- lots and claims
+
+ALL = (1 << 10 * LOTS) - 1
+
+
+def lots(order, begin, end):
+    """The lots of an order between two positions."""
+    found = []
+    while begin < end:
+        found.append(order.locate(begin).lot)
+        begin += order.locate(begin).count
+    return found
+
+
+@pytest.mark.parametrize("samples", [[1000] * 5, [3, 1, 500], [10] * 300, [5]])
+def test_the_lots_of_all_peers_are_the_same_and_divide_the_data(samples):
+    index, total = make_index(*samples), sum(samples)
+    ours, others = (lots(PeerOrder(index, peer, "r"), total, 2 * total) for peer in ("p", "q"))
+    assert set(ours) == set(others)
+    assert sum(lot.count for lot in ours) == total
+    assert sorted(lot.number for lot in ours) == list(range(len(ours)))
+    assert len(ours) >= min(LOTS, total // 4)
+    assert ours != others or len(samples) == 1
+
+
+def test_a_lot_that_another_peer_holds_is_passed_over():
+    index = make_index(*[40] * 10)
+    order = PeerOrder(index, "p", "r")
+    first, second, third = lots(order, 0, 12)[:3]
+    other = Claims((Claim(0, 1 << first.number | 1 << second.number), Claim(1, 1 << third.number)))
+    assert order.next_free(0, other) == first.count + second.count
+    assert order.next_free(0, Claims()) == 0
+    claim = order.claim(first.count + second.count + 1)
+    assert claim == Claim(0, 1 << first.number | 1 << second.number | 1 << third.number)
+
+
+def test_a_pass_of_which_others_hold_everything_is_left_for_the_next():
+    order = PeerOrder(make_index(*[40] * 10), "p", "r")
+    first = order.locate(400).lot
+    assert order.next_free(120, Claims((Claim(0, ALL),))) == 400
+    assert order.next_free(120, Claims((Claim(0, ALL), Claim(1, 1 << first.number)))) == 400 + first.count
+
+
+def test_claims_to_everything_stop_nobody():
+    order = PeerOrder(make_index(*[40] * 10), "p", "r")
+    everything = Claims(tuple(Claim(number, ALL) for number in range(3)))
+    assert order.next_free(120, everything) == 800  # the first lot of the pass after the one that half have reached
+
+
+def test_a_newcomer_begins_in_the_pass_of_the_others_and_one_liar_takes_nobody_along():
+    order = PeerOrder(make_index(*[40] * 10), "p", "r")
+    assert order.next_free(40, Claims((Claim(7, 0), Claim(7, 0), Claim(2**31 - 1, 0)))) == 7 * 400
+    assert order.next_free(40, Claims((Claim(0, 0), Claim(2**31 - 1, 0)))) == 40
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {"pass": 1},
+        {"pass": -1, "lots": b""},
+        {"pass": 2**31, "lots": b""},
+        {"pass": 1.0, "lots": b""},
+        {"pass": 1, "lots": "x"},
+        {"pass": 1, "lots": bytes(4097)},
+    ],
+)
+def test_a_record_that_is_no_claim_is_ignored(value):
+    assert claim_of(value) is None
+
+
+def test_a_claim_is_read_from_a_record():
+    assert claim_of({"pass": 3, "lots": b"\x05\x01"}) == Claim(3, 0b1_0000_0101)

@@ -1,4 +1,4 @@
-"""The shard index of a project, and the order in which a peer draws samples. Pure.
+"""The shard index of a project, the order in which a peer draws samples, and their division among peers. Pure.
 
 A shard index is JSON and declares the content of its shards::
 
@@ -13,14 +13,16 @@ shape [samples, sequence_length]. With `channels`, `size` and `classes` instead 
 from __future__ import annotations
 
 import bisect
+import functools
 import hashlib
 import itertools
 import json
+import operator
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from msgspec import to_builtins
 from msgspec.structs import asdict, replace
@@ -127,7 +129,10 @@ def shard_address(index_address: str, sha256: str) -> str:
     return beside(index_address, shard_name(sha256))
 
 
-# --- the order of one peer
+# --- the order of one peer, and what others hold
+
+LOTS: Final = 128
+"""The data is divided into at least this many lots, if it has as many samples: a shard, or an equal part of one."""
 
 
 def permutation(seed: bytes, count: int) -> tuple[int, ...]:
@@ -146,9 +151,9 @@ def shard_order(peer_id: str, run_id: str, pass_number: int, count: int) -> tupl
     return permutation(_seed("shards", peer_id, run_id, pass_number), count)
 
 
-def sample_order(peer_id: str, run_id: str, pass_number: int, shard: ShardRef) -> tuple[int, ...]:
-    """The order in which this peer takes the samples inside one shard in its pass `pass_number`."""
-    return permutation(_seed("samples", peer_id, run_id, pass_number, shard.sha256), shard.samples)
+def sample_order(run_id: str, pass_number: int, shard: ShardRef) -> tuple[int, ...]:
+    """The order of the samples inside one shard in a pass: the same for all peers, so that its lots are disjoint."""
+    return permutation(_seed("samples", run_id, pass_number, shard.sha256), shard.samples)
 
 
 def _seed(*parts: str | int) -> bytes:
@@ -156,60 +161,147 @@ def _seed(*parts: str | int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Span:
-    """`count` consecutive samples of a peer's order: from `offset` in its order of `shard`, in one pass."""
+class Lot:
+    """`count` samples of a shard from `offset` of its order; `number` is the lot's bit in a set of lots."""
 
-    pass_number: int
+    number: int
     shard: ShardRef
     offset: int
     count: int
 
 
 @dataclass(frozen=True)
+class Span:
+    """`count` consecutive samples of a lot, from `offset` in the order of its shard, in one pass."""
+
+    pass_number: int
+    lot: Lot
+    offset: int
+    count: int
+
+    @property
+    def shard(self) -> ShardRef:
+        return self.lot.shard
+
+
+@dataclass(frozen=True)
 class _Pass:
     number: int
-    shards: tuple[ShardRef, ...]
+    lots: tuple[Lot, ...]
     ends: tuple[int, ...]
-    """Cumulative samples up to the end of each shard."""
+    """Cumulative samples up to the end of each lot."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one peer says of the data: in its pass, the lots (as bits) that it has drawn, draws, or left to others."""
+
+    pass_number: int
+    lots: int
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims of the other peers of a swarm."""
+
+    others: tuple[Claim, ...] = ()
+
+    @property
+    def pass_number(self) -> int:
+        """The pass that at least half of them have reached; 0 without any."""
+        passes = sorted(claim.pass_number for claim in self.others)
+        return passes[(len(passes) - 1) // 2] if passes else 0
+
+    def held(self, pass_number: int) -> int:
+        """The lots that they hold in a pass, as bits."""
+        return functools.reduce(
+            operator.or_, (claim.lots for claim in self.others if claim.pass_number == pass_number), 0
+        )
+
+
+MOST_PASSES: Final = 2**31
+MOST_LOTS_BYTES: Final = 4096
+"""A set of lots in bytes: an index of the largest size has fewer."""
+
+
+def claim_of(value: Any) -> Claim | None:
+    """The claim in another peer's record; None if there is none in it."""
+    match value:
+        case {"pass": int(number), "lots": bytes(lots)} if 0 <= number < MOST_PASSES and len(lots) <= MOST_LOTS_BYTES:
+            return Claim(number, int.from_bytes(lots, "little"))
+        case _:
+            return None
 
 
 class PeerOrder:
-    """The order in which a peer draws all samples, pass after pass; a position is the number of samples drawn.
+    """The order in which a peer passes over all samples; a position is the number of samples that it has passed.
 
-    The same peer, run and index give the same order, so that a restart continues at its position.
+    The same peer, run and index give the same order, so that a restart continues at its position. A lot that another
+    peer holds is passed over without drawing it.
     """
 
     def __init__(self, index: ShardIndex, peer_id: str, run_id: str) -> None:
-        self._index = index
         self._peer_id = peer_id
         self._run_id = run_id
         self._samples = sum(shard.samples for shard in index.shards)
+        self._lots = _lots(index.shards)
         self._pass = self._order_pass(0)
 
     def locate(self, position: int) -> Span:
-        """The span from `position` to the end of its shard."""
+        """The span from `position` to the end of its lot."""
+        place, within = self._place(position)
+        lot, left = self._pass.lots[place], self._pass.ends[place] - within
+        return Span(self._pass.number, lot, lot.offset + lot.count - left, left)
+
+    def claim(self, position: int) -> Claim:
+        """What this peer claims when it draws at `position`: the lot there, and all before it in this pass."""
+        place, _ = self._place(position)
+        return Claim(self._pass.number, sum(1 << lot.number for lot in self._pass.lots[: place + 1]))
+
+    def next_free(self, position: int, claims: Claims) -> int:
+        """The position at or after that of a lot's begin where this peer draws next: the begin of a lot nobody holds.
+
+        It is in the pass that most others have reached, or in the next one when all lots of this pass are held. If
+        the next pass too is held, it is the first lot of that pass: wrong claims divide the data worse, and stop nobody.
+        """
+        number = position // self._samples
+        if claims.pass_number > number:
+            number, position = claims.pass_number, claims.pass_number * self._samples
+        following = (number + 1) * self._samples
+        for begin in (position, following):
+            if (free := self._first_free(begin, claims)) is not None:
+                return free
+        return following
+
+    def samples_of(self, span: Span) -> tuple[int, ...]:
+        """All rows of the span's shard in their order; the span is a slice of it."""
+        return sample_order(self._run_id, span.pass_number, span.shard)
+
+    def _first_free(self, position: int, claims: Claims) -> int | None:
+        place, _ = self._place(position)
+        lots, held = self._pass.lots[place:], claims.held(self._pass.number)
+        begins = itertools.accumulate((lot.count for lot in lots), initial=position)
+        return next((begin for lot, begin in zip(lots, begins, strict=False) if not held >> lot.number & 1), None)
+
+    def _place(self, position: int) -> tuple[int, int]:
+        """The place of a position's lot in its pass, and of the position in the pass."""
         number, within = divmod(position, self._samples)
         if self._pass.number != number:
             self._pass = self._order_pass(number)
-        place = bisect.bisect_right(self._pass.ends, within)
-        shard = self._pass.shards[place]
-        left = self._pass.ends[place] - within
-        return Span(number, shard, shard.samples - left, left)
-
-    def spans(self, position: int, count: int) -> Iterator[Span]:
-        """The next `count` samples from `position` on, one span per shard."""
-        while count > 0:
-            span = self.locate(position)
-            taken = min(count, span.count)
-            yield Span(span.pass_number, span.shard, span.offset, taken)
-            position += taken
-            count -= taken
-
-    def samples_of(self, span: Span) -> tuple[int, ...]:
-        """All rows of the span's shard in this peer's order; the span is a slice of it."""
-        return sample_order(self._peer_id, self._run_id, span.pass_number, span.shard)
+        return bisect.bisect_right(self._pass.ends, within), within
 
     def _order_pass(self, number: int) -> _Pass:
-        order = shard_order(self._peer_id, self._run_id, number, len(self._index.shards))
-        shards = tuple(self._index.shards[place] for place in order)
-        return _Pass(number, shards, tuple(itertools.accumulate(shard.samples for shard in shards)))
+        order = shard_order(self._peer_id, self._run_id, number, len(self._lots))
+        lots = tuple(lot for place in order for lot in self._lots[place])
+        return _Pass(number, lots, tuple(itertools.accumulate(lot.count for lot in lots)))
+
+
+def _lots(shards: Sequence[ShardRef]) -> list[list[Lot]]:
+    """The lots of each shard."""
+    total, made, number = sum(shard.samples for shard in shards), list[list[Lot]](), 0
+    for shard in shards:
+        count = min(shard.samples, -(-LOTS * shard.samples // total))
+        edges = [shard.samples * part // count for part in range(count + 1)]
+        made.append([Lot(number + part, shard, edges[part], edges[part + 1] - edges[part]) for part in range(count)])
+        number += count
+    return made

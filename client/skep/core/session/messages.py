@@ -135,8 +135,8 @@ class WorkerProgress(WorkerMessage, frozen=True):
     """The worker's progress, about once a second while joined.
 
     `contribution` is the id of the current contribution ("" if there is none) and `samples` its samples so far;
-    `position` is the number of samples that this peer has drawn, where a restart continues. A project is `heavy`
-    while a single sample takes longer than the limit for a micro-batch while this computer is in use.
+    `position` is the number of samples that this peer has drawn or left to others, where a restart continues. A project
+    is `heavy` while a single sample takes longer than the limit for a micro-batch while this computer is in use.
     """
 
     progress: SwarmProgress
@@ -278,7 +278,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
     The session sets the first part. The engine adds `identity_path`, `invitation` (its text, "" for an open project),
-    `listen_host` (an IPv4 address) and `position` (samples drawn before). The adapter that starts the process adds its
+    `listen_host` (an IPv4 address) and `position` (samples passed before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
 
     `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best

@@ -107,7 +107,7 @@ class Snapshot:
     """Whether a single sample takes longer than the limit for a micro-batch while this computer is in use."""
     progress: SwarmProgress | None = None
     position: int = 0
-    """Samples drawn from the data, as last reported in this stay."""
+    """Samples drawn from the data or left to other peers, as last reported in this stay."""
     evaluations: tuple[Evaluation, ...] = ()
     account: Account = field(default_factory=Account)
     totals: Totals = field(default_factory=Totals)

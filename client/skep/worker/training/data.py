@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
 
 from skep.core.errors import DataError
 from skep.core.project.data import FileRef, ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
-from skep.core.project.shards import PeerOrder, Span
+from skep.core.project.shards import Claim, Claims, Lot, PeerOrder, Span
 from skep.core.text import Problem, Text
 from skep.recipes.tensors.batches import Batch, Rows, batch_of
 
@@ -153,20 +153,64 @@ class _Open:
         return Rows(self.samples.inputs[chosen], None if labels is None else labels[chosen])
 
 
-class Samples:
-    """This peer's samples in its own order, from `position` on. For use in one thread.
+class Division(Protocol):
+    """How the peers of a swarm divide the data among each other. Calls do not block."""
 
-    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` with `arrived` and `failed`.
+    def claims(self) -> Claims | None:
+        """What the others claim, as of now; None while that is being asked."""
+
+    def publish(self, claim: Claim) -> None:
+        """Tell the others what this peer claims."""
+
+
+class Undivided:
+    """Of a peer that knows no others."""
+
+    def claims(self) -> Claims:
+        return Claims()
+
+    def publish(self, claim: Claim) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The next `count` samples from `position` on, which end at `end`."""
+
+    position: int
+    count: int
+    spans: tuple[Span, ...]
+    end: int
+
+
+class Samples:
+    """This peer's samples in its own order, from `position` on, without those of others. For use in one thread.
+
+    Call `ready(n)` until it is true, then `next_batch(n)`; report answers to `ask` with `arrived` and `failed`. The lot
+    in which `position` lies at first is drawn without asking whether another peer holds it.
     """
 
     def __init__(self, index: ShardIndex, peer_id: str, run_id: str, position: int, ask: Callable[[str], None]) -> None:
         self._index = index
         self._order = PeerOrder(index, peer_id, run_id)
         self.position = position
-        """Samples drawn so far, in all passes; pass it to the constructor to continue here."""
+        """Samples passed so far, drawn or left to others, in all passes; where a restart continues."""
+        self._division: Division = Undivided()
+        self._known = Claims()
+        """What others claimed when this peer last chose a lot."""
+        self._own: set[tuple[int, int]] = set()
+        """Pass and number of the lots that this peer chose."""
+        self._planned: _Plan | None = None
+        self._ahead: Lot | None = None
+        """The lot for which the following shard was asked for."""
         self._requests = _Requests(ask)
         self._open: dict[str, _Open] = {}
         self._held_out: dict[str, Rows] = {}
+
+    def divide(self, division: Division) -> None:
+        """Leave lots that others hold to them from now on, and tell them what this peer holds."""
+        self._division = division
+        division.publish(self._order.claim(self.position))
 
     def arrived(self, sha256: str, path: str) -> None:
         """A verified shard is at `path`."""
@@ -183,26 +227,68 @@ class Samples:
     def ready(self, count: int) -> bool:
         """Whether `next_batch(count)` can be served now; requests what is missing, and the following shard.
 
+        It cannot while another peer's claims are being asked for.
+
         Raises DataError when a shard that is needed does not match the index, or cannot be fetched after two tries.
         """
-        spans = list(self._order.spans(self.position, count))
-        self._close_all_but({span.shard.sha256 for span in spans})
-        served = [self._open_span(span) is not None for span in spans]
-        self._requests.ask_ahead(self._after(spans[-1], self.position + count))
+        plan = self._plan(count)
+        if plan is None:
+            return False
+        self._close_all_but({span.shard.sha256 for span in plan.spans})
+        served = [self._open_span(span) is not None for span in plan.spans]
+        if self._ahead is not plan.spans[-1].lot:
+            self._ahead = plan.spans[-1].lot
+            self._requests.ask_ahead(self._after(plan.spans[-1], plan.end))
         return all(served)
 
     def next_batch(self, count: int) -> Batch:
         """The next `count` samples. Call it after `ready(count)` returned True."""
         if not self.ready(count):
             raise DataError(Text("training.training_data_was_taken_before"), Text("training.report_mistake_skep"))
+        assert self._planned is not None
         parts = []
-        for span in self._order.spans(self.position, count):
+        for span in self._planned.spans:
             shard = self._open_span(span)
             assert shard is not None
             parts.append(shard.rows(span))
         batch = batch_of(parts, self.position)
-        self.position += count
+        self.position = self._planned.end
         return batch
+
+    def _plan(self, count: int) -> _Plan | None:
+        """The next batch; None while the claims of others are being asked for."""
+        if self._planned is None or (self._planned.position, self._planned.count) != (self.position, count):
+            spans, end = list[Span](), self.position
+            while (left := count - sum(span.count for span in spans)) > 0:
+                begin = self._own_place(end)
+                if begin is None:
+                    return None
+                span = self._order.locate(begin)
+                spans.append(replace(span, count=min(left, span.count)))
+                end = begin + spans[-1].count
+            self._planned = _Plan(self.position, count, tuple(spans), end)
+        return self._planned
+
+    def _own_place(self, position: int) -> int | None:
+        """Where this peer goes on at `position`; None while the claims of others are being asked for."""
+        if not self._own:
+            return self._choose(position)
+        here = self._order.locate(position)
+        if (here.pass_number, here.lot.number) in self._own:
+            return position
+        claims = self._division.claims()
+        if claims is None:
+            return None
+        self._known = claims
+        return self._choose(self._order.next_free(position, claims))
+
+    def _choose(self, position: int) -> int:
+        here = self._order.locate(position)
+        if (here.pass_number, here.lot.number) not in self._own:
+            self._own = {lot for lot in self._own if lot[0] >= here.pass_number - 1}
+            self._own.add((here.pass_number, here.lot.number))
+            self._division.publish(self._order.claim(position))
+        return position
 
     def held_out(self, count: int) -> Batch | None:
         """The first `count` held-out samples (fewer if there are fewer), always the same.
@@ -265,8 +351,7 @@ class Samples:
             self._requests.forget_path(sha256)
 
     def _after(self, last: Span, position: int) -> ShardRef:
-        """The shard that follows the one in which `position` lies, in this pass or the next."""
-        here = self._order.locate(position)
-        if here.shard != last.shard or here.pass_number != last.pass_number:
-            return here.shard
-        return self._order.locate(position + here.count).shard
+        """The shard that this peer probably draws from after the one of `last`, in this pass or the next."""
+        while (here := self._order.locate(position)).shard == last.shard and here.pass_number == last.pass_number:
+            position += here.count
+        return self._order.locate(self._order.next_free(position, self._known)).shard
