@@ -3,8 +3,9 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from hivemind.dht.protocol import ValidationError
 
-from english import in_english
+from english import in_english, raises
 from manifests import PEER
 from skep.core.errors import SwarmError
 from skep.core.project.data import ShardIndex, TextLayout
@@ -63,6 +64,14 @@ def test_a_seed_that_is_silent_is_given_up_in_time(silent_port):
 @pytest.mark.parametrize("host", ["nowhere.invalid", "a" * 70 + ".invalid"])
 def test_a_name_nobody_knows_is_told_so(host):
     assert in_english(dial_one(address(1, host, "dns4"))) == "is a name that could not be found"
+
+
+@pytest.mark.parametrize(("peer", "said"), [(90.0, "10 s ahead of"), (110.5, "10 s behind")])
+def test_a_clock_that_is_off_is_said_in_words(peer, said):
+    with raises(SwarmError, match=f"This computer's clock is {said}"), network._as_swarm_error(["/ip4/1.2.3.4/tcp/1"]):
+        raise ValidationError(
+            f"local time must be within 3 seconds  of others(local: {100.0:.5f}, peer: {peer:.5f})",
+        )
 
 
 def test_what_is_not_tcp_cannot_be_tried_and_counts_as_reachable():

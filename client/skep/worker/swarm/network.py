@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing as mp
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -40,6 +41,10 @@ FRAME_LIMIT: Final = 64 * 1024 * 1024
 
 NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
 """p2pd's message when it reached no seed with the identity in its address."""
+
+
+_CLOCKS: Final = re.compile(r"local time must be within \d+ seconds.*local: (\d+\.\d+), peer: (\d+\.\d+)", re.DOTALL)
+"""The message of hivemind's check of the clock, when it first talks to a seed."""
 
 
 def put_sockets_in(folder: Path) -> None:
@@ -137,12 +142,21 @@ def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if (skew := clock_skew(str(error))) is not None:
+            title = Text("swarm.clock_ahead" if skew > 0 else "swarm.clock_behind", seconds=abs(skew))
+            raise SwarmError(title, Text("swarm.set_clock")) from error
         title = Text("swarm.seed_peers_answer_but_joining", reason=first_line(error))
         hint = Text("swarm.try_again_later_if_stays")
         if NO_BOOTSTRAP in str(error):
             title = Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive)))
             hint = Text("swarm.may_have_been_restarted_under")
         raise SwarmError(title, hint) from error
+
+
+def clock_skew(error: str) -> float | None:
+    """Seconds by which this computer's clock is ahead of the seed's (negative: behind), if hivemind refused for that."""
+    found = _CLOCKS.search(error)
+    return float(found[1]) - float(found[2]) if found else None
 
 
 def dial(addresses: Sequence[str], within: float = DIAL_SECONDS) -> dict[str, Text]:
