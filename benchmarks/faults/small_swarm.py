@@ -42,7 +42,8 @@ class SmallPeer:
         self._log = options.with_suffix(".log")
         self.events: list[Event] = []
         self._frozen: list[psutil.Process] = []
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -76,6 +77,10 @@ class SmallPeer:
             self.freeze()
         kill(self._frozen)
         self._process.wait()
+        self._reader.join(END_SECONDS)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
 
     def leave(self) -> None:
         """Ask it to leave; returns immediately."""
