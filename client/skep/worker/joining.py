@@ -27,7 +27,7 @@ from skep.recipes.registry import open_recipe
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
-from skep.worker.swarm import network
+from skep.worker.swarm import network, versions
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.division import DataDivision
 from skep.worker.swarm.network import ByteCounters, watch_streams
@@ -87,6 +87,7 @@ class Joining:
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
+            versions.check(dht, self.manifest.peers)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)

@@ -338,6 +338,15 @@ def test_run_ids_differ_where_peers_could_not_average():
         {"recipe__seed": 1},
         {"publisher__key": "ed25519:" + "B" * 42 + "A="},
         {"optimizer__name": "lamb"},
+        {"optimizer__learning_rate": 0.5},
+        {"optimizer__betas": [0, 0]},
+        {"optimizer__weight_decay": 0.2},
+        {"optimizer__clip_norm": None},
+        {"schedule__warmup_epochs": 21},
+        {"schedule__kind": "linear"},
+        {"schedule__total_epochs": 2001},
+        {"sync__target_batch_size": 513},
+        {"sync__average_state_every": 2},
         {"sync__grad_compression": "uniform-8bit"},
         {"sync__state_compression": "none"},
         {"sync__powersgd": {"rank": 4, "min_compression_ratio": 0.5}},
@@ -354,17 +363,20 @@ def test_run_ids_differ_where_peers_could_not_average():
         ({"sync__grad_compression": "size-adaptive"}, {"sync__size_adaptive_threshold": 9}, True),
         ({}, {"sync__load_compression": "uniform-8bit"}, False),
         ({}, {"sync__offload_optimizer": False, "sync__delay_optimizer_step": False}, False),
-        ({}, {"optimizer__learning_rate": 0.5}, False),
-        # SGD has a state only with momentum
-        ({}, {"optimizer__betas": [0, 0]}, False),
-        ({"optimizer__name": "sgd"}, {"optimizer__betas": [0, 0]}, True),
-        ({"optimizer__name": "sgd"}, {"optimizer__betas": [0.5, 0]}, False),
+        # a constant learning rate does not depend on the run's length
+        ({"schedule__kind": "constant"}, {"schedule__total_epochs": 2001}, False),
+        ({"schedule__kind": "constant"}, {"schedule__warmup_epochs": 21}, True),
         ({"sync__powersgd": {"rank": 4, "min_compression_ratio": 0.5}}, {"sync__powersgd__rank": 8}, True),
     ],
 )
 def test_what_need_not_be_equal_is_no_part_of_the_run_id(common, change, differ):
     before, after = parse_manifest(raw(**common)), parse_manifest(raw(**common, **change))
     assert (before.run_id != after.run_id) is differ
+
+
+def test_whole_numbers_may_be_written_with_a_fraction():
+    ids = {parse_manifest(raw(optimizer__weight_decay=decay)).run_id for decay in (1, 1.0)}
+    assert len(ids) == 1
 
 
 @pytest.mark.parametrize("flags", list(itertools.product([False, True], repeat=5)))

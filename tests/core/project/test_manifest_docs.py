@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from manifests import raw
+from manifests import images, lora, masked, raw
+from skep.core.project.manifest import PROTOCOL
 from skep.recipes.registry import parse_manifest
 
 ROOT = Path(__file__).parents[3]
+MANUAL = (ROOT / "docs" / "manifest.md").read_text()
 AUTHORS = (ROOT / "docs" / "for-project-authors.md").read_text()
 EXAMPLES = re.findall(r'^    ("recipe": \{.*?\})$\n\n', AUTHORS, flags=re.MULTILINE | re.DOTALL)
 
@@ -29,6 +31,26 @@ def test_the_example_of_a_recipe_is_one(text):
 
 def test_every_recipe_that_has_fields_of_its_own_has_an_example():
     assert len(EXAMPLES) == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"recipe": lora(), "optimizer__weight_decay": 0},
+        {"recipe": lora("gpt2", ["c_attn"])},
+        {"recipe": masked("albert"), "schedule__kind": "constant"},
+        {"recipe": images(), "sync__grad_compression": "size-adaptive", "optimizer__learning_rate": 1.0},
+        {"sync__powersgd": {"rank": 4, "min_compression_ratio": 0.5}},
+    ],
+)
+def test_the_documented_derivation_gives_the_run_id(changes):
+    (code,) = re.findall(r"^```python$\n(.*?)^```$", MANUAL, flags=re.MULTILINE | re.DOTALL)
+    documented = {}
+    exec(code, documented)
+    ours, body = parse_manifest(raw(**changes)).run_id, json.loads(raw(**changes))
+    assert documented["run_id"](body) == documented["run_id"](body, PROTOCOL) == ours
+    assert documented["run_id"](body, PROTOCOL + 1) != ours
 
 
 def test_the_reference_is_what_is_declared(reference):

@@ -35,6 +35,7 @@ from skep.core.project.fields import (
     WebAddress,
     Whole,
     declared,
+    key_text,
 )
 from skep.core.strict_json import read_object
 from skep.core.text import Text
@@ -116,6 +117,22 @@ class Sync:
         return "size-adaptive" in {self.grad_compression, self.state_compression}
 
 
+PROTOCOL: Final = 2
+"""The version of what skep's peers do together beside hivemind's protocol. Peers of two versions are in two swarms."""
+SHARED: Final = (
+    # when an epoch ends, and what follows
+    "target_batch_size",
+    "average_state_every",
+    "mode",
+    # into how many parts a tensor is split, which must be equal for all peers
+    "grad_compression",
+    "state_compression",
+    "size_adaptive_threshold",
+    "powersgd",
+)
+"""The fields of `sync` that must be equal for peers of one run."""
+
+
 @dataclass(frozen=True)
 class DataSource:
     index: Annotated[str, WebAddress()]
@@ -155,21 +172,27 @@ class Manifest:
 
     @property
     def run_id(self) -> str:
-        """`id`, a dash, and eight hex digits of a digest of the fields that must be equal to average (no dots)."""
-        optimizer, sync = self.optimizer, self.sync
-        must_agree = {
-            "publisher": self.publisher.key.hex(),
-            "recipe": _without_addresses(asdict(self.recipe)),
-            "optimizer": optimizer.name,
-            # SGD without momentum has no state, and a state with other tensors cannot be loaded
-            "momentum": optimizer.name == "sgd" and optimizer.betas[0] > 0,
-            # they determine into how many parts a tensor is split, which must be equal for all peers
-            "compression": [sync.grad_compression, sync.state_compression],
-            "threshold": sync.size_adaptive_threshold if sync.size_adaptive else None,
-            "powersgd": asdict(sync.powersgd) if sync.powersgd else None,
-        }
-        text = json.dumps(must_agree, sort_keys=True, separators=(",", ":"))
+        """`id`, a dash, and eight hex digits of a digest of what must be equal (no dots).
+
+        docs/manifest.md has the derivation for other programs.
+        """
+        text = json.dumps(_canonical(self._must_agree()), sort_keys=True, separators=(",", ":"))
         return f"{self.id}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    def _must_agree(self) -> dict[str, Any]:
+        schedule, sync = asdict(self.schedule), asdict(self.sync)
+        if self.schedule.kind == "constant":
+            del schedule["total_epochs"]  # here it changes no learning rate, so that a revision may extend the run
+        if not self.sync.size_adaptive:
+            sync["size_adaptive_threshold"] = None
+        return {
+            "protocol": PROTOCOL,
+            "publisher": key_text(self.publisher.key),
+            "recipe": asdict(self.recipe),
+            "optimizer": asdict(self.optimizer),
+            "schedule": schedule,
+            "sync": {name: sync[name] for name in SHARED},
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -184,13 +207,17 @@ class VerifiedProject(Project):
     text: str
 
 
-def _without_addresses(body: dict[str, Any]) -> dict[str, Any]:
-    """`body` without addresses: a hash identifies a file wherever it is stored."""
-    return {
-        name: _without_addresses(value) if isinstance(value, dict) else value
-        for name, value in body.items()
-        if name != "url"
-    }
+def _canonical(value: Any) -> Any:
+    """`value` without addresses, since a hash identifies a file wherever it is stored, and 1.0 as 1."""
+    match value:
+        case dict():
+            return {name: _canonical(each) for name, each in value.items() if name != "url"}
+        case list() | tuple():
+            return [_canonical(each) for each in value]
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
 
 
 def fingerprint(key: bytes) -> str:

@@ -78,7 +78,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
-    from skep.worker.swarm import reachability  # noqa: PLC0415 - before the DHT's process is forked, which runs it
+    from skep.worker.swarm import reachability, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
     from skep.worker.swarm.auth import guarded  # noqa: PLC0415
     from skep.worker.swarm.network import put_sockets_in  # noqa: PLC0415
 
@@ -96,6 +96,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     if membership:
         membership.publish(dht)
     reachability.answer_others(dht)
+    versions.answer_others(dht)
     tell({"addresses": [str(address) for address in dht.get_visible_maddrs()]})
     return dht
 
