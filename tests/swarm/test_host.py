@@ -20,9 +20,9 @@ from skep.adapters.storage import signing
 from skep.core.project import links
 from skep.core.project.fields import key_text
 from skep.core.session.messages import ContributionLost, StopTraining
-from skep.host.server.checkpoints import read
 from skep.host.shards.dataset import INDEX_NAME
 from skep.recipes.registry import open_recipe, parse_manifest
+from skep.worker.swarm.checkpoints import read
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant

@@ -161,7 +161,7 @@ def test_a_newcomer_takes_over_the_factors_of_the_swarm_and_drops_its_error_feed
     averagers.append(newcomer)
     newcomer._ms[0].fill_(1.0)
     assert not torch.allclose(newcomer._qs[0], averagers[0]._qs[0])
-    newcomer.catch_up(30)
+    newcomer.catch_up()
     assert torch.allclose(newcomer._qs[0], averagers[0]._qs[0], rtol=1e-3)
     assert not newcomer._ms[0].any()
 
@@ -173,7 +173,7 @@ def test_factors_of_another_model_are_refused(make_dhts, averagers):
         make(LowRankGradientAverager, dht, "other", 2, size) for dht, size in zip(dhts, (64, 48), strict=True)
     ]
     with raises(SwarmError, match=r"tensor 0 of its state as \(64, 2\)"):
-        averagers[1].catch_up(30)
+        averagers[1].catch_up()
 
 
 def test_columns_that_hold_nothing_of_their_own_become_zero_and_the_others_orthonormal():

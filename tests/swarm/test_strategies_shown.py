@@ -192,10 +192,10 @@ def test_a_newcomer_loads_parameters_as_they_are_compressed_and_statistics_whole
     with swarm.peers(manifest, [tensors(1), tensors(2)]) as (donor, newcomer):
         for state in donor.optimizer.opt.state.values():
             state["exp_avg_sq"].fill_(1e-12)  # 0 in float16
-        donor.optimizer.state_averager.local_epoch = 5
+        donor.optimizer.state_averager.adopt(5, donor.optimizer.state_averager.get_current_state()[1])
         donor.optimizer.state_averager.state_sharing_priority = 5
         before = traffic.sent.value
-        wait_until(lambda: newcomer.optimizer.state_averager.load_checked(30) == 5)
+        wait_until(lambda: newcomer.optimizer.state_averager.load_checked(5) == 5)
         sent = traffic.sent.value - before
         error = relative_error(newcomer.values(), donor.values())
         moments = [state["exp_avg_sq"] for state in newcomer.optimizer.opt.state.values()]

@@ -19,7 +19,7 @@ from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import NOTHING, verbatim
 from skep.recipes.registry import parse_manifest
-from skep.worker.swarm import global_rounds
+from skep.worker.swarm import catching_up
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant
@@ -273,7 +273,7 @@ def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dht
     time.sleep(1.0)  # more time than the stock tracker needed
     assert record_of(ours) is None
     peer.optimizer.wake()
-    time.sleep(global_rounds.LOOK_SECONDS / 2)
+    time.sleep(catching_up.LOOK_SECONDS / 2)
     peer.contribute()
     wait_until(lambda: record_of(ours))
 
@@ -401,7 +401,7 @@ def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_th
 
 @pytest.fixture
 def hasty(monkeypatch):
-    monkeypatch.setattr(global_rounds, "STATE_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(catching_up, "STATE_PAUSE_SECONDS", 0.1)
 
 
 def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts, peers, ghost, hasty):
@@ -432,7 +432,7 @@ def donate(peer, epoch, value):
             group["lr"], group["betas"] = 9.0, (0.1, 0.2)
             for parameter in group["params"]:
                 parameter.fill_(value)
-    averager.local_epoch = epoch
+    averager.local_epoch = averager._whole_epoch.value = epoch
     averager.state_sharing_priority = epoch
 
 
@@ -475,9 +475,24 @@ def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, pe
     ghost(dhts[2], epoch=5)
     wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
     ours.optimizer.ask_for_state()
-    wait_until(ours.optimizer.state_averager._coming.done)
+    wait_until(ours.optimizer.state_averager._coming.future.done)
     donate(donor, epoch=5, value=8.0)
     ours.optimizer.synchronise()
     assert ours.parameter.tolist() == [7.0] * 4
     ours.optimizer.catch_up(NOTHING)  # the state is not loaded twice
     assert ours.parameter.tolist() == [8.0] * 4
+
+
+@pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+def test_a_state_older_than_the_swarm_is_taken_up_once_and_is_handed_over_as_what_it_is(make_dhts, peers, ghost):
+    dhts = make_dhts(3)
+    donor, ours = peers(Peer, dhts[0]), peers(Peer, dhts[1])
+    donate(donor, epoch=5, value=7.0)
+    ghost(dhts[2], epoch=10)
+    wait_until(lambda: ours.optimizer.tracker.global_epoch == 10)
+    ours.optimizer.synchronise()
+    averager = ours.optimizer.state_averager
+    assert (ours.optimizer.local_epoch, averager.whole_epoch, ours.parameter.tolist()) == (10, 5, [7.0] * 4)
+    assert not ours.optimizer._should_load_state_from_peers()
+    assert averager.get_current_state()[0]["epoch"] == 5
+    assert averager.state_sharing_priority == 5

@@ -85,6 +85,9 @@ class LocalSteps:
     def parts(self) -> Iterator[Part]:
         return iter(())
 
+    def save(self, within: float) -> None:
+        pass
+
     def farewell(self, within: float) -> None:
         pass
 

@@ -14,22 +14,14 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from skep.core.errors import SkepError, StorageError
-from skep.core.text import NOTHING, Text
+from skep.core.errors import SkepError
+from skep.core.text import Text
+from skep.files import os_errors as os_errors  # noqa: PLC0414 - for its importers; the worker imports no adapter
 
 
 def unreadable(path: Path, hint: Text, kind: type[SkepError]) -> AbstractContextManager[None]:
     """As `os_errors`, with the message that the file at `path` cannot be read."""
     return os_errors(Text("corpus.cannot_read", path=str(path)), hint, kind)
-
-
-@contextlib.contextmanager
-def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = StorageError) -> Iterator[None]:
-    """Convert an OSError into a `kind` whose title is `title` with the system's message as the argument `reason`."""
-    try:
-        yield
-    except OSError as error:
-        raise kind(Text(title.id, **title.args, reason=str(error.strerror or error)), hint) from None
 
 
 def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:

@@ -27,7 +27,6 @@ from pydantic.v1 import ValidationError
 from skep.core.errors import SkepError, StorageError, SwarmError
 from skep.core.project.manifest import Manifest
 from skep.core.text import NOTHING, Text
-from skep.host.server.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
@@ -39,12 +38,12 @@ from skep.worker.swarm.averagers import (
     request_timeout,
     state_prefix,
 )
+from skep.worker.swarm.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 
-LOAD_SECONDS: Final = 300.0
 PAUSE_SECONDS: Final = 20.0
-"""Least time between two downloads, so that an unusable state is not fetched continuously from the donors."""
+"""From the end of a download to the next, so that an unusable state is not fetched continuously from the donors."""
 BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
 BEACON_SECONDS: Final = 10.0
@@ -103,7 +102,7 @@ class StateKeeper:
             swarm = self._records.look()
             self._report(swarm)
             if self._is_due(swarm):
-                self._load()
+                self._load(swarm)
             self._publish_epoch(swarm)
         except SkepError as error:
             self._report_problem(error)
@@ -127,13 +126,12 @@ class StateKeeper:
         else:
             self._records.withdraw()
 
-    def _load(self) -> None:
+    def _load(self, swarm: Swarm) -> None:
         """Load the newest state from the swarm, save it, offer it to newcomers. Raises SkepError."""
-        self._not_before = time.monotonic() + PAUSE_SECONDS
         try:
-            epoch = self._averager.load_checked(LOAD_SECONDS)
-        except FutureTimeout:
-            epoch = None
+            epoch = self._averager.load_checked(swarm.epoch)
+        finally:
+            self._not_before = time.monotonic() + PAUSE_SECONDS
         if epoch is None:
             raise SwarmError(
                 Text("state_keeper.no_peer_swarm_hands_over"),

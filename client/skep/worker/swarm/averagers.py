@@ -1,7 +1,8 @@
 """hivemind's averagers of gradients and of the state, and how what they send is compressed.
 
 Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to
-our shapes, and takes over the donor's hyperparameters. In PowerSGD, a matrix of lower rank than requested yields
+our shapes, and takes over the donor's hyperparameters; the state that is sent is the one that training changes, and is
+labelled with an epoch whose step may not be done. In PowerSGD, a matrix of lower rank than requested yields
 columns of rounding errors, which differ between peers and grow from round to round; a retried round counts the
 gradients twice; a non-finite value stays in the error feedback permanently; a peer of weight 0 feeds an old gradient
 back.
@@ -9,31 +10,33 @@ back.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Sequence
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
 import torch
 from hivemind import compression
-from hivemind.averaging import DecentralizedAverager
+from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
-from hivemind.utils import MPFuture
 
-from skep.core.errors import SwarmError
 from skep.core.project.manifest import PowerSGD
-from skep.core.text import Text
-from skep.worker.process.memory import give_back
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.plausible import copies, finite, restore
+from skep.worker.swarm.state_coming import Coming, Tell, nobody
+from skep.worker.swarm.state_download import Wanted
+from skep.worker.swarm.state_pieces import Piece, check_all, names_of_statistics, piece_of
 from skep.worker.swarm.state_rounds import CheckedRounds
 
 INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
+LACKING_WEIGHT: Final = 1e-3
+"""In a round of the state, of a peer whose parameters lack steps. Not 0: two such peers may meet alone."""
 CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
     "none": compression.NoCompression,
     "float16": compression.Float16Compression,
@@ -111,7 +114,7 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
         """Buffers of accumulated gradients besides `.grad`; none with `reuse_grad_buffers`."""
         return self._local_accumulators or ()
 
-    def catch_up(self, within: float) -> None:  # noqa: ARG002 - subclasses query the swarm
+    def catch_up(self) -> None:
         """Discard the gradients: the parameters they were computed with were replaced by the swarm's."""
         self.reset_accumulated_grads_()
 
@@ -136,21 +139,20 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
             factor.zero_()
         self._seed_empty_columns()
 
-    def catch_up(self, within: float) -> None:
+    def catch_up(self) -> None:
         """Drop the error feedback, which belongs to parameters that were replaced, and take over the swarm's Q."""
-        super().catch_up(within)
+        super().catch_up()
         with self.lock_averaged_tensors:
             for feedback in self._ms:
                 feedback.zero_()
-        with contextlib.suppress(TimeoutError):  # without it the first rounds only leave out more
-            self.load_factors(within)
+        self.load_factors()  # without it the first rounds only leave out more
 
-    def load_factors(self, within: float) -> bool:
+    def load_factors(self) -> bool:
         """Take over another peer's Q; return whether a peer offered one. Raises SwarmError for another model's."""
-        loaded = DecentralizedAverager.load_state_from_peers(self, timeout=within)
+        pieces = (Piece(tuple(factor.shape), factor.dtype, factor.nbytes) for factor in self._qs)
+        loaded = self.download(Wanted(tuple(pieces))).wait()
         if loaded is None:
             return False
-        check_tensors(self._qs, loaded[1])
         with torch.no_grad(), self.lock_averaged_tensors:
             for own, other in zip(self._qs, loaded[1], strict=True):
                 own.copy_(other)
@@ -219,86 +221,146 @@ def orthonormalise_(matrix: torch.Tensor) -> None:
 
 
 class CheckedStateAverager(CheckedRounds):
-    """Averages parameters, and loads a newcomer's state with every tensor checked against our own."""
+    """Averages parameters, hands over states that belong to one epoch, and loads them with every tensor checked.
 
-    _coming: MPFuture | None = None
+    hivemind raises `local_epoch` before a delayed optimizer step is done, and a peer that has fallen behind goes on
+    under the swarm's number. `whole_epoch` is the number of steps that our tensors contain: each of our own, or all of
+    those of a swarm whose parameters a round has brought.
+    """
+
+    _coming: Coming | None = None
+    _steps_now = False
+    """Whether the thread that steps is about to do so; it is the only one that reads and writes this."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # before hivemind's constructor, which forks
+        self._whole_epoch = multiprocessing.Value("q", 0, lock=False)
+        super().__init__(*args, **kwargs)
+
+    # --- handing over
+
+    @property
+    def whole_epoch(self) -> int:
+        """The epoch that our tensors belong to; from any thread and the averager's process."""
+        return int(self._whole_epoch.value)
+
+    @property
+    def state_version(self) -> float:
+        return float(self.whole_epoch)
+
+    def _do(
+        self,
+        wait_for_trigger: Any,
+        optimizer_step: bool,  # noqa: FBT001 - hivemind's
+        zero_grad: bool,  # noqa: FBT001 - as above
+        averaging_round: bool,  # noqa: FBT001 - as above
+        averaging_control: StepControl | None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        """A step of the optimizer and a round of the state, in the thread that does both.
+
+        A peer whose parameters lack steps takes those of the others in such a round, and gives hardly anything.
+        """
+        self._steps_now = optimizer_step
+        epoch, before = self.local_epoch, self.whole_rounds
+        if averaging_round and epoch - self.whole_epoch > optimizer_step:
+            if averaging_control is None:
+                kwargs["weight"] = LACKING_WEIGHT
+            else:
+                averaging_control.weight = LACKING_WEIGHT
+        super()._do(wait_for_trigger, optimizer_step, zero_grad, averaging_round, averaging_control, *args, **kwargs)
+        self._steps_now = False  # what was waited for may have failed
+        if averaging_round and self.whole_rounds > before:
+            self._whole_epoch.value = max(self.whole_epoch, epoch)
+
+    def _update_scheduler(self) -> None:
+        """Called right after the step, before the lock of the optimizer is released."""
+        super()._update_scheduler()
+        if self._steps_now:
+            self._steps_now = False
+            self._whole_epoch.value += 1
+
+    @contextmanager
+    def whole(self) -> Iterator[list[torch.Tensor]]:
+        """Parameters, extra tensors and the optimizer's, in hivemind's order: while this is open none of them changes."""
+        with torch.no_grad(), self.lock_optimizer, self.lock_averaged_tensors:
+            yield [*self._parameters, *dump_optimizer_state(self.optimizer)[1]]
+
+    def copied(self) -> tuple[int, list[torch.Tensor]]:
+        """The state's epoch and tensors, which nothing changes any more. From any thread."""
+        with self.whole() as tensors:
+            return self.whole_epoch, [each.detach().to("cpu", copy=True) for each in tensors]
 
     def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[compression.CompressionInfo]]:
-        """The state that is sent to a newcomer, in memory shared with the averager's process."""
-        metadata, tensors, infos = super().get_current_state()
-        for tensor in tensors:
-            tensor.share_memory_()  # sending would share them too, but leave their old memory to the C library
-        give_back()
-        return metadata, tensors, infos
+        """A copy of the state for newcomers, in memory shared with the averager's process."""
+        with self.whole() as tensors:
+            copied = [torch.empty_like(each, device="cpu").share_memory_().copy_(each.detach()) for each in tensors]
+            epoch = self.whole_epoch
+        metadata = {
+            "epoch": epoch,
+            "group_bits": self.get_group_bits(),
+            "optimizer_metadata": dump_optimizer_state(self.optimizer)[0],
+        }
+        return metadata, copied, self._infos(copied)
 
-    def ask_for_state(self, within: float) -> None:
-        """Download the newest state in the background, for at most `within` seconds; `load_checked` applies it."""
-        self._coming = self._asked(within)
+    @property
+    def _parameters(self) -> list[torch.Tensor]:
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        return [*parameters, *self.extra_tensors]
 
-    def _asked(self, within: float) -> MPFuture:
-        return DecentralizedAverager.load_state_from_peers(self, wait=False, timeout=within)
+    def _infos(self, tensors: Sequence[torch.Tensor]) -> list[compression.CompressionInfo]:
+        roles = [compression.TensorRole.PARAMETER] * len(self.main_parameters)
+        roles += [compression.TensorRole.UNSPECIFIED] * len(self.extra_tensors)
+        roles += [compression.TensorRole.OPTIMIZER] * (len(tensors) - len(roles))
+        return [
+            compression.CompressionInfo.from_tensor(tensor, key=key, role=role)
+            for key, (tensor, role) in enumerate(zip(tensors, roles, strict=True))
+        ]
 
-    def load_checked(self, within: float) -> int | None:
-        """Download the newest state, unless `ask_for_state` has started that; check it and apply it.
+    # --- loading
 
-        Returns its epoch, or None when no peer offered a state at least as new as ours.
-        Raises SwarmError when what arrived is not a state of this model.
+    def pieces(self) -> tuple[Piece, ...]:
+        """What a state of this model consists of."""
+        tensors = [*self._parameters, *dump_optimizer_state(self.optimizer)[1]]
+        names = [*("" for _ in self._parameters), *names_of_statistics(self.optimizer)]
+        return tuple(map(partial(piece_of, self.state_compression), tensors, names, self._infos(tensors)))
+
+    def ask_for_state(self, known: int) -> None:
+        """Download the newest state in the background; `known` is the newest epoch we know of. See `load_checked`."""
+        self._coming = self.download(Wanted(self.pieces(), (self.local_epoch, known)))
+
+    def load_checked(self, known: int, tell: Tell = nobody) -> int | None:
+        """Download the newest state, unless `ask_for_state` has started that, and apply it.
+
+        Returns its epoch, or None when no peer offered a state at least as new as ours. There is no limit on the time;
+        `tell` learns how far it is. Raises SwarmError when what arrived is not a state of this model.
         """
-        coming, self._coming = self._coming or self._asked(within), None
-        loaded = coming.result(within)
-        if loaded is None:
+        if self._coming is None:
+            self.ask_for_state(known)
+        assert self._coming
+        coming, self._coming = self._coming, None
+        loaded = coming.wait(tell)
+        if loaded is None or loaded[0] < self.local_epoch:
             return None
-        metadata, tensors = loaded
-        epoch = metadata.get("epoch") if isinstance(metadata, dict) else None
-        if not isinstance(epoch, int) or isinstance(epoch, bool):
-            raise SwarmError(Text("peer.peer_sent_training_state_without"), Text("peer.skep_tries_another_peer"))
-        if epoch < self.local_epoch:
-            return None
-        self.adopt(epoch, tensors)
-        return epoch
+        self.adopt(*loaded)
+        return loaded[0]
 
     def adopt(self, epoch: int, tensors: Sequence[torch.Tensor]) -> None:
         """Take over a state of `epoch`: parameters, then the optimizer's, in hivemind's order. Raises SwarmError."""
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        parameters += list(self.extra_tensors)
-        own_metadata, own_tensors = dump_optimizer_state(self.optimizer)
-        check_tensors([*parameters, *own_tensors], tensors)
-        count = len(parameters)
-        with torch.no_grad(), self.lock_averaged_tensors:
+        check_all(self.pieces(), tensors)
+        with self.whole():
+            for each, loaded in zip(self._parameters, tensors, strict=False):
+                each.copy_(loaded)
             # our own hyperparameters: only tensors are taken from a donor, never a learning rate
-            load_optimizer_state(self.optimizer, own_metadata, tensors[count:])
-            for parameter, loaded in zip(parameters, tensors[:count], strict=True):
-                parameter.copy_(loaded, non_blocking=True)
+            own_metadata = dump_optimizer_state(self.optimizer)[0]
+            load_optimizer_state(self.optimizer, own_metadata, tensors[len(self._parameters) :])
+            self.local_epoch = self._whole_epoch.value = epoch
         if self.offload_optimizer:
             self._apply_optimizer_parameters_()
         if not self.reuse_tensors:
             self._load_local_tensors_into_averager_()
-        self.local_epoch = epoch
         self._update_scheduler()
-
-
-def check_tensors(ours: Sequence[torch.Tensor], theirs: Sequence[torch.Tensor]) -> None:
-    """Raise SwarmError unless `theirs` match `ours` in number, shapes and dtypes, and are finite."""
-    if len(ours) != len(theirs):
-        raise SwarmError(
-            Text("peer.peer_sent_state_tensors_where", theirs=len(theirs), ours=len(ours)),
-            Text("peer.trains_another_model_under_same"),
-        )
-    for number, (own, other) in enumerate(zip(ours, theirs, strict=True)):
-        if own.shape != other.shape or own.dtype != other.dtype:
-            raise SwarmError(
-                Text(
-                    "peer.peer_sent_tensor_state_model",
-                    number=number,
-                    theirs=str(tuple(other.shape)),
-                    their_dtype=str(other.dtype),
-                    ours=str(tuple(own.shape)),
-                    our_dtype=str(own.dtype),
-                ),
-                Text("peer.trains_another_model_under_same"),
-            )
-        if not torch.isfinite(other).all():
-            raise SwarmError(Text("peer.peer_sent_state_values_not"), Text("peer.skep_tries_another_peer"))
 
 
 def gradient_averager(powersgd: PowerSGD | None, options: dict[str, Any]) -> Callable[..., CheckedGradientAverager]:

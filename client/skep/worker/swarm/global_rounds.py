@@ -25,30 +25,27 @@ from hivemind.utils import get_dht_time
 
 from skep.core.errors import SwarmError
 from skep.core.session.transitions import LEFT
-from skep.core.text import NOTHING, Text
-from skep.worker.process.memory import DroppedInForks, give_back
+from skep.core.text import Text
+from skep.worker.process.memory import DroppedInForks
 from skep.worker.swarm import averagers
 from skep.worker.swarm.apart import Apart
+from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, CatchingUp
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence
 from skep.worker.swarm.watch import Part, part_of
 
-STATE_ATTEMPTS: Final = 3
 PAUSED: Final = Text("round.computer_was_paused")
-STATE_PAUSE_SECONDS: Final = 2.0
 RECORD_SECONDS: Final = 30.0
 """Lifetime of our progress record in the DHT; half of stock, so that a peer that disappears is dropped sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
 """How long a peer that computes nothing stays registered for the round of what it has accumulated, at least."""
 LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
 """The same at most, while the round is expected within this time."""
-LOOK_SECONDS: Final = 2.0
-"""How long a returning peer waits for the swarm's progress: right after a pause, what it knows may be 10 s old."""
 
 
-class GlobalRounds(hivemind.Optimizer):
+class GlobalRounds(CatchingUp, hivemind.Optimizer):
     """Implements SyncStrategy. Use `Rounds.grow` after each micro-batch, and never `step` or `zero_grad`.
 
     At rest, what was accumulated goes into the round of this epoch, if that comes soon. After that this peer removes
@@ -103,6 +100,9 @@ class GlobalRounds(hivemind.Optimizer):
         self.grad_averager.step_batch = own.step_batch
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
         self.tracker.rate = own.rate
+        self._tell_loading, self._snapshots = own.loading, own.snapshots
+        # a state that lacks more steps would stay apart from the others' if no round of the state comes soon
+        self._fresh = FRESH_EPOCHS if sync.average_state_every <= FRESH_EPOCHS else 1
 
     def _make_stepping(self, make: Callable[[Any], torch.optim.Optimizer], groups: Any) -> torch.optim.Optimizer:
         self._stepping.append(make(groups))
@@ -200,7 +200,10 @@ class GlobalRounds(hivemind.Optimizer):
 
     def tend(self, hand_over: Callable[[], None]) -> bool:
         if self._resting_since is None:
-            return self._keep_in_step(hand_over)
+            moved_on = self._keep_in_step(hand_over)
+            if moved_on and self._snapshots:
+                self._snapshots.consider(self.state_averager.copied)
+            return moved_on
         moved_on = False
         if self._counted_on:
             moved_on = self._keep_in_step(hand_over)
@@ -247,38 +250,6 @@ class GlobalRounds(hivemind.Optimizer):
                         self.catch_up(Text("round.computer_had_missed_round"))
         return bool(self.local_epoch != before)
 
-    def ask_for_state(self) -> None:
-        """Start downloading the state for `synchronise` in the background."""
-        if self.tracker.global_epoch > 0 and not self.finished:
-            self.state_averager.ask_for_state(self.load_state_timeout)
-
-    def synchronise(self) -> None:
-        """Before the first sample: load the swarm's state, unless there is none yet. Raises SwarmError."""
-        if self.tracker.global_epoch > 0:
-            self.catch_up(NOTHING)
-
-    def catch_up(self, reason: Text) -> None:
-        """Load the newest state from the swarm: a few attempts, each bounded and checked. Raises SwarmError."""
-        self.withdraw_from_rounds()
-        self.state_averager.step(wait_for_delayed_updates=True)
-        self._rounds.lose(reason)
-        with self.tracker.pause_updates():
-            self._load_state()
-            if self.tracker.global_epoch - 1 <= self.local_epoch < self.tracker.global_epoch:
-                self.state_averager.local_epoch = self.tracker.global_epoch
-            self.grad_averager.catch_up(self.load_state_timeout)
-            self.tracker.report_local_progress(self.local_epoch, samples_accumulated=0)
-        self._apart.together()
-        if not self.client_mode:
-            self.state_averager.state_sharing_priority = self.local_epoch
-        give_back()
-
-    def reload(self) -> None:
-        """As in SyncStrategy."""
-        try:
-            self.catch_up(Text("round.model_was_not_finite"))
-        except SwarmError as error:
-            raise SwarmError(Text("round.model_was_lost"), Text("round.skep_joins_again")) from error
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:
         """Stock entry point, which retries without limit; ours is bounded."""
@@ -351,20 +322,6 @@ class GlobalRounds(hivemind.Optimizer):
 
     # --- overrides of hivemind's steps
 
-    def _load_state(self) -> None:
-        for attempt in range(STATE_ATTEMPTS):
-            try:
-                if self.state_averager.load_checked(self.load_state_timeout) is not None:
-                    return
-                failure: SwarmError | None = None
-            except SwarmError as error:
-                failure = error
-            except TimeoutError:
-                failure = None
-            if attempt + 1 < STATE_ATTEMPTS:
-                time.sleep(STATE_PAUSE_SECONDS)
-        raise failure or SwarmError(Text("round.no_peer_swarm_hands_over"), Text("round.others_may_have_just_left"))
-
     def _begin_averaging_gradients(self, grad_scaler: Any) -> bool:
         if not self.offload_optimizer:
             # parameters averaged in the background would overwrite the next step
@@ -408,6 +365,7 @@ def failure_words(error: BaseException) -> Text:
 
 def take_part(own: Participant) -> GlobalRounds:
     made = GlobalRounds(own)
+    made.take_up_snapshot()
     made.ask_for_state()
     return made
 

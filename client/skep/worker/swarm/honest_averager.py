@@ -10,11 +10,16 @@ permanently. Whether a round counts is decided in `rounds`.
 from __future__ import annotations
 
 import asyncio
+import math
+import multiprocessing
+import random
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from typing import Any, AsyncIterator, Final, NamedTuple, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
+import msgspec
 import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllreduceException, AllReduceRunner
@@ -23,19 +28,22 @@ from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.compression import CompressionInfo
 from hivemind.dht import DHT
 from hivemind.p2p import P2PContext, PeerID
-from hivemind.proto import averaging_pb2
+from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import MPFuture, get_dht_time
 from hivemind.utils.asyncio import achain, as_aiter, azip
-from hivemind.utils.streaming import split_for_streaming
 
+from skep.core.errors import SwarmError
+from skep.core.text import Problem
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.auth import AdmissionList, Membership
 from skep.worker.swarm.rounds import RoundFacts
+from skep.worker.swarm.state_coming import Coming
+from skep.worker.swarm.state_donor import KEPT_SECONDS, Copy, Place, StateDonor
+from skep.worker.swarm.state_download import Arrived, Frames, Progress, StateDownload, Wanted
 
 ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
-STATE_PART_BYTES: Final = 512 * 1024
-"""Bytes of a state per frame; hivemind's 64 KiB cause much overhead at both ends."""
+DHT_SECONDS: Final = 15.0
 Given = TypeVar("Given")
 Value = TypeVar("Value")
 LOOK_SECONDS: Final = 0.2
@@ -83,13 +91,23 @@ class HonestAverager(DecentralizedAverager):
     to the system after a round, or when a state was sent or loaded: a peer has two such processes.
     """
 
+    _donor: StateDonor | None = None
+    _loading: asyncio.Task[Arrived | None] | None = None
+
     def __init__(self, *args: Any, dht: DHT, membership: Membership | None = None, **kwargs: Any) -> None:
         # before hivemind's constructor, which forks: these are used in the averager's own process
         self._admissions = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
+        self.loading = Progress()
+        self._whole_rounds = multiprocessing.Value("q", 0, lock=False)
         self._seen: list[RoundFacts] = []
         """Facts of each all-reduce of the current round; a round may have several."""
         super().__init__(*args, dht=dht, **kwargs)
+
+    @property
+    def whole_rounds(self) -> int:
+        """Rounds in which every part was averaged with another peer's data; in both processes."""
+        return int(self._whole_rounds.value)
 
     # --- the averager's process
 
@@ -124,29 +142,107 @@ class HonestAverager(DecentralizedAverager):
 
     # --- sending and loading a state
 
+    @property
+    def state_version(self) -> float:
+        """What the state is labelled with; as long as it is the same, a copy need not be made again."""
+        return float(self.state_sharing_priority)
+
+    async def _copied(self) -> Copy:
+        version = self.state_version  # before, so that it is never newer than the copy
+        metadata, tensors, infos = await self._get_current_state_from_host_process()
+        infos = infos or [CompressionInfo.from_tensor(tensor, key=key) for key, tensor in enumerate(tensors)]
+        return Copy(version, metadata, list(tensors), list(infos))
+
+    async def _hands_over(self, peer: PeerID) -> StateDonor | None:
+        if not self.allow_state_sharing or not await self._admits(peer, averaging=False):
+            return None
+        if self._donor is None:
+            self._donor = StateDonor(self._copied, lambda: self.state_version, self.state_compression)
+        return self._donor
+
+    def _tidy_donor(self) -> None:
+        assert self._donor
+        self._donor.tidy()
+        give_back()
+
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        if not self.allow_state_sharing or not await self._admits(context.remote_id, averaging=False):
-            return
-        metadata, tensors, infos = await self._get_current_state_from_host_process()
-        infos = infos or [CompressionInfo.from_tensor(tensor, key=key) for key, tensor in enumerate(tensors)]
+        if donor := await self._hands_over(context.remote_id):
+            try:
+                async with aclosing(donor.stock()) as frames:
+                    async for frame in frames:
+                        yield frame
+            finally:
+                asyncio.get_running_loop().call_later(KEPT_SECONDS + 1.0, self._tidy_donor)
+
+    async def rpc_fetch_state(
+        self, request: runtime_pb2.ExpertRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        """As `rpc_download_state`, for peers that know this call: see `state_donor`. Not known to stock peers."""
+        if donor := await self._hands_over(context.remote_id):
+            try:
+                place = msgspec.msgpack.decode(request.metadata, type=Place)
+                async with aclosing(donor.fetch(place)) as frames:
+                    async for frame in frames:
+                        yield frame
+            finally:
+                asyncio.get_running_loop().call_later(KEPT_SECONDS + 1.0, self._tidy_donor)
+
+    def download(self, wanted: Wanted) -> Coming:
+        """Begin to load a state in the background, in place of an earlier download."""
+        future = MPFuture()
+        self._outer_pipe.send(("_download", [], {"future": future, "wanted": wanted}))
+        return Coming(future, self.loading, wanted.total, self._stop_download)
+
+    def _stop_download(self) -> None:
+        self._outer_pipe.send(("_give_up", [], {}))
+
+    async def _give_up(self) -> None:
+        if self._loading:
+            self._loading.cancel()
+
+    async def _download(self, future: MPFuture, wanted: Wanted) -> None:
+        while self._loading:
+            self._loading.cancel()
+            await asyncio.sleep(0.01)
+        download = StateDownload(wanted, self.loading, donors=self._donors, call=self._call_donor)
+        self._loading = asyncio.create_task(download.run())
+        arrived: Arrived | Problem | None = None
         try:
-            for tensor, info in zip(tensors, infos, strict=True):
-                whole = self.state_compression.compress(tensor, info, allow_inplace=False)
-                for part in split_for_streaming(whole, STATE_PART_BYTES):
-                    yield averaging_pb2.DownloadData(tensor_part=part, metadata=metadata)
-                    metadata = None
+            arrived = await self._loading
+        except SwarmError as error:
+            arrived = error.problem
+        except asyncio.CancelledError:
+            pass  # given up
         finally:
+            future.set_result(arrived)
+            # sent by now; hivemind's loop holds its last message, and so this future, until the next message
+            future._result = arrived = self._loading = None  # noqa: SLF001 - hivemind has no other way
             give_back()
 
-    async def _load_state_from_peers(self, future: MPFuture, **kwargs: Any) -> None:
+    async def _donors(self) -> list[PeerID]:
+        """Peers that offer a state, those with the highest priority first."""
+        key = f"{self._matchmaking.group_key_manager.prefix}.all_averagers"
         try:
-            await super()._load_state_from_peers(future=future, **kwargs)
-        finally:
-            # sent by now; hivemind's loop holds its last message, and so this future, until the next message
-            future._result = None  # noqa: SLF001 - hivemind has no other way
-            give_back()
+            found = await asyncio.wait_for(self.dht.get(key, latest=True, return_future=True), DHT_SECONDS)
+        except TimeoutError:
+            return []
+        entries = found.value if found and isinstance(found.value, dict) else {}
+        offers = {
+            PeerID(peer): (float(entry.value), random.random())  # noqa: S311 - to choose among equals
+            for peer, entry in entries.items()
+            if isinstance(entry.value, int | float) and math.isfinite(entry.value)
+        }
+        return sorted((peer for peer in offers if peer != self.peer_id), key=lambda peer: offers[peer], reverse=True)
+
+    async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
+        stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)
+        if place is None:
+            frames: Frames = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
+        else:
+            frames = await stub.rpc_fetch_state(runtime_pb2.ExpertRequest(metadata=msgspec.msgpack.encode(place)))
+        return frames
 
     # --- a round
 
@@ -188,6 +284,7 @@ class HonestAverager(DecentralizedAverager):
         try:
             gathered = Gathered(await super()._aggregate_with_group(group_info, min_vector_size, **kwargs))
             gathered.facts = all_of(self._seen)
+            self._whole_rounds.value += gathered.facts.complete and bool(gathered.facts.heard)
             return gathered
         finally:
             for each in [key for key in self._incoming_weights if key.startswith(group_info.group_id)]:

@@ -19,6 +19,8 @@ from skep.core.text import Text
 from skep.worker.swarm.apart import Notice
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.snapshots import Snapshots
+from skep.worker.swarm.state_coming import Tell, nobody
 from skep.worker.swarm.watch import Part
 
 ASLEEP: Final = Text("round.computer_was_asleep")
@@ -105,6 +107,9 @@ class SyncStrategy(Protocol):
     def parts(self) -> Iterator[Part]:
         """Processes of its own, which are watched; besides the DHT's."""
 
+    def save(self, within: float) -> None:
+        """Save the state on this computer, as the last call; returns after at most `within` seconds."""
+
     def farewell(self, within: float) -> None:
         """Tell the swarm that this peer leaves, from any thread; returns after at most `within` seconds."""
 
@@ -114,7 +119,8 @@ class Participant:
     """What a strategy needs to know of this peer.
 
     `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
-    what becomes of each contribution. `notice` tells the user of a problem that does not end training.
+    what becomes of each contribution, and `loading` is told how far a state has come that is being loaded. The
+    state is kept in `snapshots`, if anywhere. `notice` tells the user of a problem that does not end training.
     """
 
     manifest: Manifest
@@ -125,6 +131,8 @@ class Participant:
     rate: Rate = lambda: None
     membership: Membership | None = None
     notice: Notice = lambda _problem: None
+    loading: Tell = nobody
+    snapshots: Snapshots | None = None
 
 
 StrategyMaker = Callable[[Participant], SyncStrategy]

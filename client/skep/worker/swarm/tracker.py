@@ -123,6 +123,15 @@ class LiveProgressTracker(ProgressTracker):
         self.presence = Presence.WORKING
         self._renew()
         self.performance_ema.reset_timer()
+        self.look(within)
+
+    def stand_at(self, epoch: int) -> None:
+        """Our state is of this epoch; not published yet."""
+        self.local_progress = self._get_local_progress(epoch, 0)
+        self.global_progress.epoch = max(self.global_progress.epoch, epoch)
+
+    def look(self, within: float) -> None:
+        """Fetch the swarm's progress; returns after at most `within` seconds."""
         self.fetched_global_progress_this_epoch.clear()
         self.global_progress.next_fetch_time = 0.0
         self.global_state_updated.set()

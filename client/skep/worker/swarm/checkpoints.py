@@ -1,4 +1,5 @@
-"""Checkpoints of a run as safetensors files in one folder: written atomically, the newest few kept.
+"""Checkpoints of a run as safetensors files in one folder: written atomically, the newest few kept. The host keeps
+them, and every peer its own newest one (`snapshots`).
 
 A file holds `parameter.NAME` for each trained parameter and `optimizer.NUMBER` for each tensor of the optimizer's
 state, in hivemind's order; its metadata contains the format, run id, epoch and manifest. pickle is not used.
@@ -15,11 +16,11 @@ from typing import Final
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 
-from skep.adapters.storage.files import atomic_write, os_errors
 from skep.core.errors import StorageError
 from skep.core.text import Text
+from skep.files import os_errors, replacing
 
 FORMAT: Final = "skep checkpoint 1"
 PARAMETER: Final = "parameter."
@@ -60,7 +61,8 @@ class CheckpointFolder:
         with self._errors():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._tidy()
-            atomic_write(path, save(_tensors(checkpoint), _metadata(checkpoint)))
+            with replacing(path) as file:
+                _save(checkpoint, file)
             for old in self.paths()[self._keep :]:
                 old.unlink()
         return path
@@ -86,10 +88,13 @@ def read(path: Path) -> Checkpoint:
             names = list(file.keys())
             if metadata.get("format") != FORMAT:
                 raise StorageError(Text("checkpoints.not_checkpoint_skep", path=str(path)), Text("signing.check_path"))
+            # copies, because the library's tensors may be parts of one block of memory, the file itself
             parameters = {
-                name.removeprefix(PARAMETER): file.get_tensor(name) for name in names if name.startswith(PARAMETER)
+                name.removeprefix(PARAMETER): file.get_tensor(name).clone()
+                for name in names
+                if name.startswith(PARAMETER)
             }
-            optimizer = [file.get_tensor(name) for name in sorted(names) if name.startswith(OPTIMIZER)]
+            optimizer = [file.get_tensor(name).clone() for name in sorted(names) if name.startswith(OPTIMIZER)]
         return Checkpoint(metadata["run_id"], int(metadata["epoch"]), metadata["manifest"], parameters, optimizer)
     except FileNotFoundError:
         raise StorageError(
@@ -99,10 +104,18 @@ def read(path: Path) -> Checkpoint:
         raise StorageError(Text("checkpoints.checkpoint_damaged_cannot_read", path=str(path)), _DAMAGED) from None
 
 
+def _save(checkpoint: Checkpoint, path: Path) -> None:
+    """Write it without a second copy in memory. Raises OSError."""
+    try:
+        save_file(_tensors(checkpoint), path, _metadata(checkpoint))
+    except SafetensorError as error:  # the library's form of the system's errors
+        raise OSError(str(error)) from None
+
+
 def _tensors(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
     named = {f"{PARAMETER}{name}": tensor for name, tensor in checkpoint.parameters.items()}
     numbered = {f"{OPTIMIZER}{place:06d}": tensor for place, tensor in enumerate(checkpoint.optimizer)}
-    return {name: tensor.detach().clone().contiguous() for name, tensor in (named | numbered).items()}
+    return {name: tensor.detach().contiguous() for name, tensor in (named | numbered).items()}
 
 
 def _metadata(checkpoint: Checkpoint) -> dict[str, str]:

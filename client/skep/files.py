@@ -1,0 +1,50 @@
+"""Files that are replaced as a whole, and the system's errors about files as skep's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from skep.core.errors import SkepError, StorageError
+from skep.core.text import NOTHING, Text
+
+
+@contextlib.contextmanager
+def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = StorageError) -> Iterator[None]:
+    """Convert an OSError into a `kind` whose title is `title` with the system's message as the argument `reason`."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(Text(title.id, **title.args, reason=str(error.strerror or error)), hint) from None
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int = 0o600) -> Iterator[Path]:
+    """An empty file to write; at the end of the context it replaces the one at `path`, durably.
+
+    It follows no symbolic link. If the context is left by an exception, the old file is unchanged and no temporary file
+    remains. Raises OSError.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        os.close(descriptor)
+        yield temporary
+        temporary.chmod(mode)
+        _sync(temporary)
+        temporary.replace(path)
+        _sync(path.parent)  # otherwise a power cut may undo the rename
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,118 @@
+"""This peer's own copy of its run's state on disk: after a restart it needs no download, or the run goes on from it.
+
+Written in a thread of its own, so far apart that a day's snapshots stay within the limit, and when the peer leaves.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import torch
+from hivemind.utils import get_logger
+
+from skep.core.errors import StorageError
+from skep.worker.swarm.checkpoints import Checkpoint, CheckpointFolder, read
+
+LEAST_SECONDS: Final = 180.0
+"""Between two snapshots."""
+DAY: Final = 86_400.0
+FORGET_DAYS: Final = 14
+"""Snapshots of other runs are removed when they are older than this."""
+
+logger = get_logger(__name__)
+State = tuple[int, list[torch.Tensor]]
+"""An epoch, and tensors on the CPU that nothing changes: parameters, then the optimizer's."""
+Take = Callable[[], State]
+
+
+@dataclass
+class Snapshots:
+    """Of one run, in a folder of `folder`. `text` is its manifest, `names` its parameters; `clock` is wall clock."""
+
+    folder: Path
+    run_id: str
+    text: str
+    names: Sequence[str]
+    bytes_per_day: int
+    clock: Callable[[], float] = time.time
+    _writing: threading.Thread | None = None
+    _written: int = 0
+    """The epoch of the last one."""
+    _kept: CheckpointFolder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = CheckpointFolder(self.folder / self.run_id, keep=1)
+
+    def newest(self) -> Checkpoint | None:
+        """The newest one that can be read, if there is one. Forgets other runs' old ones."""
+        try:
+            self._forget()
+            for path in self._kept.paths():
+                found = read(path)
+                if found.run_id == self.run_id and set(found.parameters) == set(self.names):
+                    self._written = found.epoch
+                    return found
+        except (StorageError, OSError) as error:
+            logger.warning("a snapshot of the state cannot be used: %s", error)
+        return None
+
+    def tensors(self, checkpoint: Checkpoint) -> list[torch.Tensor]:
+        """Its tensors in hivemind's order."""
+        return [*(checkpoint.parameters[name] for name in self.names), *checkpoint.optimizer]
+
+    def consider(self, take: Take) -> None:
+        """Begin to write a snapshot, if one is due and none is being written. `take` is called in another thread."""
+        if not (self._writing and self._writing.is_alive()) and self._is_due():
+            self._begin(take)
+
+    def finish(self, take: Take, within: float) -> None:
+        """Write one now, unless the state is that of the last one; returns after at most `within` seconds."""
+        until = time.monotonic() + within
+        if self._writing:
+            self._writing.join(within)
+        self._begin(take)
+        assert self._writing
+        self._writing.join(max(0.0, until - time.monotonic()))
+
+    def _begin(self, take: Take) -> None:
+        self._writing = threading.Thread(target=self._write, args=(take,), name="snapshot", daemon=True)
+        self._writing.start()
+
+    def _write(self, take: Take) -> None:
+        epoch, tensors = take()
+        if epoch <= self._written:
+            return
+        parameters = dict(zip(self.names, tensors, strict=False))
+        made = Checkpoint(self.run_id, epoch, self.text, parameters, tensors[len(self.names) :])
+        try:
+            self._kept.write(made)
+            self._written = epoch
+        except StorageError as error:
+            logger.warning("the state cannot be saved: %s", error)
+
+    def _is_due(self) -> bool:
+        """Whether the last one is old enough; its own size says how far apart they have to be, over restarts too."""
+        try:
+            newest = next(iter(self._kept.paths()), None)
+            if newest is None:
+                return True
+            found = newest.stat()
+        except (StorageError, OSError):
+            return False
+        age = self.clock() - found.st_mtime
+        apart = max(LEAST_SECONDS, found.st_size * DAY / self.bytes_per_day) if self.bytes_per_day else DAY
+        return age < 0 or age >= apart
+
+    def _forget(self) -> None:
+        if not self.folder.is_dir():
+            return
+        for other in self.folder.iterdir():
+            newest = max((path.stat().st_mtime for path in other.glob("*.safetensors")), default=0.0)
+            if other.name != self.run_id and self.clock() - newest > FORGET_DAYS * DAY:
+                shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,288 @@
+"""Loading a state from the swarm: from one donor after the other, checked while it arrives. In the averager's process.
+
+Stock behaviour that this corrects, each covered by a test: a download goes on when its caller has given up, and another
+begins beside it; a stream that ends early counts as a state; what arrives is checked, if at all, when all of it is in
+memory; a donor that never sends anything is waited for as long as one that does. There is no limit on the time of a
+whole download: a donor is left when it sends nothing, or something wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import msgspec
+import torch
+from hivemind.compression import deserialize_torch_tensor
+from hivemind.p2p import P2PDaemonError, P2PHandlerError, PeerID
+from hivemind.proto import averaging_pb2, runtime_pb2
+from hivemind.utils import get_logger
+from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
+
+from skep.core.text import Text
+from skep.worker.swarm.state_donor import Offer, Place
+from skep.worker.swarm.state_pieces import Piece, Refusal, check, unfit
+
+logger = get_logger(__name__)
+Arrived = tuple[int, list[torch.Tensor]]
+"""The epoch (0 for what has none), and the tensors."""
+Frames = AsyncGenerator[averaging_pb2.DownloadData, None]
+
+COPY_BYTES_PER_SECOND: Final = 50_000_000
+"""Least rate at which a donor copies its state before it sends the first frame."""
+STALL_SECONDS: Final = 15.0
+SLOWER: Final = 10
+"""A donor may take this many times its own mean time per frame before it counts as stalled."""
+PAUSE_SECONDS: Final = 2.0
+"""Before a donor is asked to go on, and before the donors are asked again when all are busy."""
+EPOCHS_AHEAD: Final = 10
+"""How far a donor's epoch may be beyond the one that this peer knows of; one more for each second since it was known."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for. `epochs` are the least acceptable one and the newest known one; None for what has no epoch."""
+
+    pieces: tuple[Piece, ...]
+    epochs: tuple[int, int] | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(piece.wire_bytes for piece in self.pieces)
+
+
+class Label(msgspec.Struct, frozen=True):
+    """Of hivemind's metadata of a state, what is used."""
+
+    epoch: int
+
+
+class BrokenOffError(Exception):
+    """A donor has nothing for us, is gone or stalled."""
+
+
+class BusyError(Exception):
+    """A donor has no place now."""
+
+
+class Open(Protocol):
+    """Calls a donor: hivemind's call without a `place`, else skep's. Raises any error of hivemind."""
+
+    def __call__(self, donor: PeerID, place: Place | None) -> Awaitable[Frames]: ...
+
+
+class Progress:
+    """Seen in both processes, if made before the fork: bytes that have arrived, and when something happened last."""
+
+    def __init__(self) -> None:
+        self._received = multiprocessing.Value("q", 0, lock=False)
+        self._stirred_at = multiprocessing.Value("d", 0.0, lock=False)
+
+    @property
+    def received(self) -> int:
+        return int(self._received.value)
+
+    @property
+    def stirred_at(self) -> float:
+        """Monotonic seconds."""
+        return float(self._stirred_at.value)
+
+    def note(self, received: int) -> None:
+        self._received.value = received
+        self._stirred_at.value = time.monotonic()
+
+
+@dataclass(eq=False)
+class Partial:
+    """What has arrived of one donor's copy."""
+
+    wanted: Wanted
+    progress: Progress
+    since: float = field(default_factory=time.monotonic)
+    copy: str = ""
+    epoch: int | None = None
+    tensors: list[torch.Tensor] = field(default_factory=list)
+    _parts: list[runtime_pb2.Tensor] = field(default_factory=list)
+    _part_bytes: int = 0
+    received: int = 0
+
+    @property
+    def place(self) -> Place:
+        return Place(self.copy, len(self.tensors), self._part_bytes)
+
+    @property
+    def complete(self) -> bool:
+        return self.epoch is not None and len(self.tensors) == len(self.wanted.pieces)
+
+    def begin(self, copy: str, metadata: bytes) -> None:
+        """The donor names its copy; what came of another one is of no use. Raises Refusal, BrokenOffError."""
+        if not copy or copy != self.copy:
+            self.tensors, self._parts, self._part_bytes, self.received = [], [], 0, 0
+        self.copy, self.epoch = copy, self._checked(metadata)
+        self.progress.note(self.received)
+
+    def _checked(self, metadata: bytes) -> int:
+        if self.wanted.epochs is None:
+            return 0
+        try:
+            # nothing else of it is used, and so nothing else is decoded
+            epoch, (least, known) = msgspec.msgpack.decode(metadata, type=Label).epoch, self.wanted.epochs
+        except msgspec.MsgspecError:
+            raise Refusal(Text("peer.peer_sent_training_state_without"), Text("peer.skep_tries_another_peer")) from None
+        if epoch < least:
+            raise BrokenOffError("an older state than ours")
+        if epoch > known + EPOCHS_AHEAD + (time.monotonic() - self.since):
+            raise Refusal(
+                Text("peer.peer_claims_epoch", theirs=epoch, known=known), Text("peer.skep_tries_another_peer")
+            )
+        return epoch
+
+    def add(self, part: runtime_pb2.Tensor) -> None:
+        """One frame of a tensor. Raises Refusal."""
+        number = len(self.tensors)
+        if number == len(self.wanted.pieces):
+            raise self._unlike(number + 1)
+        piece = self.wanted.pieces[number]
+        if bool(part.dtype) == bool(self._parts):
+            raise self._unlike(number)  # it ended before it was whole, or it begins in the middle
+        if not self._parts:
+            self._check_first(number, piece, part)
+        self._parts.append(part)
+        self._part_bytes += len(part.buffer)
+        self.received += len(part.buffer)
+        if self._part_bytes > piece.most_bytes:
+            raise self._unlike(number)
+        if len(self._parts) >= self._parts[0].chunks:
+            self._finish(number, piece)
+        self.progress.note(self.received)
+
+    def _check_first(self, number: int, piece: Piece, part: runtime_pb2.Tensor) -> None:
+        # before anything is decoded: a dtype or a shape may ask for any amount of memory
+        if tuple(part.size) != piece.shape or part.dtype != piece.dtype_name:
+            raise unfit(number, tuple(part.size), part.dtype, piece)
+        if part.chunks > 1 + piece.most_bytes // STREAMING_CHUNK_SIZE_BYTES:
+            raise self._unlike(number)
+
+    def _finish(self, number: int, piece: Piece) -> None:
+        try:
+            tensor = deserialize_torch_tensor(combine_from_streaming(self._parts)).detach()
+        except Exception:  # noqa: BLE001 - untrusted bytes: on any error they are not a tensor
+            raise self._unlike(number) from None
+        check(number, tensor, piece)
+        self.tensors.append(tensor)
+        self._parts, self._part_bytes = [], 0
+
+    def _unlike(self, count: int) -> Refusal:
+        return Refusal(
+            Text("peer.peer_sent_state_tensors_where", theirs=count, ours=len(self.wanted.pieces)),
+            Text("peer.trains_another_model_under_same"),
+        )
+
+
+class StateDownload:
+    """One download, by skep's call where a donor has it. `donors` are those that offer a state, best first.
+
+    A donor that broke off is asked to go on where it stopped, as long as each attempt brings something. One that sent
+    something wrong is asked last, and not at all in this download: its id is in `liars`.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        progress: Progress,
+        *,
+        donors: Callable[[], Awaitable[Sequence[PeerID]]],
+        call: Open,
+        pause: float = PAUSE_SECONDS,
+        stall: float = STALL_SECONDS,
+    ) -> None:
+        """`pause` and `stall` as PAUSE_SECONDS and STALL_SECONDS."""
+        self._wanted, self._progress, self._since = wanted, progress, time.monotonic()
+        self._donors, self._call = donors, call
+        self._pause, self._stall = pause, stall
+        self.liars: set[PeerID] = set()
+
+    async def run(self) -> Arrived | None:
+        """The first whole and right state; None when no donor has one. Raises Refusal when they sent wrong ones only.
+
+        While donors are busy, they are asked again, without limit.
+        """
+        refusal: Refusal | None = None
+        while True:
+            busy = False
+            for donor in await self._donors():
+                self._progress.note(0)
+                if donor in self.liars:
+                    continue
+                try:
+                    return await self._load(donor)
+                except Refusal as error:
+                    self.liars.add(donor)
+                    refusal = error
+                except BusyError:
+                    busy = True
+                except BrokenOffError as error:
+                    logger.info("%s did not send its state: %s", donor, error)
+            if not busy:
+                break
+            await asyncio.sleep(self._pause)
+        if refusal:
+            raise refusal
+        return None
+
+    async def _load(self, donor: PeerID) -> Arrived:
+        """Raises Refusal, BrokenOffError, BusyError."""
+        partial = Partial(self._wanted, self._progress, self._since)
+        while True:
+            before = partial.received
+            try:
+                await self._stream(donor, partial)
+            except BrokenOffError:
+                if partial.received == before:
+                    raise
+            if partial.epoch is not None and partial.complete:
+                return partial.epoch, partial.tensors
+            if not partial.copy or partial.received <= before:
+                raise BrokenOffError("it stopped")
+            await asyncio.sleep(self._pause)
+
+    async def _stream(self, donor: PeerID, partial: Partial) -> None:
+        """Take frames until the state is complete or the stream ends. Raises Refusal, BrokenOffError, BusyError."""
+        slowest = self._stall + self._wanted.total / COPY_BYTES_PER_SECOND
+        try:
+            frames, ours = await asyncio.wait_for(self._opened(donor, partial), slowest)
+            async with contextlib.aclosing(frames):
+                begun, count = time.monotonic(), 0
+                while not partial.complete:
+                    frame = await asyncio.wait_for(anext(frames), slowest)
+                    _take(frame, partial, ours=ours)
+                    count += 1
+                    slowest = max(self._stall, SLOWER * (time.monotonic() - begun) / count)
+        except StopAsyncIteration:
+            return
+        except (TimeoutError, OSError, P2PDaemonError, P2PHandlerError, EOFError, msgspec.MsgspecError) as error:
+            raise BrokenOffError(repr(error)) from None
+
+    async def _opened(self, donor: PeerID, partial: Partial) -> tuple[Frames, bool]:
+        """The donor's frames, and whether they are the answer to skep's call."""
+        try:
+            return await self._call(donor, partial.place), True
+        except P2PDaemonError:  # it is gone, or does not know skep's call
+            return await self._call(donor, None), False
+
+
+def _take(frame: averaging_pb2.DownloadData, partial: Partial, *, ours: bool) -> None:
+    if frame.metadata and ours:
+        offer = msgspec.msgpack.decode(frame.metadata, type=Offer)
+        if not offer.copy:
+            raise BusyError
+        partial.begin(offer.copy, offer.metadata)
+    elif frame.metadata:
+        partial.begin("", frame.metadata)
+    if frame.HasField("tensor_part"):
+        partial.add(frame.tensor_part)

@@ -1,0 +1,179 @@
+"""The state that a peer hands over is of one epoch, comes from the next donor when one is lost, and outlives a restart."""
+
+import multiprocessing
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from hivemind.compression import NoCompression
+from hivemind.optim.state_averager import TrainingStateAverager
+
+from skep.worker.swarm.averagers import CheckedStateAverager
+from skep.worker.swarm.snapshots import Snapshots
+from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+
+# the schedule follows the epoch, and an epoch that is loaded skips some
+pytestmark = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
+SECONDS = 120
+VALUES = 1 << 18
+KINDS = [TrainingStateAverager, CheckedStateAverager]
+
+
+class Stuck(NoCompression):
+    """Sends tensors until the one full of `at`; then it waits without end, and its whole process too."""
+
+    def __init__(self, at):
+        self._at, self.reached = at, multiprocessing.Event()
+
+    def compress(self, tensor, info, *, allow_inplace=False):
+        if tensor.numel() == VALUES and tensor[0] == self._at:
+            self.reached.set()
+            multiprocessing.Event().wait()
+        return super().compress(tensor, info, allow_inplace)
+
+
+@pytest.fixture
+def make(make_dhts, averagers):
+    """An averager with one parameter for each of `values`, on a node of its own."""
+
+    def made(kind, values, codec=None, **options):
+        number = len(averagers)
+        make.dhts = make.dhts or make_dhts(3)
+        averager = kind(
+            dht=make.dhts[number],
+            prefix="states",
+            params=[torch.nn.Parameter(torch.full((VALUES,), float(value))) for value in values],
+            optimizer=lambda groups: torch.optim.SGD(groups, lr=1.0),
+            state_compression=codec or NoCompression(),
+            start=True,
+            **options,
+        )
+        averagers.append(averager)
+        averager.wait_until_ready(SECONDS)
+        return averager
+
+    make.dhts = None
+    return made
+
+
+def step(averager, **options):
+    for parameter in averager.optimizer.param_groups[0]["params"]:
+        parameter.grad = torch.ones(VALUES)
+    averager.step(increment_epoch=True, optimizer_step=True, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_that_was_handed_over_shows_stocks_next_step_and_none_of_ours(make, kind):
+    donor = make(kind, [7.0])
+    metadata, tensors, _ = donor.get_current_state()
+    step(donor)
+    assert metadata["epoch"] == 0
+    assert tensors[0][0] == (6.0 if kind is TrainingStateAverager else 7.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_is_labelled_with_the_next_epoch_before_stocks_delayed_step_and_after_ours(make, kind):
+    donor = make(kind, [7.0], offload_optimizer=True, custom_gradients=True)
+    averaged = threading.Event()
+    step(donor, delay_optimizer_step=True, wait_for_trigger=averaged.wait)
+    metadata, tensors, _ = donor.get_current_state()
+    assert donor.local_epoch == 1
+    assert (metadata["epoch"], tensors[0][0].item()) == (1 if kind is TrainingStateAverager else 0, 7.0)
+    averaged.set()
+    donor.step(wait_for_delayed_updates=True)
+    metadata, tensors, _ = donor.get_current_state()
+    assert (metadata["epoch"], tensors[0][0].item()) == (1, 6.0)
+
+
+def load(newcomer):
+    if isinstance(newcomer, CheckedStateAverager):
+        newcomer.load_checked(0)
+    else:
+        newcomer.load_state_from_peers(timeout=SECONDS)
+    return newcomer.main_parameters[0][0].item()
+
+
+@pytest.mark.parametrize(("donors", "newcomers"), [KINDS, KINDS[::-1], [CheckedStateAverager] * 2])
+def test_stock_peers_and_ours_load_each_others_states(make, donors, newcomers):
+    make(donors, [7.0, 8.0])
+    newcomer = make(newcomers, [0.0, 0.0])
+    wait_until(lambda: load(newcomer) == 7.0, SECONDS)
+    assert newcomer.main_parameters[1][-1].item() == 8.0
+
+
+def test_when_a_donor_is_killed_in_the_middle_the_next_one_is_asked(make):
+    stuck = Stuck(8.0)
+    first, newcomer = make(CheckedStateAverager, [7.0, 8.0, 9.0], stuck), make(CheckedStateAverager, [0.0, 0.0, 0.0])
+    second = make(CheckedStateAverager, [17.0, 18.0, 19.0])
+    first.state_sharing_priority = 2.0
+    second.state_sharing_priority = 1.0
+    with ThreadPoolExecutor(1) as pool:
+        seen = []
+        loading = pool.submit(newcomer.load_checked, 0, seen.append)
+        while not stuck.reached.wait(0.1):
+            if loading.done():  # the donors were not known yet
+                loading = pool.submit(newcomer.load_checked, 0, seen.append)
+        wait_until(lambda: any(each.received for each in seen), SECONDS)
+        first.kill()
+        assert loading.result(SECONDS) == 0
+    assert [parameter[0].item() for parameter in newcomer.main_parameters] == [17.0, 18.0, 19.0]
+    assert {each.total for each in seen} == {3 * 4 * VALUES}
+
+
+def test_a_download_that_is_given_up_ends_in_the_averagers_process(make):
+    stuck = Stuck(8.0)
+    make(CheckedStateAverager, [7.0, 8.0], stuck)
+    newcomer = make(CheckedStateAverager, [0.0, 0.0])
+    while not stuck.reached.wait(0.1):
+        newcomer.ask_for_state(0)
+        wait_until(lambda: stuck.reached.is_set() or newcomer._coming.future.done(), SECONDS)
+    newcomer._coming.give_up()
+    assert newcomer.load_checked(0) is None  # at once, and not when the donor counts as stalled
+    assert newcomer.main_parameters[0][0] == 0.0
+
+
+# --- restarts
+
+
+def keeping(folder, manifest):
+    return Snapshots(folder, manifest.run_id, "{}", ["weight"], 10**12)
+
+
+def test_a_restart_goes_on_from_the_snapshot_without_a_download_where_nobody_trains(swarm, tmp_path):
+    manifest = manifest_of("snapshots", 8)
+    with swarm.peers(manifest, [[torch.zeros(4)]]) as (peer,):
+        peer.optimizer._snapshots = keeping(tmp_path, manifest)
+        for _ in range(2):
+            peer.contribute([torch.ones(4)], 8)
+            peer.move_on()
+        peer.optimizer.save(SECONDS)
+        trained = peer.values()
+    with swarm.peers(manifest, [[torch.zeros(4)]]) as (again,):
+        again.optimizer._snapshots = keeping(tmp_path, manifest)
+        again.optimizer.take_up_snapshot()
+        again.optimizer.ask_for_state()
+        assert again.optimizer.state_averager._coming is None
+        again.optimizer.synchronise()
+        assert again.optimizer.local_epoch == 2
+        assert all(map(torch.equal, again.values(), trained))
+        again.contribute([torch.ones(4)], 8)
+        again.move_on()
+        assert again.optimizer.local_epoch == 3
+
+
+def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_next_round_of_the_state(swarm):
+    manifest = manifest_of("lacking", 2 * STEP_BATCH, sync__average_state_every=1)
+    with swarm.peers(manifest, [[torch.ones(4)], [torch.full((4,), 5.0)]]) as peers:
+        states = [peer.optimizer.state_averager for peer in peers]
+        for peer, state in zip(peers, states, strict=True):
+            state.adopt(3, state.copied()[1])
+            peer.optimizer.tracker.report_local_progress(3, 0)
+        states[1]._whole_epoch.value = 0
+        together(*(peer.settle_in for peer in peers))
+        for peer in peers:
+            peer.contribute([torch.zeros(4)], STEP_BATCH)
+        together(*(lambda peer=peer: peer.finish(3) for peer in peers))
+        for peer in peers:  # the mean would be 3
+            peer.take_up_until(lambda peer=peer: torch.allclose(peer.values()[0], torch.ones(4), atol=0.1))
+        wait_until(lambda: [state.whole_epoch for state in states] == [4, 4])

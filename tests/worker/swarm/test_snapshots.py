@@ -1,0 +1,136 @@
+"""A peer's own copy of the state: far enough apart, in a thread of its own, and on leaving."""
+
+import os
+import threading
+import time
+
+import pytest
+import torch
+
+from manifests import raw
+from skep.worker.swarm.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, Snapshots
+
+NAMES = ["weight", "bias"]
+WITHIN = 30.0
+
+
+def state(epoch):
+    return epoch, [torch.full((250_000,), float(epoch)), torch.ones(3), torch.tensor(float(epoch)), torch.ones(3)]
+
+
+class Source:
+    """A state whose epoch the test sets; counts how often it was copied, and in which thread."""
+
+    def __init__(self):
+        self.epoch, self.threads, self.blocked = 1, [], threading.Event()
+        self.blocked.set()
+
+    def take(self):
+        self.threads.append(threading.current_thread())
+        assert self.blocked.wait(WITHIN)
+        return state(self.epoch)
+
+
+@pytest.fixture
+def source():
+    return Source()
+
+
+@pytest.fixture
+def made(tmp_path):
+    clock = [time.time()]
+
+    def make(bytes_per_day=10**12):
+        return Snapshots(tmp_path, "run-1", raw().decode(), NAMES, bytes_per_day, clock=lambda: clock[0])
+
+    make.clock = clock
+    return make
+
+
+def written(snapshots):
+    if snapshots._writing:
+        snapshots._writing.join(WITHIN)
+    return [path.name for path in snapshots._kept.paths()]
+
+
+def test_what_was_saved_is_found_after_a_restart(made, source):
+    made().finish(source.take, WITHIN)
+    again = made()
+    found = again.newest()
+    assert found.epoch == 1
+    assert all(map(torch.equal, again.tensors(found), state(1)[1]))
+    assert source.threads[0] is not threading.current_thread()
+
+
+def test_the_next_one_waits_as_long_as_its_size_and_the_days_limit_say(made, source):
+    snapshots = made(bytes_per_day=100 * 10**6)  # of 1 MB each: every 864 s
+    snapshots.consider(source.take)
+    assert written(snapshots) == ["epoch-00000001.safetensors"]
+    source.epoch = 2
+    made.clock[0] += 800
+    snapshots.consider(source.take)
+    assert written(snapshots) == ["epoch-00000001.safetensors"]
+    made.clock[0] += 100
+    again = made(bytes_per_day=100 * 10**6)  # after a restart too
+    again.consider(source.take)
+    assert written(again) == ["epoch-00000002.safetensors"]
+
+
+def test_a_small_one_is_written_every_few_minutes_at_most(made, source):
+    snapshots = made()
+    snapshots.consider(source.take)
+    written(snapshots)
+    source.epoch = 2
+    made.clock[0] += LEAST_SECONDS - 10
+    snapshots.consider(source.take)
+    assert written(snapshots) == ["epoch-00000001.safetensors"]
+    made.clock[0] += 20
+    snapshots.consider(source.take)
+    assert written(snapshots) == ["epoch-00000002.safetensors"]
+
+
+def test_leaving_waits_no_longer_than_it_may(made, source):
+    source.blocked.clear()
+    begun = time.monotonic()
+    snapshots = made()
+    snapshots.finish(source.take, 0.2)
+    assert time.monotonic() - begun < WITHIN
+    source.blocked.set()
+    assert written(snapshots) == ["epoch-00000001.safetensors"]
+
+
+def test_leaving_saves_though_none_is_due(made, source):
+    snapshots = made(bytes_per_day=1)
+    snapshots.consider(source.take)
+    written(snapshots)
+    source.epoch = 2
+    snapshots.finish(source.take, WITHIN)
+    assert written(snapshots) == ["epoch-00000002.safetensors"]
+
+
+def test_a_damaged_one_or_another_models_is_not_used(made, source):
+    snapshots = made()
+    snapshots.finish(source.take, WITHIN)
+    snapshots.names = ["weight", "other"]
+    assert snapshots.newest() is None
+    path = snapshots._kept.paths()[0]
+    path.write_bytes(path.read_bytes()[:100])
+    assert made().newest() is None
+
+
+def test_a_disk_that_cannot_be_written_ends_nothing(made, source, tmp_path):
+    (tmp_path / "run-1").write_text("in the way")
+    snapshots = made()
+    snapshots.consider(source.take)
+    snapshots.finish(source.take, WITHIN)
+    assert snapshots.newest() is None
+
+
+def test_old_ones_of_other_runs_are_removed(made, source, tmp_path):
+    for name, days in (("old", FORGET_DAYS + 1), ("young", 1)):
+        other = Snapshots(tmp_path, name, raw().decode(), NAMES, 10**12)
+        other.finish(source.take, WITHIN)
+        at = time.time() - days * DAY
+        os.utime(other._kept.paths()[0], (at, at))
+    made().newest()
+    assert {path.name for path in tmp_path.iterdir()} == {"young"}

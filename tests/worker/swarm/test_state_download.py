@@ -1,0 +1,201 @@
+"""Loading a state from donors that die, stall, lie or are busy; checked before all of it is in memory."""
+
+import asyncio
+
+import msgspec
+import pytest
+import torch
+from hivemind.compression import CompressionInfo, Float16Compression, NoCompression
+from hivemind.p2p import P2PDaemonError
+from hivemind.proto import averaging_pb2
+
+from english import raises
+from skep.core.errors import SwarmError
+from skep.worker.swarm.state_coming import Loading
+from skep.worker.swarm.state_donor import PART_BYTES, Copy, Offer, Place, StateDonor
+from skep.worker.swarm.state_download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
+from skep.worker.swarm.state_pieces import Piece
+
+KNOWN = 7
+TENSORS = [torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.full((200_001,), 2.0), torch.tensor(3.0)]
+WANTED = Wanted(
+    tuple(Piece(tuple(each.shape), each.dtype, each.nbytes, non_negative=True) for each in TENSORS), (5, KNOWN)
+)
+
+
+class Donor:
+    """A peer that sends `tensors` and does `ends` after `after` frames in each call; `stock` ones know one call only."""
+
+    def __init__(self, tensors=TENSORS, epoch=KNOWN, *, stock=False, ends=None, after=-1, metadata=None, codec=None):
+        self.stock, self.ends, self.after = stock, ends, after
+        self.calls, self.sent, self.closed = 0, 0, 0
+        raw = msgspec.msgpack.encode({"epoch": epoch, "group_bits": ""}) if metadata is None else metadata
+
+        async def take():
+            return Copy(epoch, raw, list(tensors), [CompressionInfo.from_tensor(each) for each in tensors])
+
+        self._donor = StateDonor(take, lambda: epoch, codec or NoCompression())
+
+    async def open(self, place):
+        if place and self.stock:
+            raise P2PDaemonError("protocols not supported")
+        self.calls += 1
+        return self._frames(self._donor.fetch(place) if place else self._donor.stock())
+
+    async def _frames(self, frames):
+        number = 0
+        try:
+            async for frame in frames:
+                if number == self.after:
+                    if self.ends == "stall":
+                        await asyncio.sleep(1000)
+                    if self.ends == "once":
+                        self.after = -1
+                    return
+                number += 1
+                self.sent += len(frame.tensor_part.buffer)
+                yield frame
+        finally:
+            await frames.aclose()
+            self.closed += 1
+
+
+class Busy:
+    """A donor without a place, for the first two calls."""
+
+    def __init__(self):
+        self.then, self.calls = Donor(), 0
+
+    async def open(self, place):
+        self.calls += 1
+        return self._busy() if self.calls <= 2 else await self.then.open(place)
+
+    async def _busy(self):
+        yield averaging_pb2.DownloadData(metadata=msgspec.msgpack.encode(Offer()))
+
+
+class Gone:
+    async def open(self, _place):
+        raise P2PDaemonError("failed to dial")
+
+
+def download(*donors, wanted=WANTED, progress=None):
+    async def listed():
+        return list(range(len(donors)))
+
+    def call(donor, place):
+        return donors[donor].open(place)
+
+    made = StateDownload(wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=0.5)
+    return made.run()
+
+
+def load(*donors, wanted=WANTED):
+    return asyncio.run(download(*donors, wanted=wanted))
+
+
+def is_whole(arrived):
+    epoch, tensors = arrived
+    return epoch == KNOWN and all(torch.equal(*pair) for pair in zip(tensors, TENSORS, strict=True))
+
+
+@pytest.mark.parametrize("stock", [False, True])
+def test_a_state_is_loaded_from_our_peers_and_from_stock_ones(stock):
+    donor = Donor(stock=stock)
+    assert is_whole(load(donor))
+    assert donor.calls == donor.closed == 1
+
+
+@pytest.mark.parametrize("ends", ["death", "stall"])
+@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize("after", [0, 1, 3])
+def test_when_a_donor_dies_or_stalls_the_next_one_is_asked(stock, ends, after):
+    first, second = Donor(stock=stock, ends=ends, after=after), Donor(stock=stock)
+    if not stock and after > 1:
+        # each call of it brings something, and the rest comes: a donor that dies does not answer again
+        first.after = 1
+    assert is_whole(load(Gone(), first, second))
+    assert second.calls == 1
+    assert first.closed == first.calls
+
+
+def test_a_donor_of_ours_goes_on_where_the_stream_broke_off():
+    donor = Donor(ends="once", after=3)
+    assert is_whole(load(donor))
+    assert donor.calls == 2
+    assert donor.sent == sum(each.nbytes for each in TENSORS)  # each byte once
+
+
+def test_busy_donors_are_asked_again_without_limit():
+    busy = Busy()
+    assert is_whole(load(busy))
+    assert busy.calls == 3
+
+
+def test_without_a_donor_there_is_no_state():
+    assert load() is None
+    assert load(Gone(), Gone()) is None
+
+
+WRONG = [
+    (Donor([*TENSORS[:1], torch.ones(5, 3), *TENSORS[2:]]), r"tensor 1 of its state as \(5, 3\)"),
+    (Donor([torch.arange(300_000, dtype=torch.float64), *TENSORS[1:]]), "float64"),
+    (Donor([*TENSORS[:3], torch.tensor(float("inf"))]), "not finite"),
+    (Donor([*TENSORS[:3], torch.tensor(-1.0)]), "negative second moments"),
+    (Donor(epoch=KNOWN + 10 * EPOCHS_AHEAD), "claims that its state is of epoch"),
+    (Donor(epoch=True), "without an epoch"),
+    (Donor(metadata=b"\xc1"), "without an epoch"),
+    (Donor(metadata=msgspec.msgpack.encode([1])), "without an epoch"),
+]
+
+
+@pytest.mark.parametrize(("liar", "words"), WRONG)
+def test_what_cannot_be_this_models_state_is_refused_in_words_and_another_donor_is_asked(liar, words):
+    with raises(SwarmError, match=words):
+        load(liar)
+    assert is_whole(load(liar, Donor()))
+
+
+def test_a_wrong_tensor_ends_the_transfer_before_the_rest_of_it_is_sent():
+    liar = Donor([torch.arange(300_001, dtype=torch.float32), *TENSORS[1:]])
+    with raises(SwarmError, match="tensor 0"):
+        load(liar)
+    assert liar.sent <= PART_BYTES
+
+
+def test_a_state_older_than_ours_is_not_loaded():
+    old = Donor(epoch=4)
+    assert load(old) is None
+    assert old.sent == 0
+
+
+def test_a_compressed_state_is_read():
+    tensors = [each / 1000 for each in TENSORS]
+    epoch, arrived = load(Donor(tensors, codec=Float16Compression()))
+    assert epoch == KNOWN
+    assert torch.allclose(arrived[2], tensors[2], rtol=1e-3)
+
+
+def test_a_download_that_is_given_up_ends_with_its_stream():
+    async def give_up():
+        donor, progress = Donor(ends="stall", after=2), Progress()
+        task = asyncio.create_task(download(donor, progress=progress))
+        while not progress.received:  # noqa: ASYNC110 - it is meant for another process
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait({task})
+        return donor, progress
+
+    donor, progress = asyncio.run(give_up())
+    assert donor.closed == donor.calls
+    assert progress.received == PART_BYTES
+
+
+def test_how_far_a_state_is_is_said_with_bytes_rate_and_time():
+    assert Loading(0, 100).text.id == "state.looking_for_donor"
+    assert Loading(50, 100).text.id == "state.loading"
+    text = Loading(50, 200, rate=10.0, left=15.0).text
+    assert (text.id, dict(text.args)) == ("state.loading_at", {"received": 50, "total": 200, "rate": 10, "left": 15.0})
+    assert Loading(50, 200).fraction == 0.25
+    assert Loading(300, 200).fraction == 1.0
+    assert Place() == Place("", 0, 0)
