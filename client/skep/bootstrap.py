@@ -230,6 +230,7 @@ def build(
         invitations=kept_invitations(home),
         sensors=senses.for_engine(home, lambda: engine),
         graphical=senses.is_graphical(),
+        snapshots_folder=str(home.snapshots_folder),
         notify=notify,
     )
     with senses.power_capped(home, engine), serve(home, engine, show):

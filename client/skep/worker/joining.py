@@ -32,6 +32,8 @@ from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.division import DataDivision
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.snapshots import Snapshots
+from skep.worker.swarm.state_coming import Loading
 from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.swarm.watch import Watch, bound_waits, parts_of
 from skep.worker.training import device
@@ -101,6 +103,8 @@ class Joining:
                 self.pace.rate,
                 membership,
                 self._notice,
+                self._tell_loading,
+                self._snapshots(trainer),
             )
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
@@ -143,6 +147,17 @@ class Joining:
 
     def _notice(self, problem: Problem) -> None:
         self.link.send(WorkerNoticed(problem))
+
+    def _snapshots(self, trainer: Trainer) -> Snapshots | None:
+        options = self.options
+        if not options.snapshots_folder:
+            return None
+        names = [name for name, parameter in trainer.model.named_parameters() if parameter.requires_grad]
+        folder, run_id = Path(options.snapshots_folder), self.manifest.run_id
+        return Snapshots(folder, run_id, options.manifest, names, options.snapshot_bytes_per_day)
+
+    def _tell_loading(self, loading: Loading) -> None:
+        self.link.send(WorkerStage(Stage.STATE, loading.fraction, loading.text))
 
     def _joined(
         self, dht: DHT, chosen: device.TrainingDevice, limits: ResourceLimits, *, epoch: int, step_batch: int

@@ -38,6 +38,8 @@ from skep.worker.training.pace import Pace, RequestedLimits
 GRACE_SECONDS: Final = 0.6
 """How long the training thread has to notice a stop before the listening thread ends the process."""
 GOODBYE_SECONDS: Final = 0.5
+SAVE_SECONDS: Final = 30.0
+"""How long a peer that leaves may write its state; the engine ends a wait for the last round at about that time too."""
 LAST_RESORT_SECONDS: Final = 0.8
 """Time limit of `depart`: something it needs, such as the DHT's process, may hang."""
 UNEXPECTED: Final = Problem(Text("worker.training_process_met_error_skep"), Text("worker.log_has_details_skep_starts"))
@@ -117,6 +119,8 @@ class Volunteer:
             return
         self._trains = True
         loop.run(self._stop, self._finish)
+        # after a stop, the listening thread ends this process when GRACE_SECONDS are over
+        loop.sync.save(SAVE_SECONDS)
 
     def _leave_when_uninvited(self, title: str) -> None:
         """Leave when the invitation expires: then no peer answers any more. Raises SkepError for a damaged one."""

@@ -55,6 +55,8 @@ class Home:
     pause_file = Below("pause.json")
     power_limit_file = Below("power_limit.json")
     practice_folder = Below("practice")
+    snapshots_folder = Below("snapshots")
+    """The newest state of each run in which this computer trained lately, by run id."""
     updates_folder = Below("updates")
     control_file = Below("control.json")
     worker_file = Below("worker.json")

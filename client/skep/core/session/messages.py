@@ -277,14 +277,15 @@ Message = Command | Event
 class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
-    The session sets the first part. The engine adds `identity_path`, `invitation` (its text, "" for an open project),
-    `listen_host` (an IPv4 address) and `position` (samples passed before). The adapter that starts the process adds its
+    The session sets the first part. The engine adds `identity_path`, `snapshots_folder` ("" to keep none),
+    `invitation` (its text, "" for an open project), `listen_host` (an IPv4 address) and `position` (samples passed
+    before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
 
     `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
     usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; `client_mode` is automatic, on
     or off, as in the setting. `present` and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to
-    leave free for other programs. `nice` is the priority of the threads that train, 1..19 as in nice(2).
+    leave free for other programs; `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train, 1..19 as in nice(2).
     """
 
     manifest: str
@@ -300,8 +301,10 @@ class WorkerOptions(WorkerMessage, frozen=True):
     leave_gpu: int = 0
     leave_ram: int = 0
     nice: int = 19
+    snapshot_bytes_per_day: int = 0
 
     identity_path: str = ""
+    snapshots_folder: str = ""
     invitation: str = ""
     listen_host: str = "127.0.0.1"
     position: int = 0

@@ -57,6 +57,7 @@ def start_worker(snapshot: Snapshot) -> Step:
         memory=snapshot.allowance.memory,
         leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
         leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
+        snapshot_bytes_per_day=int(float(settings.get("disk.snapshots_gb_per_day", 0.0)) * GB),
     )
     joining = replace(
         snapshot,

@@ -21,6 +21,7 @@ SETTINGS: Final = (
     ),
     Setting("disk.cache_gb", **number(10.0, "GB", 0.1, 10_000)),
     Setting("disk.keep_free_gb", **number(5.0, "GB", 0.1, 10_000)),
+    Setting("disk.snapshots_gb_per_day", **number(20.0, "GB", 0.1, 10_000)),
     Setting("app.start_at_login", **yes_no(default=False)),
     Setting("app.start_minimised", **yes_no(default=False)),
     Setting("app.notifications", **choice(("problems", "all", "none"))),
