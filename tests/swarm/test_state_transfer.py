@@ -141,25 +141,45 @@ def keeping(folder, manifest):
 
 
 def test_a_restart_goes_on_from_the_snapshot_without_a_download_where_nobody_trains(swarm, tmp_path):
-    manifest = manifest_of("snapshots", 8)
-    with swarm.peers(manifest, [[torch.zeros(4)]]) as (peer,):
+    manifest = manifest_of("snapshots", STEP_BATCH)
+    with swarm.peers(manifest, [[torch.zeros(4)], [torch.zeros(4)]]) as (peer, again):
         peer.optimizer._snapshots = keeping(tmp_path, manifest)
         for _ in range(2):
-            peer.contribute([torch.ones(4)], 8)
+            peer.contribute([torch.ones(4)], STEP_BATCH)
             peer.move_on()
         peer.optimizer.save(SECONDS)
-        trained = peer.values()
-    with swarm.peers(manifest, [[torch.zeros(4)]]) as (again,):
+        peer.optimizer.farewell(SECONDS)
+        wait_until(lambda: (again.optimizer.tracker.look(1.0), again.optimizer.tracker.others == 0)[1])
+
         again.optimizer._snapshots = keeping(tmp_path, manifest)
         again.optimizer.take_up_snapshot()
         again.optimizer.ask_for_state()
         assert again.optimizer.state_averager._coming is None
         again.optimizer.synchronise()
-        assert again.optimizer.local_epoch == 2
-        assert all(map(torch.equal, again.values(), trained))
-        again.contribute([torch.ones(4)], 8)
+        assert again.optimizer.local_epoch == again.optimizer.state_averager.whole_epoch == 2
+        assert all(map(torch.equal, again.values(), peer.values()))
+        again.contribute([torch.ones(4)], STEP_BATCH)
         again.move_on()
         assert again.optimizer.local_epoch == 3
+
+
+@pytest.mark.parametrize(("behind", "taken"), [(3, True), (4, False)])
+def test_a_snapshot_is_taken_up_when_the_swarm_is_few_epochs_further(swarm, tmp_path, behind, taken):
+    manifest = manifest_of(f"behind-{behind}", STEP_BATCH, sync__average_state_every=1)
+    with swarm.peers(manifest, [[torch.ones(4)], [torch.zeros(4)]]) as (trainer, again):
+        state = trainer.optimizer.state_averager
+        state.adopt(5, state.copied()[1])
+        keeping(tmp_path, manifest).finish(state.copied, SECONDS)
+        state.adopt(5 + behind, state.copied()[1])
+        trainer.optimizer.tracker.report_local_progress(5 + behind, 1)
+        wait_until(lambda: (again.optimizer.tracker.look(1.0), again.optimizer.tracker.global_epoch == 5 + behind)[1])
+        again.optimizer._snapshots = keeping(tmp_path, manifest)
+        again.optimizer.take_up_snapshot()
+        again.optimizer.ask_for_state()
+        assert (again.optimizer.state_averager._coming is None) == taken
+        again.optimizer.synchronise()
+        assert again.optimizer.local_epoch == 5 + behind
+        assert again.optimizer.state_averager.whole_epoch == (5 if taken else 5 + behind)
 
 
 def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_next_round_of_the_state(swarm):

@@ -476,7 +476,7 @@ def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, pe
     wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
     ours.optimizer.ask_for_state()
     wait_until(ours.optimizer.state_averager._coming.future.done)
-    donate(donor, epoch=5, value=8.0)
+    donate(donor, epoch=6, value=8.0)
     ours.optimizer.synchronise()
     assert ours.parameter.tolist() == [7.0] * 4
     ours.optimizer.catch_up(NOTHING)  # the state is not loaded twice

@@ -208,7 +208,7 @@ class StateDownload:
         self.liars: set[PeerID] = set()
 
     async def run(self) -> Arrived | None:
-        """The first whole and right state; None when no donor has one. Raises Refusal when they sent wrong ones only.
+        """The first whole and right state; None when no donor has one. Raises the first Refusal when they sent wrong ones only.
 
         While donors are busy, they are asked again, without limit.
         """
@@ -223,7 +223,7 @@ class StateDownload:
                     return await self._load(donor)
                 except Refusal as error:
                     self.liars.add(donor)
-                    refusal = error
+                    refusal = refusal or error
                 except BusyError:
                     busy = True
                 except BrokenOffError as error:
