@@ -27,6 +27,8 @@ from worker_pipes import PipedWorker, cut_shards
 
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
+EPOCH_SECONDS = 240.0
+"""For joining and training an epoch alone, on a busy computer."""
 PEER_ID = PEER.rpartition("/")[2]
 
 
@@ -214,3 +216,18 @@ def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker,
     stop(made)
     assert made.wait_gone() < STOP_SECONDS
     assert_accounted(made)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("end", [FinishTraining(), StopTraining()])
+def test_a_worker_that_leaves_saves_its_state_and_the_next_one_goes_on_from_it(worker, seeds, tmp_path, end):
+    changes = {"snapshots": tmp_path, "id": f"kept-{type(end).__name__.lower()}", "sync__target_batch_size": 64}
+    first = worker().start(seeds, **changes)
+    first.wait_for(lambda message: isinstance(message, WorkerProgress) and message.progress.epoch >= 1, EPOCH_SECONDS)
+    first.tell(end)
+    assert first.wait_gone() < GOODBYE_SECONDS
+    (saved,) = tmp_path.glob("*/epoch-*.safetensors")
+    second = worker().start(seeds, **changes)
+    second.wait_for(is_a(WorkerJoined), EPOCH_SECONDS)
+    assert second.all(WorkerJoined)[0].epoch >= int(saved.stem.removeprefix("epoch-")) >= 1
+    assert not any(message.detail for message in second.all(WorkerStage))  # nothing was loaded from other peers
