@@ -250,7 +250,6 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
                         self.catch_up(Text("round.computer_had_missed_round"))
         return bool(self.local_epoch != before)
 
-
     def load_state_from_peers(self, **_kwargs: Any) -> None:
         """Stock entry point, which retries without limit; ours is bounded."""
         self.catch_up(Text("round.computer_had_fallen_behind_swarm"))

@@ -147,6 +147,11 @@ class StateDonor:
             for part in islice(split_for_streaming(whole, PART_BYTES), skipped, None):
                 yield part
                 transfer.taken_at = time.monotonic()
-                if not transfer.copy:
+                if _is_over(transfer):
                     return
             skipped, number = 0, number + 1
+
+
+def _is_over(transfer: Transfer) -> bool:
+    """Whether its place was taken away, which happens between two frames."""
+    return transfer.copy is None
