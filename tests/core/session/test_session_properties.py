@@ -142,8 +142,8 @@ class Shell(RuleBasedStateMachine):
     def tick(self, seconds: float) -> None:
         self.now += seconds
         self.give(m.Tick())
-        until = self.snapshot.leaving_until
-        assert until is None or self.now < until <= self.now + 60, "a wait for the round longer than it was said"
+        until, longest = self.snapshot.leaving_until, self.snapshot.last_round_seconds
+        assert until is None or self.now < until <= self.now + longest, "a wait longer than it was said"
 
     @rule(condition=st.sampled_from([Condition.METERED, Condition.BATTERY]), holds=st.booleans())
     def conditions(self, condition: Condition, *, holds: bool) -> None:
