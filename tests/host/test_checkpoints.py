@@ -12,7 +12,7 @@ from manifests import example, images, masked, raw
 from recipe_files import lora_recipe
 from skep.core.errors import StorageError
 from skep.recipes.registry import open_recipe, parse_manifest
-from skep.worker.swarm.checkpoints import Checkpoint, CheckpointFolder, read
+from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 CAUSAL = example()["recipe"] | {"model": GPT2, "sequence_length": 32}

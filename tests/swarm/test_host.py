@@ -22,9 +22,9 @@ from skep.core.project.fields import key_text
 from skep.core.session.messages import ContributionLost, StopTraining
 from skep.host.shards.dataset import INDEX_NAME
 from skep.recipes.registry import open_recipe, parse_manifest
-from skep.worker.swarm.checkpoints import read
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.state.checkpoints import read
 from skep.worker.swarm.strategy import Participant
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards

@@ -10,7 +10,7 @@ from hivemind.compression import NoCompression
 from hivemind.optim.state_averager import TrainingStateAverager
 
 from skep.worker.swarm.averagers import CheckedStateAverager
-from skep.worker.swarm.snapshots import Snapshots
+from skep.worker.swarm.state.snapshots import Snapshots
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 # the schedule follows the epoch, and an epoch that is loaded skips some

@@ -93,7 +93,7 @@ def write_model(source: Path, folder: Path, files: Path | None) -> dict[str, Any
     `files` as in `export`. Raises SkepError.
     """
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    from skep.worker.swarm.checkpoints import read  # noqa: PLC0415 - torch takes seconds
+    from skep.worker.swarm.state.checkpoints import read  # noqa: PLC0415 - torch takes seconds
 
     checkpoint = read(source)
     model = _model(checkpoint, files)

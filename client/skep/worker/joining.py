@@ -32,8 +32,8 @@ from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.division import DataDivision
 from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.snapshots import Snapshots
-from skep.worker.swarm.state_coming import Loading
+from skep.worker.swarm.state.coming import Loading
+from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.swarm.watch import Watch, bound_waits, parts_of
 from skep.worker.training import device

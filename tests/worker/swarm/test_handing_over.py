@@ -11,8 +11,8 @@ from hivemind.averaging import DecentralizedAverager
 from hivemind.compression import CompressionInfo, NoCompression, deserialize_torch_tensor
 from hivemind.utils.streaming import combine_from_streaming
 
-from skep.worker.swarm import state_donor
-from skep.worker.swarm.state_donor import AT_ONCE, PART_BYTES, Copy, Offer, Place, StateDonor
+from skep.worker.swarm.state import donor
+from skep.worker.swarm.state.donor import AT_ONCE, PART_BYTES, Copy, Offer, Place, StateDonor
 
 TENSORS = (torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.zeros(1_000_001))
 
@@ -153,8 +153,8 @@ def test_a_transfer_of_a_copy_that_is_gone_begins_again(training):
 
 
 def test_newcomers_that_take_nothing_lose_their_place_and_a_copy_that_nobody_needs_goes(training, monkeypatch):
-    monkeypatch.setattr(state_donor, "IDLE_SECONDS", -1.0)
-    monkeypatch.setattr(state_donor, "KEPT_SECONDS", -1.0)
+    monkeypatch.setattr(donor, "IDLE_SECONDS", -1.0)
+    monkeypatch.setattr(donor, "KEPT_SECONDS", -1.0)
 
     async def serve():
         taken = [await first_of(training.donor.stock()) for _ in range(AT_ONCE + 1)]

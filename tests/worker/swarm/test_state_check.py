@@ -3,7 +3,7 @@ import torch
 
 from english import raises
 from skep.core.errors import SwarmError
-from skep.worker.swarm.state_pieces import NEVER_NEGATIVE, Piece, check_all, names_of_statistics
+from skep.worker.swarm.state.pieces import NEVER_NEGATIVE, Piece, check_all, names_of_statistics
 
 OURS = [
     Piece((2, 3), torch.float32, 24),

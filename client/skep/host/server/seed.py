@@ -113,7 +113,7 @@ def membership_of(arguments: argparse.Namespace) -> Any:
 
 def _keep(arguments: argparse.Namespace, dht: Any) -> None:
     from skep.host.server.state_keeper import StateKeeper  # noqa: PLC0415 - as above
-    from skep.worker.swarm.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
+    from skep.worker.swarm.state.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
 
     text = arguments.manifest.read_text()
     manifest = parse_manifest(text.encode())

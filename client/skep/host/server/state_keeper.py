@@ -38,9 +38,9 @@ from skep.worker.swarm.averagers import (
     request_timeout,
     state_prefix,
 )
-from skep.worker.swarm.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
 
 PAUSE_SECONDS: Final = 20.0
 """From the end of a download to the next, so that an unusable state is not fetched continuously from the donors."""

@@ -28,9 +28,9 @@ from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_
 from skep.core.project.manifest import PowerSGD
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.plausible import copies, finite, restore
-from skep.worker.swarm.state_coming import Coming, Tell, nobody
-from skep.worker.swarm.state_download import Wanted
-from skep.worker.swarm.state_pieces import Piece, check_all, names_of_statistics, piece_of
+from skep.worker.swarm.state.coming import Coming, Tell, nobody
+from skep.worker.swarm.state.download import Wanted
+from skep.worker.swarm.state.pieces import Piece, check_all, names_of_statistics, piece_of
 from skep.worker.swarm.state_rounds import CheckedRounds
 
 INDEPENDENT: Final = 1e-3

@@ -11,8 +11,8 @@ from skep.worker.process.memory import give_back
 from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.snapshots import Snapshots
-from skep.worker.swarm.state_coming import Tell
+from skep.worker.swarm.state.coming import Tell
+from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 STATE_ATTEMPTS: Final = 3

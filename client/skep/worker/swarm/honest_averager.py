@@ -37,9 +37,9 @@ from skep.core.text import Problem
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.auth import AdmissionList, Membership
 from skep.worker.swarm.rounds import RoundFacts
-from skep.worker.swarm.state_coming import Coming
-from skep.worker.swarm.state_donor import KEPT_SECONDS, Copy, Place, StateDonor
-from skep.worker.swarm.state_download import Arrived, Frames, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.coming import Coming
+from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
+from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDownload, Wanted
 
 ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
@@ -179,7 +179,7 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_fetch_state(
         self, request: runtime_pb2.ExpertRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        """As `rpc_download_state`, for peers that know this call: see `state_donor`. Not known to stock peers."""
+        """As `rpc_download_state`, for peers that know this call: see `state.donor`. Not known to stock peers."""
         if donor := await self._hands_over(context.remote_id):
             try:
                 place = msgspec.msgpack.decode(request.metadata, type=Place)

@@ -19,8 +19,8 @@ from skep.core.text import Text
 from skep.worker.swarm.apart import Notice
 from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.snapshots import Snapshots
-from skep.worker.swarm.state_coming import Tell, nobody
+from skep.worker.swarm.state.coming import Tell, nobody
+from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.watch import Part
 
 ASLEEP: Final = Text("round.computer_was_asleep")

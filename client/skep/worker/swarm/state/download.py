@@ -25,8 +25,8 @@ from hivemind.utils import get_logger
 from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
 
 from skep.core.text import Text
-from skep.worker.swarm.state_donor import Offer, Place
-from skep.worker.swarm.state_pieces import Piece, Refusal, check, unfit
+from skep.worker.swarm.state.donor import Offer, Place
+from skep.worker.swarm.state.pieces import Piece, Refusal, check, unfit
 
 logger = get_logger(__name__)
 Arrived = tuple[int, list[torch.Tensor]]

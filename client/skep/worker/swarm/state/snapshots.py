@@ -17,7 +17,7 @@ import torch
 from hivemind.utils import get_logger
 
 from skep.core.errors import StorageError
-from skep.worker.swarm.checkpoints import Checkpoint, CheckpointFolder, read
+from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
 
 LEAST_SECONDS: Final = 180.0
 """Between two snapshots."""

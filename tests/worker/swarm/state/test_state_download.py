@@ -11,10 +11,10 @@ from hivemind.proto import averaging_pb2
 
 from english import raises
 from skep.core.errors import SwarmError
-from skep.worker.swarm.state_coming import Loading
-from skep.worker.swarm.state_donor import PART_BYTES, Copy, Offer, Place, StateDonor
-from skep.worker.swarm.state_download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
-from skep.worker.swarm.state_pieces import Piece
+from skep.worker.swarm.state.coming import Loading
+from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
+from skep.worker.swarm.state.download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.pieces import Piece
 
 KNOWN = 7
 TENSORS = [torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.full((200_001,), 2.0), torch.tensor(3.0)]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from manifests import raw
-from skep.worker.swarm.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, Snapshots
+from skep.worker.swarm.state.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, Snapshots
 
 NAMES = ["weight", "bias"]
 WITHIN = 30.0

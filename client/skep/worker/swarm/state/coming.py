@@ -13,7 +13,7 @@ from hivemind.utils import MPFuture
 
 from skep.core.errors import SwarmError
 from skep.core.text import Problem, Text
-from skep.worker.swarm.state_download import COPY_BYTES_PER_SECOND, Arrived, Progress
+from skep.worker.swarm.state.download import COPY_BYTES_PER_SECOND, Arrived, Progress
 
 LOOK_SECONDS: Final = 0.5
 RATE_SECONDS: Final = 15.0

@@ -1,0 +1,1 @@
+"""The state of a run: handed over to newcomers, loaded from other peers, kept on disk."""
