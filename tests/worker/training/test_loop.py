@@ -162,6 +162,7 @@ class FakeRounds(GlobalRounds):
     """
 
     _parent_pid = 0  # so that hivemind's destructor shuts nothing down
+    _snapshots = None
     local_epoch, accumulated, _total_epochs = 3, 0, 1000
     round_due = under_way = False
 
