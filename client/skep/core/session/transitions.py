@@ -18,7 +18,9 @@ Step = tuple[Snapshot, tuple[e.Effect, ...]]
 LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
-FIRST_WAIT: Final = 1.0
+FIRST_WAIT: Final = 4.0
+"""Of which chance takes up to half. A worker that was back within a second, under the same identity, exchanged no data with
+the peers of its last round for minutes (seen in three of three tries on an idle computer, and never after two seconds)."""
 LONGEST_WAIT: Final = 300.0
 """Maximum seconds before a failed worker is restarted; the wait doubles with each consecutive failure."""
 MOST_FAILURES: Final = 8
