@@ -14,8 +14,8 @@ from skep.core.session.messages import (
     WorkerFinished,
     WorkerJoined,
 )
-from skep.host.server.checkpoints import read
 from skep.host.server.peer_process import PeerProcess
+from skep.worker.swarm.state.checkpoints import read
 from skep.worker.swarm.tracker import Presence
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
