@@ -75,11 +75,11 @@ class Peer:
 class StockPeer:
     """The same with hivemind's own optimizer, used as in its documentation."""
 
-    def __init__(self, dht, size=4):
+    def __init__(self, dht, size=4, manifest=MANIFEST):
         self.parameter = torch.nn.Parameter(torch.zeros(size))
         self.optimizer = hivemind.Optimizer(
             dht=dht,
-            run_id=MANIFEST.run_id,
+            run_id=manifest.run_id,
             target_batch_size=TARGET,
             batch_size_per_step=TARGET,
             params=[self.parameter],
@@ -154,9 +154,9 @@ def peers(make_dhts, trackers):
 def ghost(make_dhts, trackers):
     """Creates a peer that only has a progress record, as one that has just died; needs its own DHT."""
 
-    def haunt(dht, epoch, samples=1):
+    def haunt(dht, epoch, samples=1, manifest=MANIFEST):
         key = RSAPrivateKey()  # otherwise all peers of one process share a record
-        tracker = ProgressTracker(dht, MANIFEST.run_id, TARGET, private_key=key, start=True)
+        tracker = ProgressTracker(dht, manifest.run_id, TARGET, private_key=key, start=True)
         tracker.report_local_progress(epoch, samples)
         return tracker
 
@@ -454,9 +454,11 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
 def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(make_dhts, peers, ghost):
     dhts = make_dhts(4)
-    donor, stock, ours = peers(Peer, dhts[0]), peers(StockPeer, dhts[1]), peers(Peer, dhts[2], manifest=FALLING)
+    donor, stock, ours = (
+        peers(kind, dht, manifest=FALLING) for kind, dht in zip((Peer, StockPeer, Peer), dhts, strict=False)
+    )
     donate(donor, epoch=5, value=7.0)
-    ghost(dhts[3], epoch=5)
+    ghost(dhts[3], epoch=5, manifest=FALLING)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
     stock.optimizer.state_averager.state_sharing_priority = -1.0
     wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
