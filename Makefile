@@ -56,7 +56,7 @@ test: check system-packages ## every check and the default test suites (about 15
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) tests/gui
-	AT_ONCE=3 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match ^pytestmark tests/swarm/test_*.py))
+	AT_ONCE=3 tests/each_file.sh $(PYTEST) $(BESIDE) -- $$(ls -S $$(grep --files-without-match '^pytestmark = pytest.mark.long' tests/swarm/test_*.py))
 	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) tests/end_to_end tests/packaged
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 
