@@ -9,6 +9,7 @@ import pytest
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
+from skep.adapters.storage.old_reasons import SENTENCES
 from skep.core.settings.settings import SETTINGS
 from skep.language.translator import LOCALE
 
@@ -86,7 +87,7 @@ TERMINAL, TERMINAL_GERMAN, TERMINAL_PLURALS = (
 
 
 def test_every_message_has_its_english_and_no_entry_is_left_over():
-    assert {id_ for id_, _, _ in SAID} | KEYWORDS | SETTING_TEXTS == set(ENGLISH)
+    assert {id_ for id_, _, _ in SAID} | KEYWORDS | SETTING_TEXTS | set(SENTENCES.values()) == set(ENGLISH)
 
 
 def test_every_entry_uses_only_what_its_message_brings():

@@ -12,7 +12,7 @@ from typing import Final
 
 from skep.core.text import Text, packed, verbatim
 
-_WHOLE: Final = {
+SENTENCES: Final = {
     "Paused until you resume.": "rule.paused_until_you_resume",
     "Outside your hours.": "rule.outside_your_hours",
     "Another program is using the GPU.": "rule.another_program_using_gpu",
@@ -122,8 +122,8 @@ _FORMED: Final[tuple[tuple[str, Callable[..., Text]], ...]] = (
 
 
 def _sentence(words: str) -> Text:
-    if words in _WHOLE:
-        return Text(_WHOLE[words])
+    if words in SENTENCES:
+        return Text(SENTENCES[words])
     for form, make in _FORMED:
         if found := re.fullmatch(form, words):
             return make(*found.groups())

@@ -92,7 +92,7 @@ class GuardedStep(torch.optim.Optimizer):
         if not opened.usable:
             self._rounds.close(Text("round.round_failed"))
         elif not self._clip():
-            self._rounds.close(Text("round.averaged_gradients_were_not_finite"))
+            self._rounds.close(Text("round.averaged_gradients_unusable"))
         elif not self._step_each():
             self._rounds.close(Text("round.step_was_not_finite"))
         else:

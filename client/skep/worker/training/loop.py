@@ -205,7 +205,7 @@ class TrainingLoop:
             return self.limits.add_gradients(batch, scale)
         except PartialGradients:
             self._filled = 0
-            self.sync.discard(Text("training.gradients_were_not_finite"))
+            self.sync.discard(Text("training.gradients_unusable"))
             return math.nan
 
     def _hand_over(self) -> None:
@@ -216,7 +216,7 @@ class TrainingLoop:
         if self.trainer.gradients_finite():
             self.sync.contribute(filled)
         else:
-            self.sync.discard(Text("training.gradients_were_not_finite"))
+            self.sync.discard(Text("training.gradients_unusable"))
 
     def _keep_in_step(self) -> bool:
         """Synchronise with the swarm as far as needed; return whether the epoch changed."""
