@@ -51,7 +51,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+test: check system-packages ## every check and the default test suites (about 25 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
