@@ -506,9 +506,9 @@ def test_a_worker_killed_from_outside_hints_at_memory(training: Course):
 
 def test_a_crash_while_training_recovers_after_a_wait(training: Course):
     training.see(m.WorkerExited(-11))
-    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 4)
+    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 12)
     assert spoken(training.effects[0]) == spoken(e.LosePending("tiny", verbatim("the worker stopped before the round")))
-    assert training.see(m.Tick(), after=3.9).effects == ()
+    assert training.see(m.Tick(), after=11.9).effects == ()
     training.see(m.Tick(), after=0.2)
     assert (training.phase, training.snapshot.restart_at) == (Phase.JOINING, None)
     assert [type(effect) for effect in training.effects] == [e.StartWorker]
@@ -527,10 +527,10 @@ def fail_again_and_again(course: Course, times: int, chance: float = 1.0) -> lis
 
 
 def test_the_waits_double(training: Course):
-    assert fail_again_and_again(training, 7) == [4, 8, 16, 32, 64, 128, 256]
+    assert fail_again_and_again(training, 7) == [12, 24, 48, 96, 192, 300, 300]
 
 
-@pytest.mark.parametrize(("chance", "waits"), [(0.0, [2, 4, 8]), (0.5, [3, 6, 12])])
+@pytest.mark.parametrize(("chance", "waits"), [(0.0, [6, 12, 24]), (0.5, [9, 18, 36])])
 def test_chance_shortens_a_wait_to_half_at_most(training: Course, chance: float, waits: list[float]):
     assert fail_again_and_again(training, 3, chance) == waits
 
@@ -544,7 +544,7 @@ def test_only_a_confirmed_contribution_ends_a_row_of_failures(training: Course):
     assert training.snapshot.failures == 3
     training.see(growing(), m.ContributionPending("c1", 3, 16), CONFIRMED)
     assert training.snapshot.failures == 0
-    assert fail_again_and_again(training, 3) == [4, 4, 8]
+    assert fail_again_and_again(training, 3) == [12, 12, 24]
 
 
 def test_after_eight_failures_in_a_row_the_project_is_paused_and_says_why(training: Course):
@@ -596,12 +596,12 @@ def test_a_clock_put_back_does_not_lengthen_the_wait(training: Course):
 
 
 def test_a_failure_while_joining_again_is_retried_too(training: Course):
-    training.see(m.WorkerExited(1)).see(m.Tick(), after=5).see(FAILED, m.WorkerExited(1))
+    training.see(m.WorkerExited(1)).see(m.Tick(), after=13).see(FAILED, m.WorkerExited(1))
     assert (training.phase, training.snapshot.failures) == (Phase.RECOVERING, 2)
 
 
 def test_joining_again_clears_the_problem(training: Course):
-    training.see(m.WorkerExited(1)).see(m.Tick(), after=5).see(make_joined())
+    training.see(m.WorkerExited(1)).see(m.Tick(), after=13).see(make_joined())
     assert (training.phase, training.snapshot.problem) == (Phase.TRAINING, None)
 
 
