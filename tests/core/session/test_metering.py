@@ -131,11 +131,11 @@ def test_sleep_is_an_entry_of_its_own(stay):
 
 def test_time_without_a_swarm_is_no_training(stay):
     failed = m.WorkerFailed(Problem(verbatim("No peers.")), retry=True)
-    stay.ticks(5).see(failed, m.WorkerExited(1)).ticks(5)
+    stay.ticks(5).see(failed, m.WorkerExited(1)).ticks(13)
     stay.see(make_joined()).ticks(5)
     assert [(each.rule, each.share) for each in stay.changes] == [("away", 1.0), ("again", 0.0), ("away", 1.0)]
     stay.see(m.Leave(now=True), m.WorkerExited(0))
-    assert together(each.spent for each in stay.written) == Spent(staying=15.0, training=10.0)
+    assert together(each.spent for each in stay.written) == Spent(staying=23.0, training=10.0)
 
 
 def test_a_pause_stays_the_reason_without_a_swarm(stay):
