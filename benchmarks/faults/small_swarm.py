@@ -72,7 +72,7 @@ class SmallPeer:
             process.suspend()
 
     def kill(self) -> None:
-        """End all its processes at once, as when the power fails."""
+        """End all its processes at once with SIGKILL."""
         if not self._frozen and self.runs:
             self.freeze()
         kill(self._frozen)

@@ -259,10 +259,10 @@ class PeerOrder:
         return Claim(self._pass.number, sum(1 << lot.number for lot in self._pass.lots[: place + 1]))
 
     def next_free(self, position: int, claims: Claims) -> int:
-        """The position at or after that of a lot's begin where this peer draws next: the begin of a lot nobody holds.
+        """The position at or after that of a lot's begin where this peer draws next: the start of a free lot.
 
         It is in the pass that most others have reached, or in the next one when all lots of this pass are held. If
-        the next pass too is held, it is the first lot of that pass: wrong claims divide the data worse, and stop nobody.
+        the next pass too is held, it is the first lot of that pass: wrong claims divide the data worse, and stop no peer.
         """
         number = position // self._samples
         if claims.pass_number > number:

@@ -104,11 +104,14 @@ def _last_round_seconds(snapshot: Snapshot) -> float:
 
 
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
-    """Keep leaving until the wait is over; setting the clock back must not extend it."""
+    """Keep leaving until the wait is over."""
     until = snapshot.leaving_until
-    if until is None or until - snapshot.last_round_seconds <= now < until:
-        return snapshot, ()
-    return leave(snapshot)
+    return (snapshot, ()) if until is None or _waits(snapshot, until, now) else leave(snapshot)
+
+
+def _waits(snapshot: Snapshot, until: float, now: float) -> bool:
+    """Whether the wait for the last round goes on; setting the clock back must not extend it."""
+    return until - snapshot.last_round_seconds <= now < until
 
 
 def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
@@ -233,6 +236,4 @@ def ticked(snapshot: Snapshot, now: float) -> Step:
         return told, (*notifying, e.EndStuckWorker())
     if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
         return snapshot, ()
-    # setting the clock back must not extend the wait
-    late = not worker.departing_until - snapshot.last_round_seconds <= now < worker.departing_until
-    return depart(snapshot, worker) if late else (snapshot, ())
+    return (snapshot, ()) if _waits(snapshot, worker.departing_until, now) else depart(snapshot, worker)
