@@ -28,21 +28,29 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[Path]:
     It follows no symbolic link. If the context is left by an exception, the old file is unchanged and no temporary file
     remains. Raises OSError.
     """
+    with temporary_beside(path) as temporary:
+        yield temporary
+        temporary.chmod(mode)
+        sync(temporary)
+        temporary.replace(path)
+        sync(path.parent)  # otherwise a power cut may undo the rename
+
+
+@contextlib.contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """An empty file in the folder of `path`, for this user only; removed afterwards. Raises OSError."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
         os.close(descriptor)
         yield temporary
-        temporary.chmod(mode)
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)  # otherwise a power cut may undo the rename
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Write what the system holds of a file or folder to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -26,10 +26,11 @@ from filelock import Timeout
 
 from skep.adapters.process.programs import CURRENT, PROGRAM, START, VERSIONS, portable_version
 from skep.adapters.process.single_instance import file_lock
-from skep.adapters.storage.files import os_errors, sync_folder
+from skep.adapters.storage.files import os_errors
 from skep.core.errors import StorageError, UpdateError
 from skep.core.releases import is_version
 from skep.core.text import NOTHING, Text
+from skep.files import sync
 
 if TYPE_CHECKING:
     import tarfile
@@ -143,7 +144,7 @@ class PortableFolder:
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(f"{VERSIONS}/{version}")
         fresh.replace(self.root / link)
-        sync_folder(self.root)
+        sync(self.root)
 
     def _remove(self, path: Path) -> None:
         """Rename it first, so that an incomplete version never has a version's name."""

@@ -6,9 +6,6 @@ The message for the user depends on the file, so the caller provides it.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
 from itertools import chain, count
@@ -17,6 +14,7 @@ from pathlib import Path
 from skep.core.errors import SkepError
 from skep.core.text import Text
 from skep.files import os_errors as os_errors  # noqa: PLC0414 - for its importers; the worker imports no adapter
+from skep.files import replacing, sync, temporary_beside
 
 
 def unreadable(path: Path, hint: Text, kind: type[SkepError]) -> AbstractContextManager[None]:
@@ -29,9 +27,8 @@ def atomic_write(path: Path, content: bytes, mode: int = 0o600) -> None:
 
     Raises OSError; then the old file is unchanged and no temporary file remains.
     """
-    with _written_beside(path, content, mode) as temporary:
-        temporary.replace(path)
-    sync_folder(path.parent)
+    with replacing(path, mode) as temporary:
+        temporary.write_bytes(content)
 
 
 def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -39,26 +36,13 @@ def atomic_create(path: Path, content: bytes, mode: int = 0o600) -> None:
 
     Durable when it returns. Raises OSError; then no temporary file remains.
     """
-    with _written_beside(path, content, mode) as temporary, contextlib.suppress(FileExistsError):
-        path.hardlink_to(temporary)  # unlike a rename, it fails if the file was created meanwhile
-    sync_folder(path.parent)
-
-
-@contextlib.contextmanager
-def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[Path]:
-    """A temporary file with this content, synced to the disk; removed afterwards."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        yield temporary
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with temporary_beside(path) as temporary:
+        temporary.write_bytes(content)
+        temporary.chmod(mode)
+        sync(temporary)
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(temporary)  # unlike a rename, it fails if the file was created meanwhile
+    sync(path.parent)
 
 
 def name_aside(path: Path) -> Path:
@@ -66,12 +50,3 @@ def name_aside(path: Path) -> Path:
     dated = path.with_name(f"{path.name}.damaged-{datetime.now().astimezone():%Y-%m-%d}")
     names = chain((dated,), (dated.with_name(f"{dated.name}-{number}") for number in count(2)))
     return next(name for name in names if not name.exists())
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the folder: otherwise a power cut may undo a rename."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,10 +16,11 @@ from typing import Final
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from skep.adapters.storage.files import atomic_create, atomic_write, name_aside, os_errors, sync_folder
+from skep.adapters.storage.files import atomic_create, atomic_write, name_aside, os_errors
 from skep.core.errors import DamagedFile
 from skep.core.project.addresses import peer_id_of, protobuf_key
 from skep.core.text import Text
+from skep.files import sync
 
 RSA_BITS: Final = 2048
 KEY_LIMIT: Final = 16 * 1024
@@ -58,7 +59,7 @@ class FileIdentity:
                 self._path.rename(aside)
             if self._note is not None:
                 self._note.unlink(missing_ok=True)
-            sync_folder(self._path.parent)
+            sync(self._path.parent)
         self._key()
         return aside
 

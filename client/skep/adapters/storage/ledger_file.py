@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from skep.adapters.storage.files import sync_folder
 from skep.adapters.storage.old_reasons import as_message
 from skep.core.errors import DamagedFile, StorageError
 from skep.core.text import Text
+from skep.files import sync
 
 BUSY_LOOK_SECONDS: Final = 0.01
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -160,7 +160,7 @@ def _create(path: Path, migrations: Sequence[str]) -> None:
     """Create the file, complete or not at all, for this user only; another process may do so at the same time."""
     with empty_ledger(path.parent, migrations) as made, contextlib.suppress(FileExistsError):
         path.hardlink_to(made)
-    sync_folder(path.parent)
+    sync(path.parent)
 
 
 @contextlib.contextmanager

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from skep.adapters.storage import ledger_pages
-from skep.adapters.storage.files import name_aside, sync_folder
+from skep.adapters.storage.files import name_aside
 from skep.adapters.storage.ledger_file import MIGRATIONS, empty_ledger, too_new
 from skep.adapters.storage.ledger_pages import Row, Value
 from skep.core.text import Problem, Text
+from skep.files import sync
 
 _BESIDE: Final = ("-wal", "-shm")
 """SQLite's own files beside a ledger."""
@@ -38,7 +39,7 @@ def rebuild(path: Path) -> Problem:
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + ending).rename(aside.with_name(aside.name + ending))
         made.replace(path)
-    sync_folder(path.parent)
+    sync(path.parent)
     return Problem(
         Text("ledger.ledger_was_damaged_rebuilt", count=kept), Text("ledger.damaged_file_kept_as", aside=str(aside))
     )
