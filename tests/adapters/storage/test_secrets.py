@@ -89,6 +89,16 @@ def test_a_keyring_that_hangs_is_given_up_in_time_and_in_words(in_session, tmp_p
     assert secrets.get("key") is None
 
 
+def test_a_keyring_that_was_started_later_is_found(in_session, tmp_path, monkeypatch):
+    secrets = KeyringSecrets(str(tmp_path))
+    with monkeypatch.context() as before:
+        before.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path / 'nothing'}")
+        with raises(SecretsError, match="There is no keyring on this computer"):
+            secrets.get("key")
+    secrets.put("key", SECRET)
+    assert secrets.get("key") == SECRET
+
+
 def test_nothing_of_the_library_is_loaded_before_it_is_needed():
     ask = "import sys, skep.cli.application; sys.exit('keyring' in sys.modules or 'secretstorage' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", ask], check=False).returncode == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -97,8 +97,15 @@ class KeyringSecrets:
 def system_keyring() -> Any:
     """The backend that the keyring library selects. Raises SecretsError if it does not protect secrets."""
     import keyring  # noqa: PLC0415 - see the module's docstring
+    from keyring.backends.fail import Keyring as NoKeyring  # noqa: PLC0415
 
     found = keyring.get_keyring()
+    if isinstance(found, NoKeyring):
+        # the library searches once per process, but the user may have started a keyring since, as the hint advises
+        with suppress(KeyError):
+            keyring.backend.get_all_keyring.reset()
+        keyring.core.init_backend()
+        found = keyring.get_keyring()
     first = next(iter(getattr(found, "backends", [])), found)
     module = type(first).__module__
     if module.startswith(_IN_PLAIN_SIGHT):
