@@ -18,7 +18,7 @@ Step = tuple[Snapshot, tuple[e.Effect, ...]]
 LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
-FIRST_WAIT: Final = 12.0
+FIRST_WAIT: Final = 1.0
 """Of which chance takes up to half. A worker that was back under the same identity before the other peers had given up its
 last round, some six seconds after its end, exchanged no data with them for minutes (seen on an idle computer)."""
 LONGEST_WAIT: Final = 300.0

@@ -15,14 +15,16 @@ import multiprocessing
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import Any, AsyncIterator, Final, NamedTuple, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import msgspec
 import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllreduceException, AllReduceRunner
+from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.compression import CompressionInfo
@@ -30,11 +32,12 @@ from hivemind.dht import DHT
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import MPFuture, get_dht_time
-from hivemind.utils.asyncio import achain, as_aiter, azip
+from hivemind.utils.asyncio import achain, as_aiter, azip, cancel_and_wait
 
 from skep.core.errors import SwarmError
 from skep.core.text import Problem
 from skep.worker.process.memory import give_back, map_large_blocks
+from skep.worker.swarm.all_reduce import Groups, PromptAllReduce
 from skep.worker.swarm.auth import AdmissionList, Membership
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state.coming import Coming
@@ -46,6 +49,7 @@ ROUNDING: Final = 1e-5
 DHT_SECONDS: Final = 15.0
 Given = TypeVar("Given")
 Value = TypeVar("Value")
+Look = Callable[[StepControl], Awaitable[GroupInfo | None]]
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
 
@@ -98,6 +102,8 @@ class HonestAverager(DecentralizedAverager):
         # before hivemind's constructor, which forks: these are used in the averager's own process
         self._admissions = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
+        self._groups = Groups(lambda: self._running_groups)
+        self._groups_of: dict[StepControl, list[bytes]] = defaultdict(list)
         self.loading = Progress()
         self._whole_rounds = multiprocessing.Value("q", 0, lock=False)
         self._seen: list[RoundFacts] = []
@@ -246,18 +252,53 @@ class HonestAverager(DecentralizedAverager):
 
     # --- a round
 
-    async def _step(self, **kwargs: Any) -> None:
+    async def _step(self, *, step: StepControl, **kwargs: Any) -> None:
         search = self._matchmaking
         keys = search.group_key_manager
         if not isinstance(keys, UnhurriedKeys):
             search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
+            search.look_for_group = partial(self._look_for_group, search.look_for_group)
         again = asyncio.create_task(self._admissions.publish_again()) if self._admissions else None
         try:
-            await super()._step(**kwargs)
+            await super()._step(step=step, **kwargs)
         finally:
+            for group in self._groups_of.pop(step, ()):
+                self._groups.end(group)
             if again:
                 again.cancel()
             give_back()
+
+    async def _look_for_group(self, look: Look, step: StepControl) -> GroupInfo | None:
+        """Search for a group until the round has been due for as long as peers in step with this one need to meet.
+
+        hivemind searches until the round's time is up, while the training thread waits for the round: so one peer is
+        missing in the round that the others wait for, and meets them when they begin the next one, in every epoch.
+        """
+        search = asyncio.ensure_future(look(step))
+        due = asyncio.ensure_future(step.wait_for_trigger())
+        try:
+            await asyncio.wait({search, due}, return_when=asyncio.FIRST_COMPLETED)
+            if not search.done():
+                patience = self._matchmaking.min_matchmaking_time + self._matchmaking.request_timeout
+                await asyncio.wait({search}, timeout=patience)
+            if not search.done():
+                step._deadline = get_dht_time()  # noqa: SLF001 - hivemind would begin another search
+                return None
+            group = await search
+        finally:
+            due.cancel()
+            if not search.done():
+                await cancel_and_wait(search)
+        if group is not None:
+            self._groups.found(group.group_id)
+            self._groups_of[step].append(group.group_id)
+        return group
+
+    @contextmanager
+    def _register_allreduce_group(self, group_info: GroupInfo) -> Iterator[None]:
+        with super()._register_allreduce_group(group_info):
+            self._groups.tell()
+            yield
 
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
@@ -270,11 +311,10 @@ class HonestAverager(DecentralizedAverager):
             yield averaging_pb2.AveragingData(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
         first = await anext(stream)
-        if first.group_id not in self._running_groups:
-            # as in hivemind: a groupmate may send before the leader's answer has named the group
-            await self._pending_groups_registered.wait()
-        if first.group_id in self._running_groups:
-            self._incoming_weights[first.group_id][context.remote_id] = first.weight
+        if not await self._groups.comes(first.group_id):
+            yield averaging_pb2.AveragingData(code=averaging_pb2.BAD_GROUP_ID)
+            return
+        self._incoming_weights[first.group_id][context.remote_id] = first.weight
         async for message in super().rpc_aggregate_part(achain(as_aiter(first), stream), context):
             yield message
 
@@ -295,7 +335,7 @@ class HonestAverager(DecentralizedAverager):
     ) -> None:
         """As hivemind's, with a look at what the round changes."""
         own_id = group_info.group_id if group_id is None else group_id
-        runner = AllReduceRunner(
+        runner = PromptAllReduce(
             p2p=self._p2p,
             servicer_type=type(self),
             prefix=self.prefix,
