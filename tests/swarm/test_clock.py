@@ -10,7 +10,7 @@ from skep.adapters.storage.identity import FileIdentity
 from skep.core.errors import SwarmError
 from skep.core.project.data import ShardIndex, TextLayout
 from skep.core.session.messages import WorkerOptions
-from skep.worker.swarm.network import reach
+from skep.worker.connection.network import reach
 
 TIME = "hivemind.dht.protocol.get_dht_time"
 

@@ -1,7 +1,7 @@
 """One peer asks another to dial it back: real p2pd on loopback, with and without a peer that supports it."""
 
-from skep.worker.swarm import reachability
-from skep.worker.swarm.reachability import answer_others, find_out
+from skep.worker.connection import reachability
+from skep.worker.connection.reachability import answer_others, find_out
 
 
 def test_a_peer_that_listens_is_told_so_by_one_that_dials_it_back(make_dhts):

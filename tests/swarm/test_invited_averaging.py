@@ -22,7 +22,7 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from invitations import Project, identity
-from skep.worker.swarm.auth import Membership, guarded
+from skep.worker.connection.auth import Membership, guarded
 from skep.worker.swarm.averagers import CheckedGradientAverager
 
 PROJECT = Project()

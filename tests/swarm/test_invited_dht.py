@@ -13,7 +13,7 @@ from hivemind.utils.auth import AuthRole, AuthRPCWrapper
 from english import raises
 from invitations import Project, identity
 from skep.core.errors import InvitationError
-from skep.worker.swarm.auth import InvitedAuthorizer, Membership, PeerBoundAuth, guarded
+from skep.worker.connection.auth import InvitedAuthorizer, Membership, PeerBoundAuth, guarded
 
 PROJECT = Project()
 

@@ -5,7 +5,7 @@ import pytest
 from manifests import PEER
 from skep.core.project.data import ShardIndex, TextLayout
 from skep.core.session.messages import WorkerOptions
-from skep.worker.swarm import network
+from skep.worker.connection import network
 
 
 @pytest.fixture

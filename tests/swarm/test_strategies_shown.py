@@ -10,7 +10,7 @@ from hivemind.p2p import P2P
 
 from skep.core.project.fit import gradient_bytes, state_bytes
 from skep.core.session.messages import ContributionConfirmed
-from skep.worker.swarm.network import ByteCounters, watch_streams
+from skep.worker.connection.network import ByteCounters, watch_streams
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 pytestmark = pytest.mark.long

@@ -5,7 +5,7 @@ import pytest
 from english import raises
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
 from skep.core.project.manifest import PROTOCOL
-from skep.worker.swarm.versions import answer_others, check, is_too_old
+from skep.worker.connection.versions import answer_others, check, is_too_old
 
 
 def test_a_skep_that_is_older_than_the_seed_is_told_to_update(make_dhts):

@@ -12,7 +12,7 @@ from hivemind.utils import MPFuture
 from english import in_english
 from skep.core.session.messages import WorkerFailed, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
-from skep.worker.swarm.watch import bound_waits
+from skep.worker.connection.watch import bound_waits
 from worker_pipes import PipedWorker, cut_shards
 
 START_SECONDS, DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 240.0, 10.0, 90.0, 20.0

@@ -24,18 +24,18 @@ from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed,
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
+from skep.worker.connection import network, versions
+from skep.worker.connection.auth import Membership
+from skep.worker.connection.network import ByteCounters, watch_streams
+from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
-from skep.worker.swarm import network, versions
-from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.division import DataDivision
-from skep.worker.swarm.network import ByteCounters, watch_streams
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.strategy import Participant, strategy_of
-from skep.worker.swarm.watch import Watch, bound_waits, parts_of
 from skep.worker.training import device
 from skep.worker.training.data import Samples
 from skep.worker.training.device_errors import as_device_error, as_does_not_fit

@@ -74,7 +74,7 @@ def _end(questions: Questions) -> None:
 
 def answers(questions: Questions) -> Iterator[Finding]:
     """Every finding when it is known: the seeds one by one, the swarm, and whether others can dial this computer."""
-    from skep.worker.swarm import network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
+    from skep.worker.connection import network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
 
     network.put_sockets_in(Path(questions.run_folder))
     try:

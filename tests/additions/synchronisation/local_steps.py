@@ -7,9 +7,9 @@ from typing import Final
 
 import torch
 
+from skep.worker.connection.watch import Part
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
-from skep.worker.swarm.watch import Part
 
 
 class LocalSteps:

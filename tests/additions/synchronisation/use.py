@@ -21,7 +21,7 @@ import torch
 
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.recipes.tensors.batches import text_batch
-from skep.worker.swarm.network import ByteCounters
+from skep.worker.connection.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.training.device import CPU, Threads, pick

@@ -31,8 +31,8 @@ from skep.core.session.phases import Wait
 from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
+from skep.worker.connection.network import ByteCounters, add
 from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
-from skep.worker.swarm.network import ByteCounters, add
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
 from skep.worker.training.device import Threads

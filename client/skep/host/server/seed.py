@@ -78,9 +78,9 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
-    from skep.worker.swarm import reachability, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
-    from skep.worker.swarm.auth import guarded  # noqa: PLC0415
-    from skep.worker.swarm.network import put_sockets_in  # noqa: PLC0415
+    from skep.worker.connection import reachability, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
+    from skep.worker.connection.auth import guarded  # noqa: PLC0415
+    from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415
 
     put_sockets_in(arguments.run_folder)
     membership = membership_of(arguments)
@@ -103,7 +103,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
 
 def membership_of(arguments: argparse.Namespace) -> Any:
     """The Membership of the seed's invitation, or None without one. Raises SkepError."""
-    from skep.worker.swarm.auth import Membership  # noqa: PLC0415 - as above
+    from skep.worker.connection.auth import Membership  # noqa: PLC0415 - as above
 
     if not arguments.invitation:
         return None

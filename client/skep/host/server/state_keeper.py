@@ -30,7 +30,7 @@ from skep.core.text import NOTHING, Text
 from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
-from skep.worker.swarm.auth import Membership
+from skep.worker.connection.auth import Membership
 from skep.worker.swarm.averagers import (
     CheckedStateAverager,
     loading_codec,

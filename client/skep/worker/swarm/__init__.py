@@ -1,1 +1,1 @@
-"""Wrappers of hivemind; the only package that subclasses it."""
+"""Wrappers of hivemind's optimizer and averagers; with `connection`, the only packages that subclass it."""

@@ -26,6 +26,7 @@ from hivemind.utils import get_dht_time
 from skep.core.errors import SwarmError
 from skep.core.session.transitions import LEFT
 from skep.core.text import Text
+from skep.worker.connection.watch import Part, part_of
 from skep.worker.process.memory import DroppedInForks
 from skep.worker.swarm import averagers
 from skep.worker.swarm.apart import Apart
@@ -34,7 +35,6 @@ from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_o
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence
-from skep.worker.swarm.watch import Part, part_of
 
 PAUSED: Final = Text("round.computer_was_paused")
 RECORD_SECONDS: Final = 30.0

@@ -36,9 +36,9 @@ from hivemind.utils.asyncio import achain, as_aiter, azip, cancel_and_wait
 
 from skep.core.errors import SwarmError
 from skep.core.text import Problem
+from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.all_reduce import Groups, PromptAllReduce
-from skep.worker.swarm.auth import AdmissionList, Membership
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor

@@ -16,12 +16,12 @@ import torch
 
 from skep.core.project.manifest import SYNC_MODES, Manifest
 from skep.core.text import Text
+from skep.worker.connection.auth import Membership
+from skep.worker.connection.watch import Part
 from skep.worker.swarm.apart import Notice
-from skep.worker.swarm.auth import Membership
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Tell, nobody
 from skep.worker.swarm.state.snapshots import Snapshots
-from skep.worker.swarm.watch import Part
 
 ASLEEP: Final = Text("round.computer_was_asleep")
 

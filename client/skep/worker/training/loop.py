@@ -20,9 +20,9 @@ from skep.core.session import messages
 from skep.core.session.phases import SwarmProgress, Wait
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
+from skep.worker.connection.network import ByteCounters
 from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
-from skep.worker.swarm.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
 from skep.worker.training.data import Samples

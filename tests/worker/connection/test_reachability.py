@@ -1,6 +1,6 @@
 import pytest
 
-from skep.worker.swarm.reachability import Verdict, _ports, _seen_at, reachable
+from skep.worker.connection.reachability import Verdict, _ports, _seen_at, reachable
 
 NO, YES = Verdict(0), Verdict.ANSWERED
 OUTSIDE_NO, OUTSIDE_YES = Verdict.FROM_OUTSIDE, Verdict.ANSWERED | Verdict.FROM_OUTSIDE

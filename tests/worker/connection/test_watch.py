@@ -4,7 +4,7 @@ import pytest
 
 from english import in_english
 from skep.core.text import verbatim
-from skep.worker.swarm.watch import Part, Watch
+from skep.worker.connection.watch import Part, Watch
 
 
 class Process:

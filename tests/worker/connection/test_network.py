@@ -11,8 +11,8 @@ from skep.core.errors import SwarmError
 from skep.core.project.data import ShardIndex, TextLayout
 from skep.core.session.messages import WorkerOptions
 from skep.dialling import dial_one, endpoint
-from skep.worker.swarm import network
-from skep.worker.swarm.network import dial
+from skep.worker.connection import network
+from skep.worker.connection.network import dial
 
 PEER_ID = PEER.rpartition("/")[2]
 

@@ -30,8 +30,8 @@ from skep.core.plain_text import first_line
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
-from skep.worker.swarm import reachability
-from skep.worker.swarm.auth import Membership, guarded
+from skep.worker.connection import reachability
+from skep.worker.connection.auth import Membership, guarded
 
 START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""

@@ -7,7 +7,7 @@ import pytest
 from hivemind.p2p import P2P
 
 from english import in_english
-from skep.worker.swarm.network import ByteCounters, watch_streams
+from skep.worker.connection.network import ByteCounters, watch_streams
 
 HEADER = P2P.HEADER_LEN
 LIMIT = 300_000

@@ -8,7 +8,7 @@ import pytest
 
 from invitations import Project, identity
 from skep.core.project.invitation import end_of
-from skep.worker.swarm.auth import PUBLISH_EVERY_SECONDS, AdmissionList, Membership
+from skep.worker.connection.auth import PUBLISH_EVERY_SECONDS, AdmissionList, Membership
 
 PROJECT = Project()
 
