@@ -189,7 +189,7 @@ def main() -> None:
     P2P._UNIX_SOCKET_PREFIX = f"/unix{tempfile.mkdtemp(prefix='s-')}/h-"  # noqa: SLF001
     torch.set_num_threads(1)
     options = json.loads(Path(sys.argv[1]).read_text())
-    dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60)
+    dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60, **dht_options(options["kind"]))
     task = Task(options["seed"])
     peer: Synchronised = {"skep": Ours, "stock": Stock}[options["kind"]](options, dht, task.weights)
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -198,6 +198,14 @@ def main() -> None:
     train(peer, task, options["rate"], asked)
     dht.shutdown()
     os._exit(0)  # hivemind's threads would delay the interpreter's end by seconds
+
+
+def dht_options(kind: str) -> dict[str, Any]:
+    if kind == "stock":
+        return {}
+    from skep.worker.connection.network import BLACKLIST_SECONDS  # noqa: PLC0415 - a stock peer loads nothing of skep
+
+    return {"blacklist_time": BLACKLIST_SECONDS}
 
 
 def listen(asked: queue.SimpleQueue[str]) -> None:

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from skep.worker.swarm import honest_averager
-from skep.worker.swarm.honest_averager import HonestAverager, Used
+from skep.worker.swarm.all_reduce import Used
+from skep.worker.swarm.honest_averager import HonestAverager
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state_rounds import CheckedRounds, facts_of
 

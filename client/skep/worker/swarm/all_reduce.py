@@ -1,78 +1,140 @@
-"""One all-reduce among the members of a group, and which groups this averager is in.
+"""One all-reduce among the members of a group, and what this peer observed of it.
 
-Stock behaviour that this corrects, each covered by a test: a part for a group that is over waits until this peer's next
-round, and a part for a group that will begin is refused if another one ends meanwhile; a groupmate that cannot be
-reached, or that says that the group is over, is waited for as long as a silent one. Because of the first and the last,
-two peers that once missed each other's round miss each other in every later one: each comes when the other has given
-up, and waits so long that it is late for the next round itself.
+Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, or that says that the
+group is over, is waited for as long as a silent one. With a search for a group that does not end (see `groups`), two
+peers that once missed each other's round miss each other in every later one: each comes when the other has given up,
+and waits so long that it is late for the next round itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Container
-from typing import Final
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import Any, Final, NamedTuple
 
+import torch
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.p2p import PeerID
 
-UNKNOWN_SECONDS: Final = 3.0
-"""How long a groupmate may send before the leader's answer has named the group to us: a request's longest time."""
-KEPT: Final = 64
-"""Number of groups that are remembered after their end."""
+from skep.worker.swarm.groups import Company
+from skep.worker.swarm.rounds import RoundFacts
+
+PATIENCE: Final = 0.5
+"""Within this part of the time for a sender's first part a groupmate has to answer a question; hence it is known before
+that time is up whether it hangs. At least LEAST_PATIENCE, since a busy uplink delays an answer by a second or more."""
+LEAST_PATIENCE: Final = 2.0
+"""Seconds."""
+
+
+class Used(NamedTuple):
+    """What became of an all-reduce's result; `moved` only where this peer reduces nothing.
+
+    `moved`: it differs from our own tensors. `refused`: it was not used, because of its values or ours.
+    """
+
+    moved: bool = False
+    refused: bool = False
 
 
 class PromptAllReduce(AllReduceRunner):
-    """Does not wait for the data of a groupmate that cannot be reached or that refuses ours, unless it has begun to send."""
+    """Waits for no groupmate that is lost, and for no data of one that refuses ours before it has sent any."""
+
+    def __init__(self, *args: Any, company: Company, **kwargs: Any) -> None:
+        self._company = company
+        self._losses: dict[PeerID, asyncio.Task[None]] = {}
+        super().__init__(*args, **kwargs)
+
+    async def run(self) -> AsyncIterator[torch.Tensor]:
+        try:
+            async with aclosing(super().run()) as changes:
+                async for change in changes:
+                    yield change
+        finally:
+            for loss in self._losses.values():
+                loss.cancel()
+
+    def _loss_of(self, peer: PeerID) -> asyncio.Task[None]:
+        """Ends once the peer is lost."""
+        if peer not in self._losses:
+            patience = max(LEAST_PATIENCE, PATIENCE * self.sender_timeout)
+            self._losses[peer] = asyncio.create_task(self._company.until_lost(peer, patience))
+        return self._losses[peer]
 
     async def _communicate_with_peer(self, peer_id: PeerID) -> None:
-        try:
+        if peer_id == self.peer_id:
             await super()._communicate_with_peer(peer_id)
-        except Exception:
-            if peer_id in self.sender_peer_ids and peer_id not in self.active_senders:
-                await self._ban_sender(peer_id)
-            raise
+            return
+        talk = asyncio.create_task(super()._communicate_with_peer(peer_id))
+        try:
+            await asyncio.wait({talk, self._loss_of(peer_id)}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            lost = not talk.done()
+            talk.cancel()  # not waited for: p2pd opens a stream to a hanging peer for half a minute
+        if lost:
+            self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
+        if lost or talk.exception():
+            await self._ban_unless_it_sends(peer_id)
+
+    async def _handle_missing_senders(self) -> None:
+        others = [peer for peer in self.sender_peer_ids if peer != self.peer_id]
+        waits = [asyncio.create_task(self._ban_when_lost(peer)) for peer in others]
+        try:
+            await super()._handle_missing_senders()
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _ban_when_lost(self, peer: PeerID) -> None:
+        await asyncio.wait({self._loss_of(peer)})
+        await self._ban_unless_it_sends(peer)
+
+    async def _ban_unless_it_sends(self, peer_id: PeerID) -> None:
+        if peer_id in self.sender_peer_ids and peer_id not in self.active_senders:
+            await self._ban_sender(peer_id)
 
 
-class Groups:
-    """The groups of an averager, in its own process: those it found, those that average, those that are over.
+def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> RoundFacts:
+    """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `running` returns the ids of those that average, each the id of the group with a suffix for one all-reduce of several.
+    `weights` are those that other peers claimed when sending to us.
     """
+    others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
+    reducer = runner.tensor_part_reducer
+    if reducer.num_parts:
+        received = dict(zip(runner.sender_peer_ids, reducer.num_parts_received, strict=True))
+        heard = [
+            peer
+            for peer in others
+            if received.get(peer) == reducer.num_parts
+            and peer not in runner.banned_senders
+            and weights.get(peer, 0.0) > 0
+        ]
+        missing = [peer for peer in others if peer in runner.banned_senders]
+    else:
+        # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
+        # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights
+        whole = runner.tensor_part_container.failed_size == 0 and used.moved
+        reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
+        heard, missing = (reducers, []) if whole else ([], reducers)
+    return RoundFacts(
+        group_size=len(runner.ordered_peer_ids),
+        heard=tuple(str(peer) for peer in heard),
+        missing=tuple(str(peer) for peer in missing),
+        complete=runner.tensor_part_container.failed_size == 0 and not runner.banned_senders,
+        arrived=runner.tensor_part_container.failed_size == 0,
+        refused=used.refused,
+    )
 
-    def __init__(self, running: Callable[[], Container[bytes]]) -> None:
-        self._running = running
-        self._found: set[bytes] = set()
-        self._over: deque[bytes] = deque(maxlen=KEPT)
-        self._changed = asyncio.Event()
 
-    def found(self, group: bytes) -> None:
-        """The search for a group is over; averaging in it begins when this peer's gradients are complete."""
-        self._found.add(group)
-        self.tell()
-
-    def end(self, group: bytes) -> None:
-        """Nothing will be averaged in `group` any more."""
-        self._found.discard(group)
-        self._over.append(group)
-        self.tell()
-
-    def tell(self) -> None:
-        """What waits in `comes` looks again."""
-        self._changed.set()
-        self._changed = asyncio.Event()
-
-    async def comes(self, group: bytes) -> bool:
-        """Wait until the all-reduce of `group` runs; return False if it is over, or if this peer is not in it."""
-        unknown_until = asyncio.get_running_loop().time() + UNKNOWN_SECONDS
-        while group not in self._running():
-            if any(map(group.startswith, self._over)):
-                return False
-            until = None if any(map(group.startswith, self._found)) else unknown_until
-            try:
-                async with asyncio.timeout_at(until):
-                    await self._changed.wait()
-            except TimeoutError:
-                return False
-        return True
+def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
+    """The facts of a round of several all-reduces: a peer counts as heard only if it was heard in each."""
+    first = seen[0]
+    return RoundFacts(
+        group_size=first.group_size,
+        heard=tuple(peer for peer in first.heard if all(peer in each.heard for each in seen)),
+        missing=tuple(sorted({peer for each in seen for peer in each.missing})),
+        complete=all(each.complete for each in seen),
+        arrived=all(each.arrived for each in seen),
+        refused=any(each.refused for each in seen),
+    )

@@ -3,8 +3,8 @@
 A request is checked by the authenticated peer id of its connection and the invitation for that id (`auth`).
 
 Stock behaviour that this corrects, each covered by a test: a round whose groupmate never sent anything "succeeds" with
-a group of two; the search for a group queries the DHT without a pause; a process keeps the memory of its largest round
-permanently. Whether a round counts is decided in `rounds`.
+a group of two; a process keeps the memory of its largest round permanently. Whether a round counts is decided in
+`rounds`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ import asyncio
 import math
 import multiprocessing
 import random
-import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from functools import partial
-from typing import Any, AsyncIterator, Final, NamedTuple, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+from typing import Any, AsyncIterator, Final, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import msgspec
 import torch
@@ -26,19 +24,19 @@ from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllreduceException, AllReduceRunner
 from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
-from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.compression import CompressionInfo
 from hivemind.dht import DHT
 from hivemind.p2p import P2PContext, PeerID
-from hivemind.proto import averaging_pb2, runtime_pb2
+from hivemind.proto import averaging_pb2, dht_pb2, runtime_pb2
 from hivemind.utils import MPFuture, get_dht_time
-from hivemind.utils.asyncio import achain, as_aiter, azip, cancel_and_wait
+from hivemind.utils.asyncio import achain, as_aiter, azip
 
 from skep.core.errors import SwarmError
 from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
-from skep.worker.swarm.all_reduce import Groups, PromptAllReduce
+from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
+from skep.worker.swarm.groups import BoundedSearch, Company, Groups, UnhurriedKeys
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
@@ -47,44 +45,16 @@ from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDow
 ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
 DHT_SECONDS: Final = 15.0
+PING: Final = "DHTProtocol.rpc_ping"
+"""The name under which p2pd knows the DHT's answer to whether a peer is there."""
 Given = TypeVar("Given")
 Value = TypeVar("Value")
-Look = Callable[[StepControl], Awaitable[GroupInfo | None]]
-LOOK_SECONDS: Final = 0.2
-"""Between two look-ups of group leaders."""
-
-
-class Used(NamedTuple):
-    """What became of an all-reduce's result; `moved` only where this peer reduces nothing.
-
-    `moved`: it differs from our own tensors. `refused`: it was not used, because of its values or ours.
-    """
-
-    moved: bool = False
-    refused: bool = False
 
 
 class Gathered(dict[Any, Any]):
     """hivemind's result of a round (peer id -> gathered data), with its facts attached."""
 
     facts: RoundFacts
-
-
-class UnhurriedKeys(GroupKeyManager):
-    """Look-up of averagers that search for a group, with a pause between look-ups.
-
-    hivemind queries as fast as the DHT answers until the group is formed: in a local network hundreds of times a
-    second, in three processes, on the cores that train.
-    """
-
-    _looked = float("-inf")
-
-    # hivemind's signature
-    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
-        await asyncio.sleep(max(0.0, self._looked + LOOK_SECONDS - time.monotonic()))
-        self._looked = time.monotonic()
-        found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
-        return found
 
 
 class HonestAverager(DecentralizedAverager):
@@ -103,7 +73,7 @@ class HonestAverager(DecentralizedAverager):
         self._admissions = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._groups = Groups(lambda: self._running_groups)
-        self._groups_of: dict[StepControl, list[bytes]] = defaultdict(list)
+        self._company = Company(self._connected, self._answers)
         self.loading = Progress()
         self._whole_rounds = multiprocessing.Value("q", 0, lock=False)
         self._seen: list[RoundFacts] = []
@@ -257,42 +227,28 @@ class HonestAverager(DecentralizedAverager):
         keys = search.group_key_manager
         if not isinstance(keys, UnhurriedKeys):
             search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-            search.look_for_group = partial(self._look_for_group, search.look_for_group)
+            search.look_for_group = BoundedSearch(search, self._groups, self._company).look_for_group
         again = asyncio.create_task(self._admissions.publish_again()) if self._admissions else None
         try:
             await super()._step(step=step, **kwargs)
         finally:
-            for group in self._groups_of.pop(step, ()):
-                self._groups.end(group)
+            self._groups.end(step)
             if again:
                 again.cancel()
             give_back()
 
-    async def _look_for_group(self, look: Look, step: StepControl) -> GroupInfo | None:
-        """Search for a group until the round has been due for as long as peers in step with this one need to meet.
+    async def _connected(self) -> set[PeerID]:
+        return {peer.peer_id for peer in await self._p2p.list_peers()}
 
-        hivemind searches until the round's time is up, while the training thread waits for the round: so one peer is
-        missing in the round that the others wait for, and meets them when they begin the next one, in every epoch.
-        """
-        search = asyncio.ensure_future(look(step))
-        due = asyncio.ensure_future(step.wait_for_trigger())
+    async def _answers(self, peer: PeerID, within: float) -> bool:
+        """Whether the peer answers at all. A refusal is an answer: a client has no DHT to be asked, and says so."""
+        call = self._p2p.call_protobuf_handler(peer, PING, dht_pb2.PingRequest(), dht_pb2.PingResponse)
+        ping = asyncio.ensure_future(call)
+        ping.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            await asyncio.wait({search, due}, return_when=asyncio.FIRST_COMPLETED)
-            if not search.done():
-                patience = self._matchmaking.min_matchmaking_time + self._matchmaking.request_timeout
-                await asyncio.wait({search}, timeout=patience)
-            if not search.done():
-                step._deadline = get_dht_time()  # noqa: SLF001 - hivemind would begin another search
-                return None
-            group = await search
+            return bool((await asyncio.wait({ping}, timeout=within))[0])
         finally:
-            due.cancel()
-            if not search.done():
-                await cancel_and_wait(search)
-        if group is not None:
-            self._groups.found(group.group_id)
-            self._groups_of[step].append(group.group_id)
-        return group
+            ping.cancel()  # not waited for: hivemind's ends when p2pd gives up
 
     @contextmanager
     def _register_allreduce_group(self, group_info: GroupInfo) -> Iterator[None]:
@@ -329,6 +285,7 @@ class HonestAverager(DecentralizedAverager):
         finally:
             for each in [key for key in self._incoming_weights if key.startswith(group_info.group_id)]:
                 del self._incoming_weights[each]
+            await self._company.meet(group_info.peer_ids)
 
     async def _run_allreduce_inplace_(
         self, tensors: Sequence[torch.Tensor], group_info: GroupInfo, group_id: bytes | None = None, **kwargs: Any
@@ -342,6 +299,7 @@ class HonestAverager(DecentralizedAverager):
             tensors=tensors,
             group_id=own_id,
             ordered_peer_ids=group_info.peer_ids,
+            company=self._company,
             **kwargs,
         )
         self._running_groups[own_id].set_result(runner)
@@ -371,49 +329,3 @@ async def in_thread(call: Callable[[Given], Value], given: Given) -> Value:
 @torch.no_grad()
 def magnitude(tensor: torch.Tensor) -> float:
     return float(tensor.abs().sum(dtype=torch.float64))
-
-
-def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> RoundFacts:
-    """The facts of a finished all-reduce, from what was received and not from the size of its group.
-
-    `weights` are those that other peers claimed when sending to us.
-    """
-    others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
-    reducer = runner.tensor_part_reducer
-    if reducer.num_parts:
-        received = dict(zip(runner.sender_peer_ids, reducer.num_parts_received, strict=True))
-        heard = [
-            peer
-            for peer in others
-            if received.get(peer) == reducer.num_parts
-            and peer not in runner.banned_senders
-            and weights.get(peer, 0.0) > 0
-        ]
-        missing = [peer for peer in others if peer in runner.banned_senders]
-    else:
-        # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
-        # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights
-        whole = runner.tensor_part_container.failed_size == 0 and used.moved
-        reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
-        heard, missing = (reducers, []) if whole else ([], reducers)
-    return RoundFacts(
-        group_size=len(runner.ordered_peer_ids),
-        heard=tuple(str(peer) for peer in heard),
-        missing=tuple(str(peer) for peer in missing),
-        complete=runner.tensor_part_container.failed_size == 0 and not runner.banned_senders,
-        arrived=runner.tensor_part_container.failed_size == 0,
-        refused=used.refused,
-    )
-
-
-def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
-    """The facts of a round of several all-reduces: a peer counts as heard only if it was heard in each."""
-    first = seen[0]
-    return RoundFacts(
-        group_size=first.group_size,
-        heard=tuple(peer for peer in first.heard if all(peer in each.heard for each in seen)),
-        missing=tuple(sorted({peer for each in seen for peer in each.missing})),
-        complete=all(each.complete for each in seen),
-        arrived=all(each.arrived for each in seen),
-        refused=any(each.refused for each in seen),
-    )

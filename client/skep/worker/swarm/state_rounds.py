@@ -18,7 +18,8 @@ from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.control import StepControl
 from hivemind.optim.state_averager import TrainingStateAverager
 
-from skep.worker.swarm.honest_averager import HonestAverager, Used, in_thread
+from skep.worker.swarm.all_reduce import Used
+from skep.worker.swarm.honest_averager import HonestAverager, in_thread
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
 from skep.worker.swarm.rounds import RoundFacts
 

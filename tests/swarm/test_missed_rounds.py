@@ -1,0 +1,157 @@
+"""A groupmate that is late, gone or alone: how long the others, and it itself, wait. hivemind's averagers beside ours."""
+
+import time
+
+import psutil
+import pytest
+import torch
+from hivemind.averaging.control import AveragingStage
+from hivemind.optim.grad_averager import GradientAverager
+
+from skep.worker.swarm.all_reduce import PATIENCE
+from skep.worker.swarm.averagers import CheckedGradientAverager
+from swarm_peers import together, wait_until
+
+SILENCE, LESS_SILENCE = 12.0, 6.0
+"""Seconds until a silent sender counts as gone; a silent reducer after twice that."""
+MATCHMAKING = 2.0
+ROUND = 120.0
+PROMPT = 4.0
+"""Seconds within which a round ends that waits for nobody, also on a busy computer."""
+SHARED, ONE_REDUCES = 1_000_000, 1000
+"""Numbers of values: of the second, one peer reduces all, which is the first or the other one."""
+
+
+class Pair:
+    """Two averagers of one kind, each with a process tree of its own."""
+
+    def __init__(self, kind, dhts, size, silence):
+        self.averagers = []
+        for value, dht in enumerate(dhts):
+            parameter = torch.nn.Parameter(torch.zeros(size))
+            parameter.grad = torch.full((size,), float(value))
+            self.averagers.append(
+                kind(
+                    [parameter],
+                    dht=dht,
+                    prefix="pair",
+                    start=True,
+                    min_matchmaking_time=MATCHMAKING,
+                    request_timeout=1.0,
+                    next_chunk_timeout=silence,
+                    reuse_grad_buffers=True,
+                    allreduce_timeout=ROUND,
+                )
+            )
+            self.averagers[-1].wait_until_ready(60)
+            self.averagers[-1].accumulate_grads_(1)
+
+    def found(self):
+        """Rounds of both, which have found each other and are not due yet."""
+        rounds = [Round(each) for each in self.averagers]
+        wait_until(lambda: all(each.control.stage is AveragingStage.AWAITING_TRIGGER for each in rounds))
+        return rounds
+
+    def tree(self, number):
+        """The processes of one of them, with its DHT and p2pd."""
+        averager = self.averagers[number]
+        roots = [psutil.Process(process.pid) for process in (averager, averager.dht)]
+        return [*roots, *(child for root in roots for child in root.children(recursive=True))]
+
+    def close(self):
+        for averager in self.averagers:
+            averager.kill()
+            averager.join(10)
+
+
+class Round:
+    def __init__(self, averager):
+        self._averager, self.control = averager, averager.schedule_step(timeout=ROUND)
+
+    def seconds(self):
+        """Let it be due; how long it then takes. What becomes of it does not matter here."""
+        begun = time.monotonic()
+        self._averager.step(control=self.control, wait=False)
+        self.control.exception(ROUND)
+        return time.monotonic() - begun
+
+
+@pytest.fixture
+def make_pair(make_dhts):
+    made = []
+
+    def make(kind, size=SHARED, silence=SILENCE):
+        made.append(Pair(kind, make_dhts(3)[1:], size, silence))  # the first is the seed
+        return made[-1]
+
+    yield make
+    for pair in made:
+        pair.close()
+
+
+KINDS = [pytest.param(GradientAverager, False, id="stock"), pytest.param(CheckedGradientAverager, True, id="ours")]
+
+
+@pytest.mark.parametrize(("kind", "prompt"), KINDS)
+def test_a_peer_that_is_late_for_its_round_is_told_at_once_that_it_is_over(make_pair, kind, prompt):
+    in_time, late = make_pair(kind, silence=LESS_SILENCE).found()
+    in_time.seconds()
+    assert (late.seconds() < PROMPT) == prompt
+
+
+@pytest.mark.parametrize("size", [SHARED, ONE_REDUCES])
+@pytest.mark.parametrize(("kind", "prompt"), KINDS)
+def test_nobody_waits_for_a_groupmate_that_has_died(make_pair, kind, prompt, size):
+    pair = make_pair(kind, size)
+    together(*(each.seconds for each in pair.found()))  # the stock one does not know its groupmate better by that
+    survivor, _ = pair.found()
+    for process in pair.tree(1):
+        process.kill()
+    assert (survivor.seconds() < PROMPT) == prompt
+
+
+@pytest.mark.parametrize(
+    ("kind", "prompt", "size"),
+    [
+        pytest.param(GradientAverager, False, SHARED, id="stock", marks=pytest.mark.long),
+        pytest.param(GradientAverager, False, ONE_REDUCES, id="stock, one reduces"),
+        pytest.param(CheckedGradientAverager, True, SHARED, id="ours"),
+        pytest.param(CheckedGradientAverager, True, ONE_REDUCES, id="ours, one reduces"),
+    ],
+)
+def test_a_groupmate_that_hangs_costs_less_than_one_that_is_slow(make_pair, kind, prompt, size):
+    pair = make_pair(kind, size)
+    survivor, _ = pair.found()
+    hanging = pair.tree(1)
+    for process in hanging:
+        process.suspend()
+    try:
+        seconds = survivor.seconds()
+    finally:
+        for process in hanging:
+            process.kill()
+    assert (PATIENCE * SILENCE <= seconds < SILENCE) == prompt
+
+
+def test_two_rounds_that_are_due_at_the_same_time_are_averaged(make_pair):
+    pair = make_pair(CheckedGradientAverager)
+    rounds = pair.found()
+    together(*(each.seconds for each in rounds))
+    assert all(each.control.result().facts.complete for each in rounds)
+    with pair.averagers[0].get_tensors() as tensors:
+        assert float(tensors[0].mean()) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("kind", "ends"), KINDS)
+def test_a_search_that_finds_nobody_ends_after_the_time_that_peers_need_to_meet(make_pair, kind, ends):
+    control = make_pair(kind).averagers[0].step(wait=False, timeout=ROUND)
+    search = MATCHMAKING + 1.0
+    if ends:
+        begun = time.monotonic()
+        with pytest.raises(Exception, match="could not find a group"):
+            control.result(ROUND)
+        assert search <= time.monotonic() - begun < search + PROMPT
+    else:
+        with pytest.raises(TimeoutError):
+            control.result(search + PROMPT)
+        control.cancel()
