@@ -84,6 +84,7 @@ class Synchronised(Protocol):
 class Ours:
     def __init__(self, options: dict[str, Any], dht: hivemind.DHT, weights: torch.nn.Parameter) -> None:
         from skep.core.session.messages import ContributionConfirmed, ContributionLost  # noqa: PLC0415
+        from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415
         from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415
         from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415
         from skep.worker.swarm.strategy import Participant  # noqa: PLC0415
@@ -108,6 +109,7 @@ class Ours:
             },
             schedule={"kind": "constant", "warmup_epochs": 0, "total_epochs": 1_000_000},
         )  # fmt: skip
+        dht.run_coroutine(ask_in_background)
         self._rounds = Rounds("small", tell)
         own = Participant(manifest, dht, [weights], BATCH, self._rounds, lambda: options["rate"])
         self._sync = GlobalRounds(own)
@@ -189,7 +191,7 @@ def main() -> None:
     P2P._UNIX_SOCKET_PREFIX = f"/unix{tempfile.mkdtemp(prefix='s-')}/h-"  # noqa: SLF001
     torch.set_num_threads(1)
     options = json.loads(Path(sys.argv[1]).read_text())
-    dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60, **dht_options(options["kind"]))
+    dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60)
     task = Task(options["seed"])
     peer: Synchronised = {"skep": Ours, "stock": Stock}[options["kind"]](options, dht, task.weights)
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -198,14 +200,6 @@ def main() -> None:
     train(peer, task, options["rate"], asked)
     dht.shutdown()
     os._exit(0)  # hivemind's threads would delay the interpreter's end by seconds
-
-
-def dht_options(kind: str) -> dict[str, Any]:
-    if kind == "stock":
-        return {}
-    from skep.worker.connection.network import BLACKLIST_SECONDS  # noqa: PLC0415 - a stock peer loads nothing of skep
-
-    return {"blacklist_time": BLACKLIST_SECONDS}
 
 
 def listen(asked: queue.SimpleQueue[str]) -> None:

@@ -32,13 +32,10 @@ from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
 from skep.worker.connection import reachability
 from skep.worker.connection.auth import Membership, guarded
+from skep.worker.connection.unresponsive import ask_in_background
 
 START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
-
-BLACKLIST_SECONDS: Final = 30.0
-"""For so long, doubled each time, the DHT asks no node that did not answer: asking one that hangs takes 3 s, and with
-hivemind's 5 s the search for a group of all others is so much slower in every epoch."""
 
 FRAME_LIMIT: Final = 64 * 1024 * 1024
 """Longest stream frame in bytes that is accepted. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
@@ -129,13 +126,13 @@ def _connect(
             check_if_identity_free=False,  # the engine's lock ensures one worker per home; the check costs seconds
             startup_timeout=START_SECONDS,
             client_mode=client_mode,
-            blacklist_time=BLACKLIST_SECONDS,
             **listening,
             **guard,
         )
     meanwhile()
     with _as_swarm_error(alive):
         dht.wait_until_ready(START_SECONDS)
+    dht.run_coroutine(ask_in_background, return_future=True)
     if membership:
         membership.publish(dht)
     return dht

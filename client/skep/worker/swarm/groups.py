@@ -23,7 +23,7 @@ from hivemind.utils import get_dht_time
 
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
-NOBODY_SECONDS: Final = 0.5
+NOBODY_SECONDS: Final = 0.3
 """How long a peer that has not met us yet may take to be seen, when all those that have are gone."""
 UNKNOWN_SECONDS: Final = 3.0
 """How long a groupmate may send before the leader's answer has named the group to us: a request's longest time."""
