@@ -31,6 +31,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "tests")]
 multiprocessing.set_start_method("fork", force=True)  # hivemind's averagers cannot be pickled, as others require
 
 import hivemind
+import psutil
 import torch
 from hivemind.p2p import P2P
 
@@ -199,6 +200,8 @@ def main() -> None:
     say("joined", epoch=peer.epoch, at=time.monotonic())
     train(peer, task, options["rate"], asked)
     dht.shutdown()
+    for process in psutil.Process().children(recursive=True):
+        process.kill()  # hivemind's would go on without this one
     os._exit(0)  # hivemind's threads would delay the interpreter's end by seconds
 
 

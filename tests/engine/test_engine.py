@@ -233,7 +233,7 @@ def test_a_worker_that_dies_comes_back(house: House):
     house.train()
     house.worker.exit(-11)
     house.wait_phase(Phase.RECOVERING)
-    house.clock.advance(13)
+    house.clock.advance(2)
     house.wait_phase(Phase.TRAINING)
     assert len(house.worker.starts) == 2
 

@@ -506,9 +506,9 @@ def test_a_worker_killed_from_outside_hints_at_memory(training: Course):
 
 def test_a_crash_while_training_recovers_after_a_wait(training: Course):
     training.see(m.WorkerExited(-11))
-    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 12)
+    assert (training.phase, training.snapshot.restart_at) == (Phase.RECOVERING, NOW + 1)
     assert spoken(training.effects[0]) == spoken(e.LosePending("tiny", verbatim("the worker stopped before the round")))
-    assert training.see(m.Tick(), after=11.9).effects == ()
+    assert training.see(m.Tick(), after=0.9).effects == ()
     training.see(m.Tick(), after=0.2)
     assert (training.phase, training.snapshot.restart_at) == (Phase.JOINING, None)
     assert [type(effect) for effect in training.effects] == [e.StartWorker]
@@ -527,10 +527,10 @@ def fail_again_and_again(course: Course, times: int, chance: float = 1.0) -> lis
 
 
 def test_the_waits_double(training: Course):
-    assert fail_again_and_again(training, 7) == [12, 24, 48, 96, 192, 300, 300]
+    assert fail_again_and_again(training, 9) == [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 
-@pytest.mark.parametrize(("chance", "waits"), [(0.0, [6, 12, 24]), (0.5, [9, 18, 36])])
+@pytest.mark.parametrize(("chance", "waits"), [(0.0, [0.5, 1, 2]), (0.5, [0.75, 1.5, 3])])
 def test_chance_shortens_a_wait_to_half_at_most(training: Course, chance: float, waits: list[float]):
     assert fail_again_and_again(training, 3, chance) == waits
 
@@ -544,17 +544,17 @@ def test_only_a_confirmed_contribution_ends_a_row_of_failures(training: Course):
     assert training.snapshot.failures == 3
     training.see(growing(), m.ContributionPending("c1", 3, 16), CONFIRMED)
     assert training.snapshot.failures == 0
-    assert fail_again_and_again(training, 3) == [12, 12, 24]
+    assert fail_again_and_again(training, 3) == [1, 1, 2]
 
 
-def test_after_eight_failures_in_a_row_the_project_is_paused_and_says_why(training: Course):
-    fail_again_and_again(training, 7)
+def test_after_ten_failures_in_a_row_the_project_is_paused_and_says_why(training: Course):
+    fail_again_and_again(training, 9)
     training.see(FAILED, m.WorkerExited(1))
     assert (training.phase, training.snapshot.worker, training.snapshot.on_a_break) == (Phase.PAUSED, None, True)
     problem = training.snapshot.problem
     assert problem is not None
     assert in_english(problem.title) == (
-        "The project is paused: the training process failed 8 times in a row without a confirmed contribution."
+        "The project is paused: the training process failed 10 times in a row without a confirmed contribution."
     )
     assert in_english(problem.hint).startswith("The swarm does not answer. skep tries again in 30")
     assert e.Notify(problem) in training.effects
@@ -563,7 +563,7 @@ def test_after_eight_failures_in_a_row_the_project_is_paused_and_says_why(traini
 
 
 def on_a_break(training: Course) -> Course:
-    fail_again_and_again(training, 7)
+    fail_again_and_again(training, 9)
     return training.see(m.WorkerExited(1))
 
 
@@ -571,7 +571,7 @@ def test_a_break_ends_by_itself_and_one_more_failure_begins_the_next(training: C
     on_a_break(training).see(m.Tick(), after=1800)
     assert training.phase is Phase.JOINING
     training.see(m.WorkerExited(1))
-    assert (training.phase, training.snapshot.failures) == (Phase.PAUSED, 9)
+    assert (training.phase, training.snapshot.failures) == (Phase.PAUSED, 11)
 
 
 def test_the_user_ends_a_break_at_once(training: Course):
@@ -596,12 +596,12 @@ def test_a_clock_put_back_does_not_lengthen_the_wait(training: Course):
 
 
 def test_a_failure_while_joining_again_is_retried_too(training: Course):
-    training.see(m.WorkerExited(1)).see(m.Tick(), after=13).see(FAILED, m.WorkerExited(1))
+    training.see(m.WorkerExited(1)).see(m.Tick(), after=2).see(FAILED, m.WorkerExited(1))
     assert (training.phase, training.snapshot.failures) == (Phase.RECOVERING, 2)
 
 
 def test_joining_again_clears_the_problem(training: Course):
-    training.see(m.WorkerExited(1)).see(m.Tick(), after=13).see(make_joined())
+    training.see(m.WorkerExited(1)).see(m.Tick(), after=2).see(make_joined())
     assert (training.phase, training.snapshot.problem) == (Phase.TRAINING, None)
 
 

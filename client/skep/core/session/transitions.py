@@ -19,11 +19,10 @@ LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
 FIRST_WAIT: Final = 1.0
-"""Of which chance takes up to half. A worker that was back under the same identity before the other peers had given up its
-last round, some six seconds after its end, exchanged no data with them for minutes (seen on an idle computer)."""
+"""Of which chance takes up to half."""
 LONGEST_WAIT: Final = 300.0
 """Maximum seconds before a failed worker is restarted; the wait doubles with each consecutive failure."""
-MOST_FAILURES: Final = 8
+MOST_FAILURES: Final = 10
 """After this many in a row without a confirmed contribution the project is paused."""
 BREAK_SECONDS: Final = 1800.0
 """How long, unless the user resumes; then one worker is started, and its failure begins the next break."""

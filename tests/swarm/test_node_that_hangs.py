@@ -1,0 +1,39 @@
+"""What a node of the DHT that hangs costs the requests of the others: with hivemind's list of such nodes, and with ours."""
+
+import time
+
+import psutil
+import pytest
+
+from skep.worker.connection.unresponsive import PAUSES, ask_in_background
+from swarm_peers import wait_until
+
+SLOW = 2.0
+"""Seconds from which on a request has waited for the node that hangs: hivemind waits 3 s for it."""
+AGAIN = PAUSES[0] + 3.0 + 1.0
+"""Seconds after which hivemind's list has forgotten it, and ours has asked it again in the background."""
+
+
+def seconds_of_a_request(dht):
+    begun = time.monotonic()
+    dht.get("some key", latest=True)
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_who_waits_for_a_node_that_hangs(make_dhts, ours):
+    dhts = make_dhts(4)
+    asking, hanging = dhts[1], dhts[3]
+    if ours:
+        asking.run_coroutine(ask_in_background)
+    wait_until(lambda: seconds_of_a_request(asking) < SLOW)
+    root = psutil.Process(hanging.pid)
+    for process in [root, *root.children(recursive=True)]:
+        process.suspend()
+    wait_until(lambda: seconds_of_a_request(asking) > SLOW)  # it is known from now on
+    slow = 0
+    until = time.monotonic() + AGAIN
+    while time.monotonic() < until:
+        slow += seconds_of_a_request(asking) > SLOW
+        time.sleep(0.2)
+    assert slow == 0 if ours else slow >= 1
