@@ -90,7 +90,7 @@ def test_a_groupmate_of_weight_zero_is_not_heard(make_dhts, averagers, size):
     result, _ = run_round(*averagers)
     assert value_of(averagers[0]) == pytest.approx(1.0)
     assert result.facts.heard == ()
-    assert result.facts.complete
+    assert result.facts.arrived
 
 
 def test_a_client_that_reduces_nothing_believes_its_reducers(make_dhts, averagers):

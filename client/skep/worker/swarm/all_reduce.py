@@ -121,7 +121,8 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> R
         group_size=len(runner.ordered_peer_ids),
         heard=tuple(str(peer) for peer in heard),
         missing=tuple(str(peer) for peer in missing),
-        complete=runner.tensor_part_container.failed_size == 0 and not runner.banned_senders,
+        # the parts that we reduce contain another's data if one of them sent all; those that came back, their reducer's
+        complete=runner.tensor_part_container.failed_size == 0 and bool(heard),
         arrived=runner.tensor_part_container.failed_size == 0,
         refused=used.refused,
     )

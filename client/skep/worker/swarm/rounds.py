@@ -22,8 +22,8 @@ class RoundFacts:
     """What this peer observed of one all-reduce.
 
     `heard` are the base58 ids of the other peers whose complete data, with a weight above zero, went into the average;
-    `missing` are groupmates that did not deliver. `complete` says that every part came back averaged. `arrived` says
-    that no part failed to come back to this peer, even if another peer's data is missing in it. If `refused`, the
+    `missing` are groupmates that did not deliver. `complete` says that every part was averaged with another peer's data.
+    `arrived` says that no part failed to come back to this peer, even if only its own data is in it. If `refused`, the
     average was not finite or not plausible, and was not used.
     """
 

@@ -1,0 +1,59 @@
+"""What is read from a finished all-reduce: who was heard, and whether every part was averaged with another's data."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from skep.worker.swarm.all_reduce import Used, examine
+
+PARTS = 4
+
+
+def finished(received, *, banned=(), failed_size=0):
+    """The all-reduce of peer "a" with the peers of `received`, the parts that each sent for what "a" reduces."""
+    peers = ["a", *received]
+    return SimpleNamespace(
+        peer_id="a",
+        ordered_peer_ids=peers,
+        sender_peer_ids=peers,
+        banned_senders=set(banned),
+        peer_fractions=[1 / len(peers)] * len(peers),
+        tensor_part_reducer=SimpleNamespace(num_parts=PARTS, num_parts_received=[PARTS, *received.values()]),
+        tensor_part_container=SimpleNamespace(failed_size=failed_size),
+    )
+
+
+WEIGHTS = {"b": 8.0, "c": 8.0}
+
+
+@pytest.mark.parametrize(
+    ("runner", "heard", "missing", "complete"),
+    [
+        (finished({"b": PARTS, "c": PARTS}), ("b", "c"), (), True),
+        # c was lost with its data on the way; b's is in every part that we reduce, and every other part came back
+        (finished({"b": PARTS, "c": 1}, banned=["c"]), ("b",), ("c",), True),
+        # c reduced some parts, which did not come back
+        (finished({"b": PARTS, "c": PARTS}, failed_size=10), ("b", "c"), (), False),
+        (finished({"b": PARTS, "c": 0}, banned=["c"], failed_size=10), ("b",), ("c",), False),
+        # in our last parts there is only our own data
+        (finished({"b": PARTS - 1, "c": 0}, banned=["b", "c"]), (), ("b", "c"), False),
+        (finished({"b": 0}, banned=["b"]), (), ("b",), False),
+    ],
+)
+def test_who_was_heard_and_whether_every_part_has_anothers_data(runner, heard, missing, complete):
+    facts = examine(runner, WEIGHTS, Used())
+    assert (facts.heard, facts.missing, facts.complete) == (heard, missing, complete)
+
+
+def test_a_peer_that_claimed_no_weight_completes_nothing():
+    facts = examine(finished({"b": PARTS}), {"b": 0.0}, Used())
+    assert (facts.heard, facts.complete) == ((), False)
+
+
+def test_a_peer_that_reduces_nothing_is_judged_by_what_came_back():
+    runner = finished({"b": 0, "c": 0})
+    runner.tensor_part_reducer = SimpleNamespace(num_parts=0, num_parts_received=[])
+    assert examine(runner, {}, Used(moved=True)).complete
+    assert not examine(runner, {}, Used(moved=False)).complete
+    runner.tensor_part_container.failed_size = 10
+    assert not examine(runner, {}, Used(moved=True)).complete
