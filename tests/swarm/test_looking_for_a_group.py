@@ -9,7 +9,7 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 
 from skep.worker.swarm.averagers import CheckedGradientAverager
-from skep.worker.swarm.groups import LOOK_SECONDS
+from skep.worker.swarm.search import LOOK_SECONDS
 
 SEARCH_SECONDS = 3.0
 

@@ -1,6 +1,7 @@
-"""Parts of a round that a peer sends: for which groups they are awaited, taken or refused, and what is kept of them."""
+"""For which groups a part is awaited, taken or refused, and what is kept of it; who of the groupmates is lost."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from types import SimpleNamespace
 
@@ -9,11 +10,12 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils.asyncio import as_aiter
 
 from skep.worker.swarm.averagers import CheckedGradientAverager
-from skep.worker.swarm.groups import KEPT, Groups
+from skep.worker.swarm.groups import GROUP_ID_BYTES, KEPT, Company, Groups
 
 PEER = "a peer"
 WEIGHT = 3.0
 STEP, OTHER = object(), object()
+OURS, ANOTHER = b"ours".ljust(GROUP_ID_BYTES), b"another".ljust(GROUP_ID_BYTES)
 SOON = 0.05
 """Seconds after which an unknown group is refused here."""
 TAKEN, REFUSED = [averaging_pb2.AVERAGED_PART], [averaging_pb2.BAD_GROUP_ID]
@@ -59,47 +61,140 @@ def test_nothing_is_kept_for_groups_that_do_not_run(averager):
 
 def test_the_weight_of_a_groupmate_is_kept_also_if_it_sends_before_the_group_is_known(averager):
     async def early():
-        sent = asyncio.create_task(answers(averager, b"ours"))
+        sent = asyncio.create_task(answers(averager, OURS))
         await asyncio.sleep(0)
-        start(averager, b"ours")
+        start(averager, OURS)
         return await sent
 
     assert asyncio.run(early()) == TAKEN
-    assert averager._incoming_weights == {b"ours": {PEER: WEIGHT}}
+    assert averager._incoming_weights == {OURS: {PEER: WEIGHT}}
 
 
 def test_a_part_waits_for_a_group_that_was_found_however_late_the_round_is_due(averager):
     async def early():
-        averager._groups.found(b"ours", STEP)
-        sent = asyncio.create_task(answers(averager, b"ours"))
-        averager._groups.found(b"another", OTHER)
-        averager._groups.end(OTHER)
+        averager._groups.found(OURS, STEP)
+        sent = asyncio.create_task(answers(averager, OURS))
+        averager._groups.found(ANOTHER, OTHER)
+        averager._groups.end_all(OTHER)
         await asyncio.sleep(4 * SOON)
         assert not sent.done()
-        start(averager, b"ours")
+        start(averager, OURS)
         return await sent
 
     assert asyncio.run(early()) == TAKEN
 
 
-@pytest.mark.parametrize("group_id", [b"ours", b"ours and a phase of PowerSGD"])
+@pytest.mark.parametrize("group_id", [OURS, OURS + b"a phase of PowerSGD"])
 def test_a_part_for_a_group_that_is_over_is_refused_at_once(averager, group_id):
     averager._groups = Groups(lambda: averager._running_groups, unknown_seconds=3600.0)
 
     async def late():
-        averager._groups.found(b"ours", STEP)
+        averager._groups.found(OURS, STEP)
         waited = asyncio.create_task(answers(averager, group_id))
         await asyncio.sleep(0)
-        averager._groups.end(STEP)
+        averager._groups.end_all(STEP)
         return [await asyncio.wait_for(waited, 10), await asyncio.wait_for(answers(averager, group_id), 10)]
 
     assert asyncio.run(late()) == [REFUSED, REFUSED]
 
 
+def test_a_part_that_was_let_through_is_not_held_by_a_group_whose_round_never_began(averager):
+    """hivemind drops the future of such a group without a result."""
+
+    async def scene():
+        info = SimpleNamespace(group_id=OURS)
+        averager._pending_groups_registered = asyncio.Event()
+        with contextlib.suppress(RuntimeError), averager._register_allreduce_group(info):
+            waited = asyncio.create_task(answers(averager, OURS))
+            await asyncio.sleep(SOON)
+            raise RuntimeError
+        await asyncio.wait({waited}, timeout=10)
+        assert waited.cancelled()
+        return await answers(averager, OURS)
+
+    assert asyncio.run(scene()) == REFUSED
+
+
 def test_the_memory_of_groups_is_bounded():
     groups = Groups(dict)
     for number in range(10 * KEPT):
-        groups.found(bytes([number % 256]), STEP)
-        groups.end(STEP)
+        groups.found(number.to_bytes(GROUP_ID_BYTES), STEP)
+        groups.end_all(STEP)
     assert not groups._found
     assert len(groups._over) == KEPT
+
+
+class Peers:
+    """The peers that p2pd is connected to, and those that answer; asking one that can be dialled connects to it."""
+
+    def __init__(self, connected=(), dialled=(), hanging=()):
+        self.connected, self.dialled, self.hanging = set(connected), set(dialled), set(hanging)
+        self.company = Company(self._connected, self._answers)
+
+    async def _connected(self):
+        return self.connected and set(self.connected)
+
+    async def _answers(self, peer, _within):
+        if self.connected is not None:
+            self.connected |= {peer} & self.dialled
+        return peer not in self.hanging
+
+
+LONG = 0.2
+"""Seconds after which nothing more is expected."""
+
+
+async def is_lost(company, peer):
+    loss = asyncio.create_task(company.until_lost(peer, 1.0))
+    await asyncio.wait({loss}, timeout=LONG)
+    loss.cancel()
+    return loss.done() and not loss.cancelled()
+
+
+def test_who_counts_as_lost():
+    async def scene():
+        peers = Peers(connected="abcd", hanging="d")
+        await peers.company.meet("abcd")
+        peers.connected, peers.dialled = {"a", "d"}, {"b"}
+        assert not await is_lost(peers.company, "a")
+        assert not await is_lost(peers.company, "b")  # its connection had been lost, and it can be dialled again
+        assert await is_lost(peers.company, "c")
+        assert await is_lost(peers.company, "d")
+        assert not await is_lost(peers.company, "e")  # never seen connected: its own dial may still come
+
+    asyncio.run(scene())
+
+
+def test_nobody_is_lost_because_p2pd_does_not_say_who_is_connected():
+    async def scene():
+        peers = Peers(connected="a")
+        await peers.company.meet("a")
+        peers.connected = None
+        assert not await is_lost(peers.company, "a")
+        assert not await peers.company.is_gone()
+
+    asyncio.run(scene())
+
+
+def test_all_are_gone_only_if_there_were_any():
+    async def scene():
+        peers = Peers(connected="ab")
+        assert not await peers.company.is_gone()
+        await peers.company.meet("ab")
+        assert not await peers.company.is_gone()
+        peers.connected = {"b", "somebody else"}
+        assert not await peers.company.is_gone()
+        peers.connected = {"somebody else"}
+        assert await peers.company.is_gone()
+
+    asyncio.run(scene())
+
+
+def test_the_memory_of_groupmates_is_bounded():
+    async def scene():
+        peers = Peers(connected=range(2 * KEPT))
+        for number in range(2 * KEPT):
+            await peers.company.meet([number])
+        assert peers.company.met == frozenset(range(KEPT, 2 * KEPT))
+
+    asyncio.run(scene())

@@ -61,7 +61,8 @@ class Unresponsive(Blacklist):
             await asyncio.sleep(pause)
             if await self._protocol.call_ping(peer) is not None:
                 break
-        del self._asked[peer]
+        if self._asked.get(peer) is asyncio.current_task():
+            del self._asked[peer]
 
 
 async def ask_in_background(_dht: DHT, node: DHTNode) -> None:

@@ -20,11 +20,12 @@ from hivemind.p2p import PeerID
 from skep.worker.swarm.groups import Company
 from skep.worker.swarm.rounds import RoundFacts
 
-PATIENCE: Final = 0.5
-"""Within this part of the time for a sender's first part a groupmate has to answer a question; hence it is known before
-that time is up whether it hangs. At least LEAST_PATIENCE, since a busy uplink delays an answer by a second or more."""
+PATIENCE: Final = 0.6
+"""Within this part of the time for a part of its data a groupmate has to answer a question, unless data moves; hence it
+is known before that time is up whether it hangs. At least LEAST_PATIENCE, since a busy uplink delays an answer too."""
 LEAST_PATIENCE: Final = 2.0
-"""Seconds."""
+REFUSED_SECONDS: Final = 1.0
+"""How long a groupmate that has refused our data, or that cannot be dialled, may take to send its own."""
 
 
 class Used(NamedTuple):
@@ -38,11 +39,12 @@ class Used(NamedTuple):
 
 
 class PromptAllReduce(AllReduceRunner):
-    """Waits for no groupmate that is lost, and for no data of one that refuses ours before it has sent any."""
+    """Waits for no groupmate that is lost, and not for long for the data of one that refuses ours."""
 
     def __init__(self, *args: Any, company: Company, **kwargs: Any) -> None:
         self._company = company
         self._losses: dict[PeerID, asyncio.Task[None]] = {}
+        self._left = set[asyncio.Task[None]]()
         super().__init__(*args, **kwargs)
 
     async def run(self) -> AsyncIterator[torch.Tensor]:
@@ -57,24 +59,48 @@ class PromptAllReduce(AllReduceRunner):
     def _loss_of(self, peer: PeerID) -> asyncio.Task[None]:
         """Ends once the peer is lost."""
         if peer not in self._losses:
-            patience = max(LEAST_PATIENCE, PATIENCE * self.sender_timeout)
-            self._losses[peer] = asyncio.create_task(self._company.until_lost(peer, patience))
+            self._losses[peer] = asyncio.create_task(self._until_lost(peer))
         return self._losses[peer]
+
+    async def _until_lost(self, peer: PeerID) -> None:
+        patience = max(LEAST_PATIENCE, PATIENCE * self.sender_timeout)
+        while True:
+            before = self._moved_by(peer)
+            await self._company.until_lost(peer, patience)
+            if self._moved_by(peer) == before:
+                return
+
+    def _moved_by(self, peer: PeerID) -> tuple[int, int]:
+        """Parts that have come back from a peer, and parts that it has sent for what we reduce."""
+        container = self.tensor_part_container
+        returned = container._outputs_registered_by_peer[self.ordered_peer_ids.index(peer)]  # noqa: SLF001 - hivemind has no other way
+        sends = peer in self.sender_peer_ids
+        sent = self.tensor_part_reducer.num_parts_received[self.sender_peer_ids.index(peer)] if sends else 0
+        return returned, sent
 
     async def _communicate_with_peer(self, peer_id: PeerID) -> None:
         if peer_id == self.peer_id:
             await super()._communicate_with_peer(peer_id)
             return
-        talk = asyncio.create_task(super()._communicate_with_peer(peer_id))
+        talk, loss = asyncio.create_task(super()._communicate_with_peer(peer_id)), self._loss_of(peer_id)
+        self._left.add(talk)
+        talk.add_done_callback(self._ended)
         try:
-            await asyncio.wait({talk, self._loss_of(peer_id)}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({talk, loss}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             lost = not talk.done()
             talk.cancel()  # not waited for: p2pd opens a stream to a hanging peer for half a minute
         if lost:
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
+        elif talk.exception():
+            await asyncio.wait({loss}, timeout=REFUSED_SECONDS)
         if lost or talk.exception():
             await self._ban_unless_it_sends(peer_id)
+
+    def _ended(self, talk: asyncio.Task[None]) -> None:
+        self._left.discard(talk)
+        if not talk.cancelled():
+            talk.exception()  # hivemind has noted it
 
     async def _handle_missing_senders(self) -> None:
         others = [peer for peer in self.sender_peer_ids if peer != self.peer_id]

@@ -36,8 +36,9 @@ from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
-from skep.worker.swarm.groups import BoundedSearch, Company, Groups, UnhurriedKeys
+from skep.worker.swarm.groups import Company, Groups
 from skep.worker.swarm.rounds import RoundFacts
+from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
 from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDownload, Wanted
@@ -45,6 +46,7 @@ from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDow
 ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
 DHT_SECONDS: Final = 15.0
+P2PD_SECONDS: Final = 3.0
 PING: Final = "DHTProtocol.rpc_ping"
 """The name under which p2pd knows the DHT's answer to whether a peer is there."""
 Given = TypeVar("Given")
@@ -65,6 +67,7 @@ class HonestAverager(DecentralizedAverager):
     to the system after a round, or when a state was sent or loaded: a peer has two such processes.
     """
 
+    _search: BoundedSearch | None = None
     _donor: StateDonor | None = None
     _loading: asyncio.Task[Arrived | None] | None = None
 
@@ -74,6 +77,7 @@ class HonestAverager(DecentralizedAverager):
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._groups = Groups(lambda: self._running_groups)
         self._company = Company(self._connected, self._answers)
+        self._questions = set[asyncio.Future[Any]]()
         self.loading = Progress()
         self._whole_rounds = multiprocessing.Value("q", 0, lock=False)
         self._seen: list[RoundFacts] = []
@@ -223,38 +227,49 @@ class HonestAverager(DecentralizedAverager):
     # --- a round
 
     async def _step(self, *, step: StepControl, **kwargs: Any) -> None:
-        search = self._matchmaking
-        keys = search.group_key_manager
-        if not isinstance(keys, UnhurriedKeys):
-            search.group_key_manager = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-            search.look_for_group = BoundedSearch(search, self._groups, self._company).look_for_group
+        if self._search is None:
+            self._search = BoundedSearch(self._matchmaking, self._groups, self._company)
         again = asyncio.create_task(self._admissions.publish_again()) if self._admissions else None
         try:
             await super()._step(step=step, **kwargs)
         finally:
-            self._groups.end(step)
+            self._groups.end_all(step)
             if again:
                 again.cancel()
             give_back()
 
-    async def _connected(self) -> set[PeerID]:
-        return {peer.peer_id for peer in await self._p2p.list_peers()}
+    async def _connected(self) -> set[PeerID] | None:
+        listing = asyncio.ensure_future(self._p2p.list_peers())
+        await self._asked(listing, P2PD_SECONDS)
+        if not listing.done() or listing.exception():
+            return None
+        return {peer.peer_id for peer in listing.result()}
 
     async def _answers(self, peer: PeerID, within: float) -> bool:
-        """Whether the peer answers at all. A refusal is an answer: a client has no DHT to be asked, and says so."""
+        """A client has no DHT to be asked, and says so, which is an answer."""
         call = self._p2p.call_protobuf_handler(peer, PING, dht_pb2.PingRequest(), dht_pb2.PingResponse)
         ping = asyncio.ensure_future(call)
-        ping.add_done_callback(lambda done: done.cancelled() or done.exception())
-        try:
-            return bool((await asyncio.wait({ping}, timeout=within))[0])
-        finally:
-            ping.cancel()  # not waited for: hivemind's ends when p2pd gives up
+        await self._asked(ping, within)
+        return bool(ping.done())
+
+    async def _asked(self, question: asyncio.Future[Any], within: float) -> None:
+        """Wait for its end. It is never cancelled: an answer to a cancelled call ends hivemind's connection to p2pd."""
+        self._questions.add(question)
+        question.add_done_callback(self._questions.discard)
+        question.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({question}, timeout=within)
 
     @contextmanager
     def _register_allreduce_group(self, group_info: GroupInfo) -> Iterator[None]:
         with super()._register_allreduce_group(group_info):
             self._groups.tell()
-            yield
+            try:
+                yield
+            finally:
+                self._groups.end(group_info.group_id)
+                for all_reduce, runner in self._running_groups.items():
+                    if all_reduce.startswith(group_info.group_id):
+                        runner.cancel()  # no effect on one that ran; else groupmates that have sent would wait for it
 
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext

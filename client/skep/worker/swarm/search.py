@@ -1,0 +1,135 @@
+"""How an averager finds a group for a round.
+
+Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
+until the round's time is up, also if nobody is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Final
+
+from hivemind.averaging.control import StepControl
+from hivemind.averaging.group_info import GroupInfo
+from hivemind.averaging.key_manager import GroupKeyManager
+from hivemind.averaging.matchmaking import Matchmaking, MatchmakingException
+from hivemind.p2p import PeerID
+from hivemind.proto import averaging_pb2
+from hivemind.utils import get_dht_time
+
+from skep.worker.swarm.groups import GROUP_ID_BYTES, Company, Groups
+
+LOOK_SECONDS: Final = 0.2
+"""Between two look-ups of group leaders."""
+NOBODY_SECONDS: Final = 0.3
+"""Between two looks at whether anybody can come."""
+
+
+class UnhurriedKeys(GroupKeyManager):
+    """Look-up of averagers that search for a group, with a pause between look-ups.
+
+    hivemind queries as fast as the DHT answers until the group is formed: in a local network hundreds of times a
+    second, in three processes, on the cores that train.
+    """
+
+    looked = float("-inf")
+    """When the last look-up began; monotonic."""
+    seen: frozenset[PeerID] = frozenset()
+    """The averagers that the last look-up found."""
+
+    # hivemind's signature
+    async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
+        await asyncio.sleep(max(0.0, self.looked + LOOK_SECONDS - time.monotonic()))
+        begun = time.monotonic()
+        found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
+        self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
+        return found
+
+
+class BoundedSearch:
+    """hivemind's search for a group, until the round has been due for as long as peers in step need to meet.
+
+    hivemind's own lasts until the round's time is up, while the training thread waits for the round: so one peer is
+    missing in the round that the others wait for, and meets them when they begin the next one, in every epoch.
+    """
+
+    def __init__(self, search: Matchmaking, groups: Groups, company: Company) -> None:
+        """Replaces the methods of `search` that find and assemble a group."""
+        self._search, self._groups, self._company = search, groups, company
+        keys = search.group_key_manager
+        self._keys = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
+        self._look, self._lead, self._follow = (
+            search.look_for_group,
+            search.leader_assemble_group,
+            search.follower_assemble_group,
+        )
+        self._found: dict[StepControl, asyncio.Future[GroupInfo]] = {}
+        self._looks = set[asyncio.Task[Any]]()
+        search.group_key_manager = self._keys
+        search.look_for_group = self.look_for_group
+        search.leader_assemble_group, search.follower_assemble_group = self._assemble, self._join
+
+    async def look_for_group(self, step: StepControl) -> GroupInfo | None:
+        """In place of hivemind's, which returns only after it has withdrawn our record from the DHT."""
+        found = self._found[step] = asyncio.get_running_loop().create_future()
+        look = asyncio.create_task(self._look(step))
+        look.add_done_callback(self._looked)
+        self._looks.add(look)
+        due = asyncio.create_task(step.wait_for_trigger())
+        try:
+            await asyncio.wait({look, found, due}, return_when=asyncio.FIRST_COMPLETED)
+            if not (look.done() or found.done()):
+                await self._wait_for_others(look, found)
+            if found.done():
+                return found.result()
+            if look.done():
+                return await look
+            step._deadline = get_dht_time()  # noqa: SLF001 - hivemind would begin another search
+            return None
+        finally:
+            del self._found[step]
+            due.cancel()
+            if not found.done():
+                look.cancel()
+
+    def _looked(self, look: asyncio.Task[Any]) -> None:
+        self._looks.discard(look)
+        if not look.cancelled():
+            look.exception()  # an error is raised to whoever waited for it
+
+    async def _wait_for_others(self, *ends: asyncio.Future[Any]) -> None:
+        """Wait until one of `ends` is there, or nobody can come any more."""
+        due = time.monotonic()
+        needed = self._search.min_matchmaking_time + self._search.request_timeout
+        while time.monotonic() - due < (2 if self._has_company else 1) * needed:
+            done, _ = await asyncio.wait(ends, timeout=NOBODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if done or (self._nobody_seen_since(due) and await self._company.is_gone()):
+                return
+
+    @property
+    def _has_company(self) -> bool:
+        """A group is being gathered: its leader waits for as long as it has announced, which began before we were due."""
+        return bool(self._search.current_followers or self._search.current_leader)
+
+    def _nobody_seen_since(self, due: float) -> bool:
+        others = self._keys.seen - {self._search.peer_id} - self._company.met
+        return self._keys.looked >= due and not others and not self._has_company
+
+    async def _assemble(self) -> GroupInfo:
+        step = self._search.step_control
+        return self._note(step, await self._lead())
+
+    async def _join(self, leader: PeerID, message: averaging_pb2.MessageFromLeader) -> GroupInfo:
+        if len(message.group_id) != GROUP_ID_BYTES:
+            raise MatchmakingException(f"{leader} named a group with an id of {len(message.group_id)} bytes")
+        step = self._search.step_control
+        return self._note(step, await self._follow(leader, message))
+
+    def _note(self, step: StepControl, group: GroupInfo) -> GroupInfo:
+        if step in self._found and not self._found[step].done():
+            self._groups.found(group.group_id, step)
+            self._found[step].set_result(group)
+        else:
+            self._groups.end(group.group_id)  # it came too late, and its members are told so
+        return group
