@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from manifests import raw
 from skep.core.errors import InvitationError, SettingsError, SkepError, StorageError
 from skep.core.policy.allowance import Change, PauseState, Reaction
 from skep.core.policy.conditions import Condition, answered
+from skep.core.policy.growth import MEASUREMENTS, Use
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import messages as m
@@ -236,6 +238,21 @@ def test_a_worker_that_dies_comes_back(house: House):
     house.clock.advance(2)
     house.wait_phase(Phase.TRAINING)
     assert len(house.worker.starts) == 2
+
+
+def test_a_worker_that_has_grown_ends_at_an_edge_and_comes_back_and_the_log_says_so(
+    house: House, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO, "skep.engine.engine")
+    house.train()
+    house.engine.post(m.WorkerProgress(make_progress(epoch=4)))
+    for use in [Use(10**9, 100)] * MEASUREMENTS + [Use(10**10, 101)] * MEASUREMENTS:
+        house.engine.post(m.WorkerMeasured(use))
+    house.wait(lambda: len(house.worker.starts) == 2)
+    house.wait_phase(Phase.TRAINING)
+    assert m.FinishTraining(at_edge=True) in house.worker.told
+    assert [line for line in caplog.messages if "memory=1000000000," in line and "memory=10000000000," in line]
+    assert not house.notified
 
 
 def test_leave_then_join_another_project_ignores_the_late_index(house: House):

@@ -262,6 +262,9 @@ class Engine:
                 self._worker.stop()
             case e.EndStuckWorker():
                 self._worker.end_stuck()
+            case e.RenewWorker(first=first, now=now):
+                log.info("the worker's processes grew from %s to %s: it starts again after this epoch", first, now)
+                self._worker.tell(m.FinishTraining(at_edge=True))
             case e.SetAllowance(allowance=allowance):
                 self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
             case e.FetchShard(shard=shard):
@@ -303,6 +306,7 @@ class Engine:
                 e.TellWorker()
                 | e.StopWorker()
                 | e.EndStuckWorker()
+                | e.RenewWorker()
                 | e.SetAllowance()
                 | e.Record()
                 | e.LosePending()

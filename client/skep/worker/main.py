@@ -88,7 +88,7 @@ class Volunteer:
 
     def __init__(self, options: WorkerOptions, link: Link) -> None:
         self._options, self._link = options, link
-        self._stop, self._finish = threading.Event(), threading.Event()
+        self._stop, self._finish, self._at_edge = threading.Event(), threading.Event(), threading.Event()
         self._departing = threading.Lock()
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
         self._pace = Pace(options.share, obeyed=lambda *told: link.send(messages.WorkerPaused(*told)))
@@ -118,7 +118,7 @@ class Volunteer:
             self._link.send(messages.WorkerFinished())
             return
         self._trains = True
-        loop.run(self._stop, self._finish)
+        loop.run(self._stop, self._finish, self._at_edge)
         # after a stop, the listening thread ends this process when GRACE_SECONDS are over
         loop.sync.save(SAVE_SECONDS)
 
@@ -185,6 +185,8 @@ class Volunteer:
                     self._pace.nudge()
                 self._pace.set_share(message.share)
                 self._priority.use(present=message.present)
+            case messages.FinishTraining(at_edge=True):
+                self._at_edge.set()
             case messages.FinishTraining() if self._trains:
                 self._finish.set()
             case messages.FinishTraining() | messages.StopTraining():

@@ -12,7 +12,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,9 @@ from english import raises
 from fakes import make_index
 from skep.adapters.process import process_tree
 from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, sweep_leftovers
-from skep.adapters.process.worker import UNREADABLE, Lines, WorkerProcess
+from skep.adapters.process.worker import UNREADABLE, WorkerProcess
 from skep.core.errors import SkepError
+from skep.core.policy.growth import Use
 from skep.core.session import messages as m
 from skep.core.text import Problem, Text
 
@@ -112,7 +113,7 @@ class House:
     def registry(self) -> Path:
         return self.folder / "worker.json"
 
-    def worker(self, script: str, post: Callable[[m.Message], None] | None = None) -> WorkerProcess:
+    def worker(self, script: str, post: Callable[[m.Message], None] | None = None, **options: Any) -> WorkerProcess:
         file = self.folder / "child.py"
         file.write_text(PREAMBLE + f"FOLDER = {str(self.folder)!r}\n" + textwrap.dedent(script))
         return WorkerProcess(
@@ -121,6 +122,7 @@ class House:
             make_run_folder=self.make_run_folder,
             stderr_log=logging.getLogger("skep.worker.stderr"),
             command=[sys.executable, str(file)],
+            **options,
         )
 
     def make_run_folder(self) -> Path:
@@ -396,6 +398,27 @@ def test_a_child_in_another_session_whose_parent_is_gone_is_ended_though_nobody_
     assert not lives(pid)
 
 
+def test_all_processes_of_a_running_worker_are_measured_again_and_again(house: House):
+    measured: list[set[int]] = []
+
+    def measure(processes: Iterable[psutil.Process]) -> Use:
+        measured.append({process.pid for process in processes})
+        return Use(len(measured), 1)
+
+    worker = house.worker(LEAVES_CHILDREN.replace("END", "hear(); hear()"), measure=measure, measure_seconds=0.05)
+    worker.start(start_message())
+    pids = house.note("pids")
+    wait_for(lambda: measured and measured[-1] >= {*pids, worker_of(house)})
+    worker.close(within=0.0)
+    house.wait_exit()
+    told = [message.use.memory for message in house.said if isinstance(message, m.WorkerMeasured)]
+    assert told == list(range(1, len(measured) + 1))
+
+
+def worker_of(house: House) -> int:
+    return int(json.loads(house.registry.read_text())["root"]["pid"])
+
+
 def test_another_worker_may_start_after_the_exit_but_not_before(house: House, run: Run):
     worker = run(SPEAKS)
     house.wait_message()
@@ -629,27 +652,3 @@ def test_what_a_child_that_has_ended_left_is_killed(family: tuple[subprocess.Pop
     end_child(child, lambda: None, within=60.0)
     assert time.monotonic() - begun < SOON
     assert not any(each.find() for each in others)
-
-
-# --- lines
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_lines_come_whole_however_they_are_cut(size: int):
-    whole, long = [], []
-    lines = Lines(10, whole.append, long.append)
-    text = b"ab\n\ncde\nf"
-    for at in range(0, len(text), size):
-        lines.feed(text[at : at + size])
-    assert (whole, long) == ([b"ab", b"", b"cde"], [])
-    lines.end()
-    assert long == [b"f"]
-
-
-def test_a_long_line_comes_in_pieces():
-    whole: list[bytes] = []
-    long: list[bytes] = []
-    lines = Lines(4, whole.append, long.append)
-    for chunk in (b"abc", b"def", b"g\nh"):
-        lines.feed(chunk)
-    assert (whole, long) == ([b"g"], [b"abcdef"])

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from fakes import make_index, make_joined, make_progress, make_project
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Condition, answered
+from skep.core.policy.growth import MEASUREMENTS, Use
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -76,6 +77,9 @@ class Shell(RuleBasedStateMachine):
             case e.TellWorker(message=message):
                 assert self.running, "nobody to tell"
                 assert not isinstance(message, m.FinishTraining) or not self.stopped, "told to finish after its stop"
+            case e.RenewWorker():
+                assert self.running, "nobody to renew"
+                assert not self.stopped, "renewed after its stop"
             case e.StopWorker() | e.EndStuckWorker():
                 assert self.running, "nobody to stop"
                 self.stopped = True
@@ -194,6 +198,11 @@ class Shell(RuleBasedStateMachine):
     def chatter(self, which: int) -> None:
         said = (m.WorkerStage(Stage.PEERS, 0.5), m.WorkerEvaluated(Evaluation(1, 2.0)), m.WorkerPaused(0.0, 0.1))
         self.give(said[which])
+
+    @rule(memory=st.sampled_from([10**9, 10**10]))
+    def measured(self, memory: int) -> None:
+        for _ in range(MEASUREMENTS):
+            self.give(m.WorkerMeasured(Use(memory, 100)))
 
     @rule(retry=st.booleans())
     def failed(self, *, retry: bool) -> None:

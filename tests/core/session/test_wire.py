@@ -72,7 +72,7 @@ to_worker = st.one_of(
     st.builds(m.SetShare, numbers, st.booleans(), st.sampled_from(GpuMemory)),
     st.builds(m.ShardArrived, texts, texts),
     st.builds(m.ShardFailed, texts, problems),
-    st.builds(m.FinishTraining),
+    st.builds(m.FinishTraining, st.booleans()),
     st.builds(m.StopTraining),
 )
 from_worker = st.one_of(

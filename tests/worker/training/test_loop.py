@@ -259,7 +259,7 @@ class Bench:
         self.sizes = MicroBatches(DryRun({1: 0.001, micro_batch: 0.001}, micro_batch))
         self.offload = FakeOffload()
         self.limits = ResourceLimits(self.requested, self.trainer, self.sizes, Threads(1), self.offload)
-        self.finish = threading.Event()
+        self.finish, self.at_edge = threading.Event(), threading.Event()
         self.loop = TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -282,7 +282,7 @@ class Bench:
                 assert time.monotonic() < deadline
                 return condition()
 
-        self.loop.run(Stop(), self.finish)
+        self.loop.run(Stop(), self.finish, self.at_edge)
 
 
 def test_micro_batches_fill_step_batches_of_constant_size():
@@ -461,6 +461,21 @@ def test_leaving_computes_no_more_and_waits_for_the_round_of_its_epoch():
     assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 10)]
     assert not bench.link.all(ContributionLost)
     assert len(bench.trainer.done) == 5
+
+
+def test_a_worker_that_is_to_end_at_an_edge_computes_until_its_epoch_has_ended_and_nothing_after_it():
+    bench = Bench(micro_batch=2)
+    bench.at_edge.set()
+    bench.run_until(lambda: len(bench.trainer.done) == 5)
+    bench.optimizer.round_due = bench.optimizer.under_way = True
+    bench.run_until(lambda: len(bench.optimizer.named("apply")) == 3)  # the round continues in the background
+    assert bench.finish.is_set()
+    bench.rounds.close()
+    bench.run_until(lambda: False)
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 12)]
+    assert len(bench.link.all(ContributionConfirmed)) == 1
+    assert not bench.link.all(ContributionLost)
+    assert (len(bench.trainer.done), bench.rounds.grown) == (6, 0)
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -14,13 +14,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 import psutil
 from msgspec.structs import replace
 
+from skep.adapters.process.child_log import Lines, logged_lines
 from skep.adapters.process.process_tree import (
     KILL_SECONDS,
     Mark,
@@ -32,7 +33,9 @@ from skep.adapters.process.process_tree import (
     write_registry,
 )
 from skep.adapters.process.programs import module_command
+from skep.adapters.process.tree_use import use_of
 from skep.core.errors import SkepError
+from skep.core.policy.growth import Use
 from skep.core.session import messages as m
 from skep.core.session import wire
 from skep.core.text import Problem, Text
@@ -90,7 +93,8 @@ FIRST_REMEMBER_SECONDS: Final = 0.25
 LONGEST_REMEMBER_SECONDS: Final = 60.0
 """Longest interval of the search for processes it has started, which is frequent only while there are new ones."""
 READ_BYTES: Final = 65536
-LOG_LINE_BYTES: Final = 8192
+MEASURE_SECONDS: Final = 60.0
+"""How often what its processes use is measured: of a large process that takes tenths of a second."""
 LAST_WORDS_SECONDS: Final = 1.0
 """How long the remaining output of an ended process is read."""
 
@@ -98,6 +102,8 @@ STUCK_SIGNALS: Final = (*((signal.SIGUSR1,) if hasattr(signal, "SIGUSR1") else (
 """For a worker that is stuck. At the first, where systems have it, the worker writes its stacks to stderr."""
 
 log = logging.getLogger(__name__)
+
+Measure = Callable[[Iterable[psutil.Process]], Use]
 
 UNREADABLE: Final = Problem(
     Text("worker.training_process_sent_something_skep"),
@@ -116,11 +122,17 @@ class WorkerProcess:
         make_run_folder: Callable[[], Path],
         stderr_log: logging.Logger,
         command: Sequence[str] = COMMAND,
+        measure: Measure = use_of,
+        measure_seconds: float = MEASURE_SECONDS,
     ) -> None:
-        """`registry_file` records the running worker for `sweep_leftovers`; `stderr_log` receives its stderr."""
+        """`registry_file` records the running worker for `sweep_leftovers`; `stderr_log` receives its stderr.
+
+        `measure` is called every `measure_seconds` with the processes of the running worker.
+        """
         self._post = post
         self._registry_file, self._make_run_folder = registry_file, make_run_folder
         self._stderr_log, self._command = stderr_log, tuple(command)
+        self._measuring = measure, measure_seconds
         self._life: _Life | None = None
 
     def start(self, options: m.WorkerOptions) -> None:
@@ -137,7 +149,8 @@ class WorkerProcess:
                 Text("worker.training_process_could_not_started", strerror=str(error.strerror)),
                 Text("worker.install_skep_again"),
             ) from None
-        self._life = _Life(process, run_folder, self._registry_file, self._stderr_log, self._post)
+        parts = process, run_folder, self._registry_file, self._stderr_log, self._post
+        self._life = _Life(*parts, measuring=self._measuring)
         self._life.begin()
         self._life.tell(replace(options, run_folder=str(run_folder)))
 
@@ -170,9 +183,12 @@ class _Life:
         registry_file: Path,
         stderr_log: logging.Logger,
         post: Post,
+        *,
+        measuring: tuple[Measure, float],
     ) -> None:
         self._process, self._run_folder, self._registry_file = process, run_folder, registry_file
         self._log, self._post = stderr_log, post
+        self._measure, self._measure_seconds = measuring
         # some systems report no start time of a child that has exited already
         root = mark(process.pid) or Mark(process.pid, time.time())
         self._tree = Tree(root, held=True, folder=run_folder)
@@ -243,7 +259,7 @@ class _Life:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         hear = Lines(wire.LINE_LIMIT, self._hear, self._refuse)
-        note = Lines(LOG_LINE_BYTES, self._note, self._note)
+        note = logged_lines(self._log)
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ, hear)
             selector.register(self._process.stderr, selectors.EVENT_READ, note)
@@ -276,9 +292,6 @@ class _Life:
             self._post(m.WorkerFailed(UNREADABLE, retry=True))
             self._end_by(0.0)
 
-    def _note(self, line: bytes) -> None:
-        self._log.info("%s", line.decode("utf-8", "backslashreplace").rstrip())
-
     # --- the watching thread
 
     def _watch(self) -> None:
@@ -291,6 +304,7 @@ class _Life:
 
     def _guard(self) -> None:
         look_at, wait = 0.0, FIRST_REMEMBER_SECONDS
+        measure_at = time.monotonic() + self._measure_seconds
         while self._is_running():
             while not self._signals.empty():
                 os.kill(self._process.pid, self._signals.get())
@@ -300,6 +314,9 @@ class _Life:
             elif now >= look_at:
                 wait = FIRST_REMEMBER_SECONDS if self._remember() else min(2 * wait, LONGEST_REMEMBER_SECONDS)
                 look_at = now + wait
+            elif now >= measure_at:
+                measure_at = now + self._measure_seconds
+                self._post(m.WorkerMeasured(self._measure(self._tree.living())))
             self._await_news(min(look_at, self._kill_at))
         self._tree.kill()
 
@@ -354,25 +371,3 @@ def _write_all(pipe: IO[bytes], line: bytes) -> None:
     left = memoryview(line)
     while left:
         left = left[os.write(pipe.fileno(), left) :]
-
-
-class Lines:
-    """Splits a stream of bytes into lines; one of `limit` bytes or more goes to `too_long` in pieces."""
-
-    def __init__(self, limit: int, each: Callable[[bytes], None], too_long: Callable[[bytes], None]) -> None:
-        self._limit, self._each, self._too_long = limit, each, too_long
-        self._rest = bytearray()
-
-    def feed(self, chunk: bytes) -> None:
-        *lines, rest = chunk.split(b"\n")
-        for line in lines:
-            self._each(bytes(self._rest + line))
-            self._rest.clear()
-        self._rest += rest
-        if len(self._rest) >= self._limit:
-            self.end()
-
-    def end(self) -> None:
-        if self._rest:
-            self._too_long(bytes(self._rest))
-            self._rest.clear()

@@ -12,6 +12,7 @@ from typing import Final
 
 from skep.core.project.manifest import VerifiedProject
 from skep.core.session import messages as m
+from skep.core.session import renewal
 from skep.core.session.phases import Phase, Stage, SwarmProgress, Wait
 from skep.core.session.snapshot import Advance, Snapshot
 from skep.core.text import NOTHING, Problem, Text
@@ -128,6 +129,8 @@ def _longest(snapshot: Snapshot) -> float:
 def waiting(snapshot: Snapshot) -> Text:
     """What is said instead of "Training …" when nothing was trained for a minute; else the empty message."""
     advance, now = snapshot.advance, snapshot.policy_state.steady
+    if snapshot.phase is Phase.PAUSED and snapshot.renewing and snapshot.allowance.share > 0:
+        return renewal.AFRESH
     if snapshot.phase is not Phase.TRAINING or now - advance.trained_at < UNTRAINED_SECONDS:
         return NOTHING
     if now - advance.heard_at > QUIET_SECONDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from skep.core.policy.allowance import Allowance, Change, Reaction
+from skep.core.policy.growth import Use
 from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation
@@ -35,6 +36,13 @@ class StopWorker(msgspec.Struct, frozen=True):
 
 class EndStuckWorker(msgspec.Struct, frozen=True):
     """Have the worker write its stacks to the log, and end it; WorkerExited follows."""
+
+
+class RenewWorker(msgspec.Struct, frozen=True):
+    """Ask the worker to end at the end of an epoch, because its processes have grown from `first` to `now`."""
+
+    first: Use
+    now: Use
 
 
 class SetAllowance(msgspec.Struct, frozen=True):
@@ -111,7 +119,7 @@ class EndEngine(msgspec.Struct, frozen=True):
     """End the engine thread."""
 
 
-WorkerEffect = StartWorker | TellWorker | StopWorker | EndStuckWorker | SetAllowance
+WorkerEffect = StartWorker | TellWorker | StopWorker | EndStuckWorker | RenewWorker | SetAllowance
 Recording = Record | LosePending | RecordChange | RecordReaction | RecordUsage
 Saving = SavePosition | SaveEvaluation | SaveSettings | SavePause
 Effect = FetchIndex | FetchShard | WorkerEffect | Recording | Saving | Notify | EndEngine

@@ -10,6 +10,7 @@ import msgspec
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Seen
+from skep.core.policy.growth import Use
 from skep.core.project.data import Project, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
@@ -244,6 +245,12 @@ class WorkerFinished(WorkerMessage, frozen=True):
     """The run's last epoch has ended. The worker exits when no peer loads the state from it any more."""
 
 
+class WorkerMeasured(msgspec.Struct, frozen=True):
+    """What the worker and all processes that it started use; measured by the engine's side about once a minute."""
+
+    use: Use
+
+
 class WorkerExited(msgspec.Struct, frozen=True):
     """The worker process and all processes that it started have ended.
 
@@ -268,7 +275,8 @@ WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | W
 ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
 FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
 FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
-Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | WorkerExited | ProblemArose
+OfWorker = WorkerMeasured | WorkerExited
+Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | OfWorker | ProblemArose
 Message = Command | Event
 
 # --- messages from the engine to the worker
@@ -330,8 +338,11 @@ class StopTraining(WorkerMessage, frozen=True):
 class FinishTraining(WorkerMessage, frozen=True):
     """Stop computing, contribute the accumulated samples in the next round, then leave the swarm and exit.
 
-    A worker without a next round, or one that is not in the swarm yet, leaves immediately.
+    A worker without a next round, or one that is not in the swarm yet, leaves immediately. With `at_edge` it goes on
+    computing until this epoch has ended, so that nothing is left to contribute.
     """
+
+    at_edge: bool = False
 
 
 ToWorker = WorkerOptions | SetShare | ShardArrived | ShardFailed | FinishTraining | StopTraining

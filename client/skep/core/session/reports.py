@@ -11,7 +11,7 @@ from typing import Final
 from skep.core.project.data import FileRef, ShardIndex, ShardRef
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, note
-from skep.core.session import deadlines, transitions
+from skep.core.session import deadlines, renewal, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase, StageProgress
@@ -22,7 +22,7 @@ from skep.core.text import Problem, Remedy, Text
 EVALUATIONS_SHOWN: Final = 512
 KILLED: Final = -9
 
-Report = m.WorkerReport | m.ContributionReport | m.ShardReport | m.WorkerExited
+Report = m.WorkerReport | m.ContributionReport | m.ShardReport | m.OfWorker
 
 
 def report(snapshot: Snapshot, message: Report, now: float) -> Step:
@@ -48,6 +48,8 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
             return _shard(snapshot, worker, message)
         case m.WorkerFailed() | m.WorkerFinished() | m.WorkerExited():
             return _ended(snapshot, worker, message, now)
+        case m.WorkerMeasured():
+            return _measured(snapshot, worker, message)
         case m.WorkerMemory() | m.ShardProgress():
             return snapshot, ()  # for front ends only
 
@@ -82,7 +84,8 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         device=message.device,
         client_mode=message.client_mode,
         heavy=message.heavy,
-        worker=replace(worker, joined_at=now),
+        worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
+        renewing=False,
         advance=deadlines.begun(snapshot),
     )
 
@@ -187,6 +190,15 @@ def _shard_answered(snapshot: Snapshot, worker: WorkerRun, message: m.ShardArriv
 # --- the end of a worker
 
 
+def _measured(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerMeasured) -> Step:
+    growth = renewal.grown(snapshot, worker, message.use)
+    measured = replace(snapshot, worker=replace(worker, growth=growth))
+    if growth.excess is None or not renewal.is_possible(snapshot, worker):
+        return measured, ()
+    asked = replace(measured, renewing=True, renewed_at=snapshot.policy_state.steady)
+    return asked, (e.RenewWorker(*growth.excess),)
+
+
 def _ended(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerEnd | m.WorkerExited, now: float) -> Step:
     match message:
         case m.WorkerFailed():
@@ -221,13 +233,14 @@ def _finished(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
 def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now: float) -> Step:
     assert snapshot.project is not None
     asked = snapshot.phase is Phase.LEAVING and not worker.failed
-    losing = e.LosePending(snapshot.project.id, LEFT if asked or worker.departing else STOPPED)
+    goes = worker.departing or (message.code == 0 and renewal.is_asked(snapshot, worker))
+    losing = e.LosePending(snapshot.project.id, LEFT if asked or goes else STOPPED)
     saving = _saved(snapshot) if snapshot.progress is not None else ()
     gone = replace(snapshot, worker=None)
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
         return after, (losing, *saving, *effects)
-    if worker.departing:
+    if goes:
         return replace(gone, phase=Phase.PAUSED, stage=None, falling=None), (losing, *saving)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(message.code))
     recovering = transitions.recover(told, worker, message.chance, now)

@@ -8,6 +8,7 @@ from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
 from skep.core.policy.decision import Holding, PolicyState
+from skep.core.policy.growth import Growth
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter
@@ -22,6 +23,7 @@ class WorkerRun:
 
     joined_at: float | None = None
     """Wall clock seconds when this worker joined the swarm; None before."""
+    joined_epoch: int = 0
     failed: bool = False
     """It reported an error and is about to exit."""
     wanted: frozenset[str] = frozenset()
@@ -32,6 +34,8 @@ class WorkerRun:
     """It is leaving the swarm and will exit; another worker starts when the network may be used again."""
     departing_until: float | None = None
     """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+    growth: Growth = field(default_factory=Growth, compare=False, repr=False)
+    """What its processes have used while it trained; not shown."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,10 @@ class Snapshot:
     """Consecutive workers that failed without a confirmed contribution; determines the wait before the next start."""
     restart_at: float | None = None
     """Wall clock seconds of the next start, while recovering, or paused after too many failures."""
+    renewing: bool = False
+    """A worker was asked to end because its processes had grown, and the next one has not joined yet."""
+    renewed_at: float | None = None
+    """When that was asked last, in the policy's steady seconds."""
     leaving_until: float | None = None
     """Wall clock seconds until which leaving waits for a round; None if it does not wait."""
     last_round_seconds: float = 0.0

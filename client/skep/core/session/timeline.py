@@ -15,6 +15,7 @@ from skep.core.policy.rules import RAMP
 from skep.core.record.usage import Meter, Quarter, Spent, quarter_of
 from skep.core.session import effects as e
 from skep.core.session import messages as m
+from skep.core.session import renewal
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Falling, Snapshot
 from skep.core.session.transitions import SLEEP_SECONDS, Step
@@ -69,7 +70,8 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     away = snapshot.phase in (Phase.RECOVERING, Phase.JOINING) or snapshot.restart_at is not None
     if away and allowance.share > 0:
         # without a worker in the swarm nothing is trained, whatever the rules grant
-        return Change(now, snapshot.project.id, 0.0, AGAIN, Text("timeline.reaching_swarm_again"))
+        why = renewal.AFRESH if snapshot.renewing else Text("timeline.reaching_swarm_again")
+        return Change(now, snapshot.project.id, 0.0, AGAIN, why)
     share, rule, reason = allowance.share, allowance.rule, allowance.reason
     return Change(now, snapshot.project.id, share, rule, reason, allowance.memory, allowance.network)
 

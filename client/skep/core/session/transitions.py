@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from skep.core.project.manifest import Manifest, VerifiedProject
-from skep.core.session import deadlines
+from skep.core.session import deadlines, renewal
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
@@ -182,13 +182,17 @@ def _out_of(snapshot: Snapshot, worker: WorkerRun, now: float) -> Step:
                 return depart(snapshot, worker)
             # on a metered connection waiting has a price too
             wait = LAST_ROUND_SECONDS if snapshot.allowance.rule == "metered" else _last_round_seconds(snapshot)
-            told = replace(worker, departing=True, departing_until=now + wait)
-            waiting = replace(snapshot, phase=Phase.PAUSED, worker=told, last_round_seconds=wait)
-            return waiting, (e.TellWorker(m.FinishTraining()),)
+            return _depart_after_round(snapshot, worker, wait, now)
         case Phase.JOINING:
             return depart(snapshot, worker)
         case Phase.IDLE | Phase.RECOVERING | Phase.LEAVING:
             return snapshot, ()
+
+
+def _depart_after_round(snapshot: Snapshot, worker: WorkerRun, wait: float, now: float) -> Step:
+    told = replace(worker, departing=True, departing_until=now + wait)
+    waiting = replace(snapshot, phase=Phase.PAUSED, worker=told, last_round_seconds=wait)
+    return waiting, (e.TellWorker(m.FinishTraining()),)
 
 
 def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
@@ -200,7 +204,7 @@ def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
 def recover(snapshot: Snapshot, worker: WorkerRun, chance: float, now: float) -> Step:
     """After the failure of `worker`: start another after a wait, or pause after too many failures."""
     failures = 0 if worker.confirmed else snapshot.failures + 1
-    failed = replace(snapshot, stage=None, failures=failures)
+    failed = replace(snapshot, stage=None, failures=failures, renewing=False)
     if failures >= MOST_FAILURES:
         return _take_a_break(failed, now)
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** max(0, failures - 1)) * (1.0 + chance) / 2.0
@@ -233,6 +237,10 @@ def ticked(snapshot: Snapshot, now: float) -> Step:
     if worker is not None and (problem := deadlines.overdue(snapshot)):
         told, notifying = trouble(replace(snapshot, worker=replace(worker, failed=True)), problem)
         return told, (*notifying, e.EndStuckWorker())
-    if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM or worker.departing_until is None:
+    if worker is None or worker.failed or snapshot.phase not in _IN_THE_SWARM:
+        return snapshot, ()
+    if renewal.is_late(snapshot, worker):
+        return _depart_after_round(snapshot, worker, _last_round_seconds(snapshot), now)
+    if worker.departing_until is None:
         return snapshot, ()
     return (snapshot, ()) if _waits(snapshot, worker.departing_until, now) else depart(snapshot, worker)

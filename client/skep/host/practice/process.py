@@ -13,13 +13,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from skep.adapters.process.child_log import LogPipe
 from skep.adapters.process.process_tree import end_child
 from skep.adapters.process.programs import module_command
+from skep.adapters.storage.logs import open_log
 from skep.core.errors import SwarmError
 from skep.core.text import Text, verbatim
 
 START: Final = 120.0
 """Seconds the swarm may take until it can be joined; importing torch on a busy computer is most of it."""
+LAST_WORDS_SECONDS: Final = 1.0
+"""How long the last lines of a swarm that has ended are waited for."""
 
 
 class PracticeProcess:
@@ -28,6 +32,7 @@ class PracticeProcess:
     def __init__(self, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
         self._home, self._folder, self._environ = home, folder, environ
         self._child: subprocess.Popen[bytes] | None = None
+        self._log: LogPipe
 
     def start(self) -> None:
         """Returns immediately; `manifest` waits until the swarm is ready."""
@@ -35,12 +40,12 @@ class PracticeProcess:
         # what the swarm leaves in temporary folders, even when killed, goes with the demo's own folder
         places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR"), str(self._folder))
         command = [*module_command("skep.cli.main"), "--home", str(self._home), "--json"]
-        with (self._folder / "practice.log").open("wb") as log:
+        with LogPipe(open_log(self._folder, "practice")) as self._log:
             self._child = subprocess.Popen(
                 [*command, "practice", "--peers", "1", "--until-eof"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=self._log.fileno(),
                 env={**self._environ, **places},
                 start_new_session=True,
             )
@@ -67,8 +72,8 @@ class PracticeProcess:
         return Path(json.loads(line)["manifest"])
 
     def _last_words(self) -> Text:
-        lines = (self._folder / "practice.log").read_text(errors="replace").split("\n")
-        return verbatim(" ".join(line.strip() for line in lines[-4:] if line.strip()))
+        self._log.wait(LAST_WORDS_SECONDS)
+        return verbatim(" ".join(line.strip() for line in tuple(self._log.last) if line.strip()))
 
     def ask(self) -> None:
         """Ask it to end; may be called repeatedly, and from a signal handler."""
@@ -82,4 +87,5 @@ class PracticeProcess:
         if self._child is None:
             return
         end_child(self._child, self.ask, within, self._folder)
+        self._log.wait(LAST_WORDS_SECONDS)
         self._child = None

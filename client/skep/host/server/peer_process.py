@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from skep.adapters.process.child_log import LogPipe
 from skep.adapters.process.process_tree import end_child
 from skep.adapters.process.programs import module_command
+from skep.adapters.storage.logs import open_log
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import SwarmError
 from skep.core.text import Text, as_data
@@ -31,11 +33,12 @@ def problem_event(title: Text, hint: Text) -> dict[str, Any]:
 
 
 class PeerProcess:
-    """The seed in its own session, its stderr appended to `log`."""
+    """The seed in its own session, its stderr in the rotated log `log`, whose name ends with ".log"."""
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
         self._command = [*module_command("skep.host.server.seed"), *arguments]
-        self._log = log
+        self._log, self._entries = log, open_log(log.parent, log.stem)
+        self._pipe: LogPipe | None = None
         self._run_folder: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -46,12 +49,12 @@ class PeerProcess:
         """
         self._stop()
         self._run_folder = self._run_folder or make_run_folder()
-        with self._log.open("ab") as log:
+        with LogPipe(self._entries) as self._pipe:
             self._process = subprocess.Popen(
                 [*self._command, "--run-folder", str(self._run_folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=self._pipe.fileno(),
                 start_new_session=True,
             )
         too_slow = threading.Timer(START_SECONDS, self._process.kill)
@@ -86,3 +89,5 @@ class PeerProcess:
         if self._process is not None:
             end_child(self._process, self.ask_to_end, END_SECONDS)
             self._process = None
+        if self._pipe is not None:
+            self._pipe.wait(END_SECONDS)

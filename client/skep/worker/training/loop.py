@@ -96,13 +96,17 @@ class TrainingLoop:
         self._last_wait = "joining", time.monotonic()
         self.pace.slept = self.sleep.slept
 
-    def run(self, stop: threading.Event, finish: threading.Event | None = None) -> None:
+    def run(
+        self, stop: threading.Event, finish: threading.Event | None = None, at_edge: threading.Event | None = None
+    ) -> None:
         """Train until `stop` is set, or after `finish` is set, until a round has used what was accumulated.
+
+        After `at_edge` is set, `finish` is set when the epoch has changed, before anything is computed for the next one.
 
         When the run is finished, report that, and return when no peer loads the state any more. Raises SkepError when
         the swarm, the data or the device fails permanently.
         """
-        finish = finish or threading.Event()
+        finish, at_edge = finish or threading.Event(), at_edge or threading.Event()
         with as_device_error(self.trainer.name), self._reporter.beating(), self.sleep.watching():
             while not stop.is_set():
                 hear_data(self.link, self.samples)
@@ -112,6 +116,7 @@ class TrainingLoop:
                 if self.sync.finished:
                     self._see_out(stop)
                     return
+                epoch = self.sync.epoch
                 if finish.is_set():
                     if self._is_settled():
                         return
@@ -119,6 +124,8 @@ class TrainingLoop:
                     self._rest()
                 else:
                     self._take_turn(stop, finish)
+                if at_edge.is_set() and self.sync.epoch != epoch:
+                    finish.set()
                 self._reporter.tell()
 
     def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
