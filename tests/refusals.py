@@ -1,6 +1,6 @@
 """Two homes that were used before, and what skep must do when it refuses or fails there.
 
-In one the verb prints text for a person, in the other JSON for a program; both run at the same time.
+In one the verb prints text for a person, in the other JSON for a program.
 """
 
 import contextlib
@@ -18,10 +18,8 @@ from skep.adapters.storage.paths import Home
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.text import NOTHING
-from terminals import SKEP
+from terminals import SKEP, run_here
 
-QUICK = 20
-"""Seconds for a verb that waits for nothing, on a busy computer."""
 VOLATILE = re.compile(r"lock|logs/.*")
 """Files that do not count as the contents of a home."""
 NOTES = re.compile(r".* is published by .+\.|It needs .*")
@@ -64,7 +62,7 @@ class Homes:
         """Only the home for JSON, if a second run of a slow verb would show nothing new."""
         return Homes(None, self.program.root)
 
-    def refused(self, *arguments, code, within=QUICK, may_keep=r"(?!)"):
+    def refused(self, *arguments, code, within=None, may_keep=r"(?!)"):
         """As `told`; no file in the homes may change, and new files must match `may_keep`."""
         before = [contents(home) for home in self]
         told = self.told(*arguments, code=code, within=within)
@@ -74,20 +72,23 @@ class Homes:
             assert not [name for name in now.keys() - was if not re.fullmatch(may_keep, name)]
         return told
 
-    def told(self, *arguments, code, within=QUICK):
-        """Run the verb in each home. Both must report the same sentence and hint, within so many seconds."""
-        with contextlib.ExitStack() as running:
-            readers = [
-                running.enter_context(started(home, [*flags, *arguments]))
-                for home, flags in ((self.person, []), (self.program, ["--json"]))
-                if home
-            ]
-            *of_person, (out, error) = [process.communicate(timeout=within) for process in readers]
-        assert {process.returncode for process in readers} == {code}, (*of_person, error)
-        title, hint = error.splitlines()
+    def told(self, *arguments, code, within=None):
+        """Run the verb in each home; both must report the same sentence and hint.
+
+        With `within`, in processes that run at the same time, for at most so many seconds. Without, in this process,
+        for a verb that is refused before it starts an engine.
+        """
+        verbs = [
+            ["--home", str(home.root), *flags, *arguments]
+            for home, flags in ((self.person, []), (self.program, ["--json"]))
+            if home
+        ]
+        *of_person, done = [run_here(*verb) for verb in verbs] if within is None else run_together(verbs, within)
+        assert {each.returncode for each in (*of_person, done)} == {code}, (*of_person, done)
+        out, (title, hint) = done.stdout, done.stderr.splitlines()
         assert_calm(title, hint)
-        for _, same_error in of_person:
-            *notes, same_title, same_hint = same_error.splitlines()
+        for each in of_person:
+            *notes, same_title, same_hint = each.stderr.splitlines()
             assert all(NOTES.fullmatch(note) for note in notes), notes
             place, same_place = str(self.program.root), str(self.person.root)
             assert [words.replace(same_place, place) for words in (same_title, same_hint)] == [title, hint]
@@ -104,11 +105,20 @@ def homes_with_past(past, folder):
     return Homes(folder / "person", folder / "program")
 
 
+def run_together(verbs, within):
+    with contextlib.ExitStack() as running:
+        processes = [running.enter_context(started(verb)) for verb in verbs]
+        read = [process.communicate(timeout=within) for process in processes]
+    return [
+        subprocess.CompletedProcess(verb, process.returncode, *streams)
+        for verb, process, streams in zip(verbs, processes, read, strict=True)
+    ]
+
+
 @contextlib.contextmanager
-def started(home, arguments):
-    """The verb in this home; at the end it is killed if it still runs."""
-    command = [*SKEP, "--home", str(home.root), *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+def started(arguments):
+    """The verb; at the end it is killed if it still runs."""
+    with subprocess.Popen([*SKEP, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:

@@ -1,6 +1,7 @@
 """Runs `skep` verbs as real processes, to their end or in the background."""
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -8,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 import psutil
 
 from skep.adapters.storage.paths import Home
 from skep.adapters.storage.settings_file import SettingsFile
+from skep.cli.application import main
 from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
@@ -93,6 +96,17 @@ def skep(home, *arguments, within=20):
         [*SKEP, "--home", str(home), "--json", *arguments], capture_output=True, text=True, timeout=within, check=False
     )
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def run_here(*arguments, **environ):
+    """Run a verb that starts no engine in this process, without the start of an interpreter; returns what one would."""
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as error,
+        mock.patch.dict(os.environ, environ),
+    ):
+        code = main(arguments, os.environ)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), error.getvalue())
 
 
 def devote(home, **changes):

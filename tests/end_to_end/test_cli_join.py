@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,8 +15,8 @@ from skep.core.project.fields import key_text
 from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import serving
 from skep.host.shards.dataset import build_shards, library_sources
+from terminals import SKEP, run_here
 
-SKEP = [sys.executable, "-m", "skep.cli.main"]
 NOBODY = "/ip4/127.0.0.1/tcp/1/p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
 
 
@@ -25,6 +24,10 @@ def skep(home, *arguments, within=60):
     return subprocess.run(
         [*SKEP, "--home", str(home.root), *arguments], capture_output=True, text=True, timeout=within, check=False
     )
+
+
+def here(home, *arguments):
+    return run_here("--home", str(home.root), *arguments)
 
 
 def assert_one_calm_sentence(done, code):
@@ -138,7 +141,7 @@ def test_a_spoilt_manifest_is_refused_and_nothing_is_kept(home, publisher, spoil
     manifest = publisher.publish()
     spoil(manifest)
     for verb in (("join",), ("project", "add"), ("project", "verify"), ("project", "show")):
-        done = skep(home, *verb, str(manifest))
+        done = here(home, *verb, str(manifest))
         assert_one_calm_sentence(done, 2)
         assert word in done.stderr
     assert not home.projects_folder.exists()
@@ -147,7 +150,7 @@ def test_a_spoilt_manifest_is_refused_and_nothing_is_kept(home, publisher, spoil
 def test_an_expired_manifest_is_refused(home, publisher):
     manifest = publisher.publish(expired=True)
     for verb in (("join",), ("project", "add"), ("project", "verify")):
-        done = skep(home, *verb, str(manifest))
+        done = here(home, *verb, str(manifest))
         assert_one_calm_sentence(done, 2)
         assert "expired" in done.stderr
 
@@ -155,14 +158,14 @@ def test_an_expired_manifest_is_refused(home, publisher):
 def test_an_illegal_combination_of_flags_cannot_even_be_signed(home, publisher):
     manifest = publisher.publish()
     manifest.write_text(manifest.read_text().replace('"delay_state_averaging": true', '"delay_state_averaging": false'))
-    done = skep(home, "project", "sign", str(manifest), "--key", str(publisher.key))
+    done = here(home, "project", "sign", str(manifest), "--key", str(publisher.key))
     assert_one_calm_sentence(done, 2)
     assert "delay_state_averaging" in done.stderr
 
 
 def test_a_project_that_is_too_big_is_refused_before_anything_is_downloaded(home, publisher):
     manifest = publisher.publish(needs__memory_gb=4_000)
-    done = skep(home, "--json", "join", str(manifest))
+    done = here(home, "--json", "join", str(manifest))
     assert done.returncode == 1
     (problem,) = [json.loads(line) for line in done.stdout.splitlines()]
     assert problem["title"].startswith("Too big: needs")
@@ -170,17 +173,17 @@ def test_a_project_that_is_too_big_is_refused_before_anything_is_downloaded(home
 
 
 def test_another_publisher_under_the_same_name_is_refused(home, publisher, tmp_path):
-    assert skep(home, "project", "add", str(publisher.publish())).returncode == 0
+    assert here(home, "project", "add", str(publisher.publish())).returncode == 0
     (tmp_path / "other").mkdir()
     other = Publisher(tmp_path / "other")
-    assert_one_calm_sentence(skep(home, "join", str(other.publish(revision=2))), 2)
+    assert_one_calm_sentence(here(home, "join", str(other.publish(revision=2))), 2)
 
 
 def test_a_revision_that_needs_more_asks_for_consent(home, publisher):
-    assert skep(home, "project", "add", str(publisher.publish())).returncode == 0
+    assert here(home, "project", "add", str(publisher.publish())).returncode == 0
     more = publisher.publish(revision=2, needs__disk_gb=0.2)
-    assert_one_calm_sentence(skep(home, "project", "add", str(more)), 2)
-    assert skep(home, "project", "add", str(more), "--consent").returncode == 0
+    assert_one_calm_sentence(here(home, "project", "add", str(more)), 2)
+    assert here(home, "project", "add", str(more), "--consent").returncode == 0
 
 
 def test_a_silent_data_server_ends_the_join_with_its_reason(home, publisher):
@@ -217,8 +220,8 @@ def test_peers_out_of_reach_end_the_join_with_their_reason(home, publisher, serv
 
 def test_a_port_in_use_is_named_before_anything_is_downloaded(home, publisher, served):
     port = served[0].split(":")[2].split("/")[0]
-    assert skep(home, "settings", "set", "network.port", port).returncode == 0
-    done = skep(home, "join", str(publisher.publish()))
+    assert here(home, "settings", "set", "network.port", port).returncode == 0
+    done = here(home, "join", str(publisher.publish()))
     assert done.returncode == 2, done.stderr
     assert f"Port {port}" in done.stderr
     assert not home.cache_folder.exists()
@@ -261,4 +264,4 @@ def test_practice_ends_with_ctrl_c_and_when_its_parent_is_gone(home):
 
 def test_practice_on_a_taken_port_is_refused(home, served):
     port = served[0].split(":")[2].split("/")[0]
-    assert_one_calm_sentence(skep(home, "practice", "--port", port), 2)
+    assert_one_calm_sentence(here(home, "practice", "--port", port), 2)

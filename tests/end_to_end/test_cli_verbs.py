@@ -1,4 +1,7 @@
-"""The verbs that need no swarm, with text output and with --json: real processes, their output and exit codes."""
+"""The verbs that need no swarm, with text output and with --json: their output and exit codes.
+
+Each kind of ending has a test with a real process, by `skep`; the others run in the test's process, by `here`.
+"""
 
 import json
 import os
@@ -15,19 +18,26 @@ from skep.adapters.storage.ledger_sqlite import SqliteLedger
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation
 from skep.core.text import verbatim
+from terminals import SKEP, run_here
 
-SKEP = [sys.executable, "-m", "skep.cli.main"]
 
-
-def skep(home, *arguments, **environ):
+def skep(home, *arguments):
     return subprocess.run(
         [*SKEP, *arguments],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
-        env=os.environ | {"SKEP_HOME": str(home.root), "COLUMNS": "200"} | environ,
+        env=os.environ | environ_of(home),
     )
+
+
+def here(home, *arguments, **environ):
+    return run_here(*arguments, **environ_of(home), **environ)
+
+
+def environ_of(home):
+    return {"SKEP_HOME": str(home.root), "COLUMNS": "200"}
 
 
 def assert_one_calm_sentence(done, code):
@@ -83,12 +93,12 @@ def test_the_version(home):
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(home, arguments):
-    assert_one_calm_sentence(skep(home, *arguments), 2)
+    assert_one_calm_sentence(here(home, *arguments), 2)
 
 
 @pytest.mark.parametrize("arguments", [("status",), ("pause",), ("resume",), ("share", "50"), ("leave",)])
 def test_without_a_running_skep_the_verbs_that_need_one_say_so(home, arguments):
-    done = skep(home, *arguments)
+    done = here(home, *arguments)
     assert_one_calm_sentence(done, 1)
     assert "No skep is running" in done.stderr
 
@@ -104,10 +114,10 @@ def test_a_problem_is_an_object_too_for_programs(home):
 
 
 def test_devices_are_listed_with_what_they_are_for(home):
-    devices = json.loads(skep(home, "devices", "--json").stdout)["devices"]
+    devices = json.loads(here(home, "devices", "--json").stdout)["devices"]
     assert devices[-1]["id"] == "cpu"
     assert devices[-1]["memory_total"] > 0
-    assert "usable" in skep(home, "devices").stdout
+    assert "usable" in here(home, "devices").stdout
 
 
 def test_the_identity_is_made_once_and_kept_private(home):
@@ -118,47 +128,47 @@ def test_the_identity_is_made_once_and_kept_private(home):
 
 def test_home_is_chosen_before_or_after_the_verb_and_wins_over_the_environment(home, tmp_path):
     other = str(tmp_path / "other")
-    before = json.loads(skep(home, "--home", other, "identity", "--json").stdout)
-    after = json.loads(skep(home, "identity", "--json", "--home", other).stdout)
+    before = json.loads(here(home, "--home", other, "identity", "--json").stdout)
+    after = json.loads(here(home, "identity", "--json", "--home", other).stdout)
     assert before == after
     assert before["path"].startswith(other)
 
 
 def test_an_unusable_home_is_one_sentence(home, tmp_path):
     (tmp_path / "file").write_text("")
-    assert_one_calm_sentence(skep(home, "--home", str(tmp_path / "file" / "home"), "identity"), 2)
+    assert_one_calm_sentence(here(home, "--home", str(tmp_path / "file" / "home"), "identity"), 2)
 
 
 def test_settings_are_listed_set_and_got(home):
-    assert json.loads(skep(home, "settings", "get", "compute.share_away", "--json").stdout)["value"] == 1.0
+    assert json.loads(here(home, "settings", "get", "compute.share_away", "--json").stdout)["value"] == 1.0
     assert skep(home, "settings", "set", "compute.share_away", "30").returncode == 0
     assert skep(home, "settings", "get", "compute.share_away").stdout.strip() == "30 %"
-    listed = {each["key"]: each for each in json.loads(skep(home, "settings", "--json").stdout)["settings"]}
+    listed = {each["key"]: each for each in json.loads(here(home, "settings", "--json").stdout)["settings"]}
     assert listed["compute.share_away"]["value"] == 0.3
     assert all(each["help"] and each["group"] for each in listed.values())
-    assert "compute.share_away" in skep(home, "settings").stdout
+    assert "compute.share_away" in here(home, "settings").stdout
 
 
 def test_a_damaged_settings_file_is_said_and_left_alone(home):
     home.settings_file.write_text("[compute\nshare")
-    assert_one_calm_sentence(skep(home, "settings"), 2)
-    assert_one_calm_sentence(skep(home, "settings", "set", "compute.threads", "2"), 2)
+    assert_one_calm_sentence(here(home, "settings"), 2)
+    assert_one_calm_sentence(here(home, "settings", "set", "compute.threads", "2"), 2)
     assert home.settings_file.read_text() == "[compute\nshare"
 
 
 def test_an_unknown_key_in_the_settings_file_survives_a_change(home):
     home.settings_file.write_text("# mine\n[compute]\nfuture = 1\n")
-    assert skep(home, "settings", "set", "compute.threads", "2").returncode == 0
+    assert here(home, "settings", "set", "compute.threads", "2").returncode == 0
     assert "future = 1" in home.settings_file.read_text()
     assert "# mine" in home.settings_file.read_text()
     assert SettingsFile(home.settings_file).load()["compute.threads"] == 2
 
 
 def test_stats_of_a_new_home_say_what_will_be_there(home):
-    done = skep(home, "stats")
+    done = here(home, "stats")
     assert done.returncode == 0
     assert "will be listed here" in done.stdout
-    assert json.loads(skep(home, "stats", "--json").stdout)["all"]["confirmed"]["samples"] == 0
+    assert json.loads(here(home, "stats", "--json").stdout)["all"]["confirmed"]["samples"] == 0
 
 
 def test_stats_come_from_the_ledger(home):
@@ -170,11 +180,11 @@ def test_stats_come_from_the_ledger(home):
     ledger.record("other", Contribution("d", 1, 7, ContributionState.PENDING))
     ledger.save_evaluation("tiny", Evaluation(1, float("nan")))
     ledger.close()
-    stats = json.loads(skep(home, "stats", "--json").stdout)
+    stats = json.loads(here(home, "stats", "--json").stdout)
     assert stats["projects"]["tiny"]["confirmed"] == {"contributions": 1, "samples": 100}
     assert stats["all"]["pending"] == {"contributions": 1, "samples": 7}
     assert stats["all"]["lost_reasons"] == {"no other peer": {"contributions": 2, "samples": 80}}
-    text = skep(home, "stats").stdout
+    text = here(home, "stats").stdout
     assert "All projects" in text
     assert "Lost: no other peer (2 contributions)" in text
 
@@ -187,7 +197,7 @@ def test_a_second_instance_in_one_home_is_refused_before_anything_else(home):
 
 
 def test_a_wrong_address_in_skep_peers_is_named(home):
-    assert_one_calm_sentence(skep(home, "join", "tiny", SKEP_PEERS="example.org:1"), 2)
+    assert_one_calm_sentence(here(home, "join", "tiny", SKEP_PEERS="example.org:1"), 2)
 
 
 def test_a_reader_that_is_gone_is_no_traceback(home):
@@ -223,12 +233,12 @@ def test_ctrl_c_while_starting_is_quiet(home, delay):
 
 def test_help_of_every_verb_is_printed(home):
     for verb in ("join", "pause", "project", "settings", "practice", "demo", "stats"):
-        done = skep(home, verb, "--help")
+        done = here(home, verb, "--help")
         assert done.returncode == 0
         assert "usage: skep" in done.stdout
 
 
 def test_a_mistake_of_our_own_is_a_sentence_and_a_log_entry(home):
     home.ledger_file.mkdir()  # the code expects a file
-    done = skep(home, "stats")
+    done = here(home, "stats")
     assert_one_calm_sentence(done, 1)
