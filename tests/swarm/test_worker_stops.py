@@ -136,8 +136,10 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         assert lost.samples >= progress.samples
 
 
-LONG = 98_304
-"""Samples of an epoch that takes seconds even on a fast computer.
+SHARE = 0.4
+"""Of each of two peers, which leaves the processor idle for the rest of an epoch."""
+LONG = 40_960
+"""Samples of an epoch that takes seconds at this share even on a fast computer.
 
 With epochs shorter than a failed round (3 s until a groupmate counts as lost), two peers that are half an epoch apart
 never meet: each joins a round after the other has left it."""
@@ -148,7 +150,9 @@ ALL_DELAYED = {"sync__delay_grad_averaging": True}
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds, delays):
     run = f"two-workers-{len(delays)}"  # a separate swarm for each case
-    first, other = (worker().start(seeds, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2))
+    first, other = (
+        worker().start(seeds, share=SHARE, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2)
+    )
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     seen = len(first.all(ContributionPending))
@@ -171,7 +175,9 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds, delays):
     run = f"finishes-{len(delays)}"
-    first, other = (worker().start(seeds, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2))
+    first, other = (
+        worker().start(seeds, share=SHARE, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2)
+    )
     for each in (first, other):
         each.wait_for(is_a(ContributionConfirmed), within=120)
     growing = first.wait_for(
