@@ -1,6 +1,5 @@
 """A project for invited computers, from the publisher's key to two volunteers that average, with a real keyring."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -9,15 +8,10 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hivemind.optim.grad_averager import GradientAverager
-from hivemind.optim.state_averager import TrainingStateAverager
-from hivemind.p2p import P2P, PeerID
-from hivemind.proto import averaging_pb2
 
 from invitations import identity
 from keyrings import PASSWORD, Session, lacking, need
@@ -187,6 +181,8 @@ def seed(tmp_path):
 
 @pytest.fixture
 def private_sockets(monkeypatch):
+    from hivemind.p2p import P2P  # noqa: PLC0415 - takes seconds; only for the test that needs it
+
     folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
     monkeypatch.setattr(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-")
     yield
@@ -208,6 +204,8 @@ def join():
 
 @pytest.mark.long
 def test_two_invited_volunteers_average_through_an_invited_seed(computer, tmp_path, data, seed, join, private_sockets):
+    from strangers import REFUSED, strange  # noqa: PLC0415 - as above
+
     publisher = computer("publisher")
     key = publisher.told("key", "new")["key"]
     plan = {"target_batch_size": 256, **data}
@@ -232,30 +230,4 @@ def test_two_invited_volunteers_average_through_an_invited_seed(computer, tmp_pa
         each.wait_for(is_event("contribution", state="confirmed"), ROUND_SECONDS)
     (door,) = [event["addresses"] for event in running[0].named("joined")]
     run_id = volunteers[0].told("project", "show", "invited")["run_id"]
-    assert strange(identity(tmp_path, "stranger"), door, run_id) == (averaging_pb2.PROTOCOL_VIOLATION,) * 4 + (0,)
-
-
-def strange(who, addresses, run_id):
-    """A volunteer's answers to an uninvited peer, at both averagers: to a join request, a part and a download."""
-    # in a thread: in the main thread, hivemind's futures may have created an event loop that would not be closed
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, asyncio.wait_for(knock(who, addresses, run_id), QUICK)).result()
-
-
-async def knock(who, addresses, run_id):
-    p2p = await P2P.create(initial_peers=addresses, identity_path=str(who.path))
-    try:
-        peer = PeerID.from_base58(addresses[0].rpartition("/")[2])
-        answers = []
-        for kind, place in ((GradientAverager, "grad_averager"), (TrainingStateAverager, "state_averager")):
-            stub = kind.get_stub(p2p, peer, namespace=f"{run_id}_{place}")
-            answers.append((await anext(aiter(await stub.rpc_join_group(averaging_pb2.JoinRequest())))).code)
-            answers.append((await anext(aiter(await stub.rpc_aggregate_part(one_part())))).code)
-        state = [message async for message in await stub.rpc_download_state(averaging_pb2.DownloadRequest())]
-        return (*answers, len(state))
-    finally:
-        await p2p.shutdown()
-
-
-async def one_part():
-    yield averaging_pb2.AveragingData(code=averaging_pb2.PART_FOR_AVERAGING, group_id=b"any")
+    assert strange(identity(tmp_path, "stranger"), door, run_id) == (REFUSED,) * 4 + (0,)
