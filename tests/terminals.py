@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from unittest import mock
 
 import psutil
@@ -19,17 +20,21 @@ from skep.cli.application import main
 from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
+SHORT_EPOCHS = [sys.executable, str(Path(__file__).with_name("short_epochs.py"))]
 JOIN_SECONDS = 120
 """Seconds within which a busy computer must join a swarm or start a practice swarm."""
 
 
 class Running:
-    """A `skep` verb in the background; collects its JSON lines. `place` is a command that runs the program elsewhere."""
+    """A `skep` verb in the background; collects its JSON lines.
 
-    def __init__(self, home, *arguments, place=(), **environ):
+    `place` is a command that runs the program elsewhere; `program` another one that takes the same arguments.
+    """
+
+    def __init__(self, home, *arguments, place=(), program=SKEP, **environ):
         self.home = home
         self.process = subprocess.Popen(
-            [*place, *SKEP, "--home", str(home), "--json", *arguments],
+            [*place, *program, "--home", str(home), "--json", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -134,9 +139,9 @@ def count_of(running, name):
 
 
 @contextlib.contextmanager
-def practice_swarm(folder):
+def practice_swarm(folder, program=SKEP):
     """The link that joins it."""
-    running = Running(folder, "practice", "--peers", "2")
+    running = Running(folder, "practice", "--peers", "2", program=program)
     try:
         link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
         wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from terminals import practice_swarm
+from terminals import SHORT_EPOCHS, practice_swarm
 
 
 @pytest.fixture(scope="module")
 def practice(tmp_path_factory):
-    with practice_swarm(tmp_path_factory.mktemp("practice")) as link:
+    with practice_swarm(tmp_path_factory.mktemp("practice"), SHORT_EPOCHS) as link:
         yield link

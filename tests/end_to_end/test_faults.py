@@ -6,12 +6,9 @@ import pytest
 from faults.churn import at_equal
 from faults.family import Role
 from faults.kill import PART
-from faults.places import own_folder
 from faults.recovery import kill_one, stop_one
 from faults.rows import Rows, this_commit
-from faults.small_swarm import small_swarm
 from faults.soak import growth
-from faults.stall import RATE, Case, one
 from faults.volunteer import Entry, damage, volunteer
 
 RECOVERY_SECONDS = 150
@@ -47,14 +44,6 @@ def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
     seen = stop_one(trained, Role.P2PD, RECOVERY_SECONDS)
     assert seen.back is not None, seen
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
-
-
-@pytest.mark.timeout(600)
-def test_the_two_survivors_of_a_killed_peer_have_contributions_confirmed_again():
-    case = Case(3, "kill", moment=0.5, calm=1, after=3, seconds=6.0)
-    with own_folder() as folder, small_swarm(folder / "s", "skep", case.target, RATE) as swarm:
-        found = one(swarm, case)
-    assert min(found["confirmed"]) >= 1, found
 
 
 BEFORE = {"a": Entry(1, 64, "confirmed", 10.0, 12.0), "b": Entry(2, 64, "pending", 13.0, 0.0)}

@@ -4,14 +4,13 @@ One practice swarm serves all tests of this file; each test joins it with its ow
 """
 
 import signal
-import subprocess
 import time
 from collections import defaultdict
 
 import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, SKEP, Running, devote, is_event, skep, wait_until
+from terminals import JOIN_SECONDS, Running, devote, is_event, skep, wait_until
 
 EPOCHS_SECONDS = 240
 
@@ -193,14 +192,3 @@ def test_ctrl_c_leaves_within_three_seconds_and_loses_nothing_silently(join):
     assert not alive(family)
     assert running.named("left")
     assert leaving.end() == 0
-
-
-def test_a_second_instance_in_one_home_is_refused_in_one_sentence(join, practice):
-    running = join()
-    running.wait_for(is_event("stage"), 30)
-    done = subprocess.run(
-        [*SKEP, "--home", str(running.home), "join", practice], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert done.returncode == 1
-    assert "already" in done.stderr
-    assert "Traceback" not in done.stderr
