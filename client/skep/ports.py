@@ -38,7 +38,7 @@ class Clock(Protocol):
 
 
 class Worker(Protocol):
-    """The worker process, one at a time. Its reports are posted as messages, WorkerExited last."""
+    """The worker process, one at a time. Its reports, and what its processes use, are posted; WorkerExited last."""
 
     def start(self, options: messages.WorkerOptions) -> None:
         """Start the process and send it the start message. Raises SkepError when it cannot be started."""
