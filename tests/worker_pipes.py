@@ -61,7 +61,16 @@ class PipedWorker:
         for thread in self._threads:
             thread.start()
 
-    def start(self, peers=(), share=1.0, listen_host="127.0.0.1", client_mode="automatic", snapshots="", **changes):
+    def start(
+        self,
+        peers=(),
+        share=1.0,
+        listen_host="127.0.0.1",
+        client_mode="automatic",
+        snapshots="",
+        known_peers="",
+        **changes,
+    ):
         """The start message, for the example manifest with changes; in a new run unless `id` names one.
 
         A run that was just used still lists its peers for a while, and a newcomer would ask them for their state.
@@ -81,6 +90,7 @@ class PipedWorker:
                 client_mode=client_mode,
                 snapshots_folder=str(snapshots),
                 snapshot_bytes_per_day=10**9,
+                known_peers_folder=str(known_peers),
             )
         )
         return self

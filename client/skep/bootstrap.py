@@ -231,6 +231,7 @@ def build(
         sensors=senses.for_engine(home, lambda: engine),
         graphical=senses.is_graphical(),
         snapshots_folder=str(home.snapshots_folder),
+        known_peers_folder=str(home.known_peers_folder),
         notify=notify,
     )
     with senses.power_capped(home, engine), serve(home, engine, show):

@@ -26,6 +26,7 @@ from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
 from skep.worker.connection import network, versions
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
@@ -88,7 +89,16 @@ class Joining:
             watch_streams(traffic)
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
-            dht = network.reach(self.options, self.manifest.peers, membership, meanwhile=library)
+            known = self._known_peers()
+            dht = network.reach(
+                self.options,
+                self.manifest.peers,
+                membership,
+                known=known.addresses if known else tuple,
+                meanwhile=library,
+            )
+            if known:
+                self.rounds.met = partial(known.meet, where=where(dht))
             versions.check(dht, self.manifest.peers)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
@@ -155,6 +165,10 @@ class Joining:
         names = [name for name, parameter in trainer.model.named_parameters() if parameter.requires_grad]
         folder, run_id = Path(options.snapshots_folder), self.manifest.run_id
         return Snapshots(folder, run_id, options.manifest, names, options.snapshot_bytes_per_day)
+
+    def _known_peers(self) -> KnownPeers | None:
+        folder = self.options.known_peers_folder
+        return KnownPeers(Path(folder), self.manifest.run_id) if folder else None
 
     def _tell_loading(self, loading: Loading) -> None:
         self.link.send(WorkerStage(Stage.STATE, loading.fraction, loading.text))

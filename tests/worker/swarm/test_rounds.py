@@ -35,6 +35,16 @@ def test_a_verified_round_that_the_optimizer_used_is_confirmed(rounds, told):
     assert rounds.last_peers == 2
 
 
+def test_the_peers_of_confirmed_rounds_are_told(rounds):
+    met = []
+    rounds.met = met.append
+    opened(rounds, 7, 64).settle(PARTIAL)
+    rounds.close()
+    opened(rounds, 8, 64).settle(GOOD)
+    rounds.close()
+    assert met == [GOOD.heard]
+
+
 def test_an_epoch_alone_is_lost_though_the_optimizer_steps(rounds, told):
     round_ = opened(rounds, 0, 8)
     assert round_.usable

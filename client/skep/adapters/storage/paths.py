@@ -57,6 +57,8 @@ class Home:
     practice_folder = Below("practice")
     snapshots_folder = Below("snapshots")
     """The newest state of each run in which this computer trained lately, by run id."""
+    known_peers_folder = Below("peers")
+    """Addresses of peers with which it trained lately, by run id."""
     updates_folder = Below("updates")
     control_file = Below("control.json")
     worker_file = Below("worker.json")

@@ -285,7 +285,7 @@ Message = Command | Event
 class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
-    The session sets the first part. The engine adds `identity_path`, `snapshots_folder` ("" to keep none),
+    The session sets the first part. The engine adds `identity_path`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
     `invitation` (its text, "" for an open project), `listen_host` (an IPv4 address) and `position` (samples passed
     before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
@@ -313,6 +313,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
 
     identity_path: str = ""
     snapshots_folder: str = ""
+    known_peers_folder: str = ""
     invitation: str = ""
     listen_host: str = "127.0.0.1"
     position: int = 0

@@ -58,18 +58,35 @@ def reach(
     peers: Sequence[str],
     membership: Membership | None = None,
     *,
+    known: Callable[[], Sequence[str]] = tuple,
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
     """Start the DHT and connect it to the swarm through any of `peers`, as a client if others cannot dial this peer.
 
-    `meanwhile` is called while the DHT's process starts.
+    `known` returns addresses of peers to try if that fails: they are often off, and to wait for them would delay every
+    join. `meanwhile` is called while the DHT's process starts; again when it starts a second time.
 
     If no peer can tell whether this one can be dialled, it listens.
 
     Raises SwarmError, which names every seed that was tried with the reason.
     """
     put_sockets_in(Path(options.run_folder))
-    dialled = dial([*peers, *options.seeds])
+    connect = partial(_connect, options, membership=membership)
+    try:
+        return connect_as_needed(options, partial(connect, _answering_seeds([*peers, *options.seeds])), meanwhile)
+    except SwarmError as error:
+        others = [address for address, failure in dial(known()).items() if not failure]
+        if not others:
+            raise
+        try:
+            return connect_as_needed(options, partial(connect, others), meanwhile)
+        except SwarmError:
+            raise error from None
+
+
+def _answering_seeds(seeds: Sequence[str]) -> Sequence[str]:
+    """Those to which a connection can be made. Raises SwarmError if there is none, with the reason for each."""
+    dialled = dial(seeds)
     alive = [address for address, failure in dialled.items() if not failure]
     if not alive:
         raise SwarmError(
@@ -79,7 +96,7 @@ def reach(
             ),
             Text("swarm.check_computer_internet_connection_firewall"),
         )
-    return connect_as_needed(options, partial(_connect, options, alive, membership), meanwhile)
+    return alive
 
 
 def connect_as_needed(
@@ -107,8 +124,8 @@ def connect_as_needed(
 def _connect(
     options: WorkerOptions,
     alive: Sequence[str],
-    membership: Membership | None,
     *,
+    membership: Membership | None,
     client_mode: bool,
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:

@@ -135,11 +135,11 @@ async def _read_ports(reader: asyncio.StreamReader) -> list[int]:
 
 async def _verdict(host: str, ports: Sequence[int]) -> Verdict:
     outside = Verdict.FROM_OUTSIDE if ipaddress.ip_address(host).is_global else Verdict(0)
-    dialled = await asyncio.gather(*(_answers(host, port) for port in ports))
+    dialled = await asyncio.gather(*(answers(host, port) for port in ports))
     return outside | (Verdict.ANSWERED if any(dialled) else Verdict(0))
 
 
-async def _answers(host: str, port: int) -> bool:
+async def answers(host: str, port: int) -> bool:
     """Whether something that speaks libp2p answers at host and port."""
     try:
         async with asyncio.timeout(DIAL_SECONDS):

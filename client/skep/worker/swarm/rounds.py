@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -87,6 +87,8 @@ class Rounds:
 
     session: str
     report: Report
+    met: Callable[[Sequence[str]], object] = lambda _peers: None
+    """Called with the peers of each round that was confirmed; must return at once."""
     last_peers: int = 0
     grown: int = 0
     """Samples of the growing contribution: computed, and not yet in a round."""
@@ -144,6 +146,7 @@ class Rounds:
                 self._tell(ContributionLost(closed.id, closed.epoch, closed.samples, reason, closed.peers))
             else:
                 self._tell(ContributionConfirmed(closed.id, closed.epoch, closed.samples, closed.peers))
+                self.met(closed.facts.heard if closed.facts else ())
 
     def abandon(self, reason: Text) -> None:
         """Close everything still open as lost."""

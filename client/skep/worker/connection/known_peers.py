@@ -1,0 +1,174 @@
+"""Peers with which rounds were confirmed, kept in a file of this run: through them a join works while no seed answers.
+
+A peer's address is the one that our own connection to it has, and only if something that speaks libp2p answers there: no
+peer can make us dial a third one. The coroutine runs in the DHT's process, which has to be forked after this module was
+imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import hivemind
+import msgspec
+import psutil
+from hivemind.utils import get_logger
+
+from skep.core.project.addresses import host_of, is_peer_address
+from skep.files import replacing
+from skep.worker.connection.reachability import DIAL_SECONDS, answers
+
+MOST: Final = 8
+"""Peers that are kept for one run."""
+OLDEST: Final = 14 * 86_400.0
+"""Seconds after which a peer that was not met again is forgotten, and a run's file with it."""
+LOOK_SECONDS: Final = 60.0
+"""At least, between two looks at the addresses of peers."""
+WITHIN: Final = DIAL_SECONDS + 5.0
+"""How long a look may take."""
+READ_AT_MOST: Final = 100_000
+"""Bytes; a longer file is not one of ours."""
+
+logger = get_logger(__name__)
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Where = Callable[[Sequence[str]], Sequence[str]]
+
+
+class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A multiaddress with a peer id, and when a round with that peer was confirmed last, in seconds since 1970."""
+
+    address: str
+    met: float
+
+    @property
+    def peer(self) -> str:
+        return self.address.rpartition("/p2p/")[2]
+
+
+def own_networks() -> list[Network]:
+    """The networks of this computer's own addresses."""
+    found: list[Network] = []
+    for each in (address for addresses in psutil.net_if_addrs().values() for address in addresses):
+        with contextlib.suppress(ValueError):
+            interface = ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.netmask or ''}".rstrip("/"))
+            found.append(interface.network)
+    return found
+
+
+@dataclass
+class KnownPeers:
+    """Those of the run `run_id`, in a file of `folder`. `clock` is wall clock, `networks` as `own_networks`."""
+
+    folder: Path
+    run_id: str
+    clock: Callable[[], float] = time.time
+    networks: Callable[[], Sequence[Network]] = own_networks
+    _looking: threading.Thread | None = None
+    _looked: float = float("-inf")
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def file(self) -> Path:
+        return self.folder / f"{self.run_id}.json"
+
+    def addresses(self) -> list[str]:
+        """Those that can be tried now, the one met last first. A file that cannot be read has none."""
+        with contextlib.suppress(OSError):
+            self._forget()
+        ours = self.networks()
+        return [each.address for each in self._read() if _may_be_dialled(each.address, ours)]
+
+    def meet(self, peers: Sequence[str], where: Where) -> None:
+        """A round with `peers` (base58 ids) was confirmed: keep the addresses that `where` finds, in another thread.
+
+        Most calls do nothing, since a look was taken lately.
+        """
+        with self._lock:
+            if time.monotonic() - self._looked < LOOK_SECONDS or (self._looking and self._looking.is_alive()):
+                return
+            self._looked = time.monotonic()
+            self._looking = threading.Thread(target=self._look, args=(peers, where), name="known peers", daemon=True)
+            self._looking.start()
+
+    def _look(self, peers: Sequence[str], where: Where) -> None:
+        try:
+            found = where(peers)
+        except Exception as error:  # noqa: BLE001 - whatever p2pd says, or that it has ended: others watch it
+            logger.warning("the addresses of other peers are not known: %r", error)
+            return
+        try:
+            self.keep(found)
+        except OSError as error:
+            logger.warning("the addresses of other peers cannot be kept: %s", error)
+
+    def keep(self, addresses: Iterable[str]) -> None:
+        """Add peers met now. Raises OSError."""
+        met: Mapping[str, Known] = {
+            known.peer: known for known in (Known(each, self.clock()) for each in addresses if is_peer_address(each))
+        }
+        if not met:
+            return
+        others = [each for each in self._read() if each.peer not in met]
+        kept = [*met.values(), *others][:MOST]
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replacing(self.file) as temporary:
+            temporary.write_bytes(msgspec.json.encode(kept))
+
+    def _read(self) -> list[Known]:
+        """What the file holds and is not too old, newest first; nothing if it is damaged: the next `keep` replaces it."""
+        try:
+            with self.file.open("rb") as file:
+                found = msgspec.json.decode(file.read(READ_AT_MOST), type=list[Known])
+        except (OSError, ValueError):  # also what msgspec raises
+            return []
+        now = self.clock()
+        good = [each for each in found if is_peer_address(each.address) and abs(now - each.met) < OLDEST]
+        return sorted(good, key=lambda each: each.met, reverse=True)[:MOST]
+
+    def _forget(self) -> None:
+        """Remove other runs' files that are too old. Raises OSError."""
+        for other in self.folder.glob("*.json"):
+            if other != self.file and self.clock() - other.stat().st_mtime > OLDEST:
+                other.unlink()
+
+
+def _may_be_dialled(address: str, ours: Sequence[Network]) -> bool:
+    """Whether it is public, a name, or in one of our own networks: a private address of another network is elsewhere
+    another computer's.
+    """
+    try:
+        host = ipaddress.ip_address(host_of(address))
+    except ValueError:
+        return True
+    return host.is_global or any(host in network for network in ours)
+
+
+def where(dht: hivemind.DHT) -> Where:
+    """Finds the addresses at which peers that `dht` is connected to can be dialled."""
+
+    def found(peers: Sequence[str]) -> Sequence[str]:
+        look = dht.run_coroutine(partial(_where, peers=tuple(peers)), return_future=True)
+        return tuple(look.result(WITHIN))
+
+    return found
+
+
+async def _where(_dht: hivemind.DHT, node: Any, *, peers: Sequence[str]) -> list[str]:
+    connections = {
+        f"{address}/p2p/{each.peer_id}"
+        for each in await node.p2p.list_peers()
+        for address in each.addrs
+        if str(each.peer_id) in peers
+    }
+    tcp = [each for each in sorted(connections) if is_peer_address(each) and each.split("/")[3] == "tcp"]
+    answered = await asyncio.gather(*(answers(host_of(each), int(each.split("/")[4])) for each in tcp))
+    return [address for address, answer in zip(tcp, answered, strict=True) if answer]
