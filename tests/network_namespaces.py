@@ -40,9 +40,13 @@ def inside(name, *command):
 
 
 class Computers:
-    """`add` creates a computer and returns its namespace and address."""
+    """`add` creates a computer and returns its namespace and address, which is in 10.77.0.0/24.
 
-    def __init__(self):
+    `public` addresses exist elsewhere; here they are reached in the namespaces only.
+    """
+
+    def __init__(self, *, public=False):
+        self._network = "45.77.0" if public else "10.77.0"
         self._bridge = f"skt{secrets.token_hex(3)}"
         self._names = [self._bridge]
         run("ip", "netns", "add", self._bridge)
@@ -51,7 +55,7 @@ class Computers:
 
     def add(self, *, firewall=False):
         number = len(self._names)
-        name, address = f"{self._bridge}-{number}", f"10.77.0.{number}"
+        name, address = f"{self._bridge}-{number}", f"{self._network}.{number}"
         run("ip", "netns", "add", name)
         self._names.append(name)
         run(

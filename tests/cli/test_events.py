@@ -36,7 +36,7 @@ def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     assert events.of(joined, Snapshot())[0] | {"addresses": []} == {
         "event": "joined", "peer_id": "Qm", "device": "CPU", "precision": "float32", "epoch": 3,
         "step_batch": 8, "micro_batch": 4, "addresses": [], "client_mode": False,
-        "heavy": False,
+        "relayed": False, "heavy": False,
     }  # fmt: skip
     (progress,) = events.of(m.WorkerProgress(PROGRESS), Snapshot())
     assert progress["event"] == "progress"

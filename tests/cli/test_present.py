@@ -57,7 +57,8 @@ def test_in_german_words_and_numbers_are_german() -> None:
 
 def test_a_peer_behind_a_router_is_told_that_it_is() -> None:
     assert "behind a router" not in shown(TRAINING)
-    assert "behind a router" in shown(replace(TRAINING, client_mode=True))
+    assert "accepts none" in shown(replace(TRAINING, client_mode=True))
+    assert "connect through a seed" in shown(replace(TRAINING, relayed=True))
 
 
 def test_samples_that_a_pause_must_wait_for_are_told() -> None:

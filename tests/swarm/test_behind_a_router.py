@@ -36,6 +36,15 @@ def computers():
     made.close()
 
 
+@pytest.fixture
+def public_computers():
+    if reason := why_not():
+        pytest.skip(reason)
+    made = Computers(public=True)
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shards")
@@ -80,6 +89,28 @@ def test_a_peer_behind_a_firewall_becomes_a_client_by_itself_and_averages_with_t
             assert [each.client_mode for each in joined] == [False, False, True]
             assert joined[0].addresses
             assert not joined[2].addresses
+            for worker in workers:
+                worker.wait_for(lambda m: isinstance(m, ContributionConfirmed) and m.peers == 2, ROUND_SECONDS)
+        finally:
+            for worker in workers:
+                worker.tell(StopTraining())
+            for worker in workers:
+                worker.wait_gone()
+
+
+def test_where_nobody_can_be_dialled_the_seed_relays_rounds_and_the_state(public_computers, data):
+    folder, index = data
+    first, *behind = public_computers.add(), *(public_computers.add(firewall=True) for _ in range(3))
+    with seed(first) as address:
+        workers = [PipedWorker(folder, index, command=inside(name, *COMMAND)) for name, _ in behind]
+        try:
+            for worker in workers:
+                if worker is workers[2]:
+                    workers[0].wait_for(lambda m: isinstance(m, ContributionConfirmed) and m.epoch > 0, ROUND_SECONDS)
+                worker.start([address], id="nobody-dialled", listen_host=ANYWHERE, share=0.1, **UNHURRIED)
+                joined = worker.wait_for(is_a(WorkerJoined), JOIN)
+                assert (joined.relayed, joined.client_mode) == (True, False)
+            assert joined.epoch > 0  # loaded from one of the others
             for worker in workers:
                 worker.wait_for(lambda m: isinstance(m, ContributionConfirmed) and m.peers == 2, ROUND_SECONDS)
         finally:

@@ -14,7 +14,7 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
 from skep.services.doctor.case import Case
-from skep.services.doctor.peers import peers
+from skep.services.doctor.peers import _as_seen, peers
 
 PATIENCE = 240.0
 """Seconds in which a busy computer imports the training stack and starts p2pd."""
@@ -108,6 +108,20 @@ def test_what_takes_too_long_is_ended_and_told(home):
 
 
 # --- the sentences about reachability, without peers
+
+
+@pytest.mark.parametrize(
+    ("seen", "said", "advised"),
+    [
+        ({"client_mode": True}, "as a client", True),
+        ({"relayed": True}, "through a seed", True),
+        ({}, "directly", False),
+    ],
+)
+def test_a_running_skep_says_how_others_reach_it(seen, said, advised):
+    *_, found = _as_seen(Snapshot(**seen), 1)
+    assert said in in_english(found.found)
+    assert bool(in_english(found.advice)) == advised
 
 
 @pytest.mark.parametrize(

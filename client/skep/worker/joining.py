@@ -24,7 +24,7 @@ from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed,
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
-from skep.worker.connection import network, versions
+from skep.worker.connection import network, relays, versions
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
@@ -100,6 +100,7 @@ class Joining:
             if known:
                 self.rounds.met = partial(known.meet, where=where(dht))
             versions.check(dht, self.manifest.peers)
+            relayed = relays.is_relayed(dht)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)
@@ -115,6 +116,7 @@ class Joining:
                 self._notice,
                 self._tell_loading,
                 self._snapshots(trainer),
+                relays.UNDIALLED if relayed else 1.0,
             )
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
@@ -127,7 +129,8 @@ class Joining:
             if not ram.enough():
                 raise ram.shortage()
             sync.ready(network.START_SECONDS)
-            Watch([*parts_of(dht), *sync.parts()], self.alarm).start()
+            relay = [relays.part(dht)] if relayed else []
+            Watch([*parts_of(dht), *relay, *sync.parts()], self.alarm).start()
         limits = ResourceLimits(
             requested=self.requested,
             group=trainer,
@@ -142,7 +145,7 @@ class Joining:
             if sync.finished:
                 return None
         samples.divide(DataDivision(dht, self.manifest))
-        self.link.send(self._joined(dht, chosen, limits, epoch=sync.epoch, step_batch=step_batch))
+        self.link.send(self._joined(dht, chosen, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch))
         return TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -174,7 +177,14 @@ class Joining:
         self.link.send(WorkerStage(Stage.STATE, loading.fraction, loading.text))
 
     def _joined(
-        self, dht: DHT, chosen: device.TrainingDevice, limits: ResourceLimits, *, epoch: int, step_batch: int
+        self,
+        dht: DHT,
+        chosen: device.TrainingDevice,
+        limits: ResourceLimits,
+        *,
+        relayed: bool,
+        epoch: int,
+        step_batch: int,
     ) -> WorkerJoined:
         return WorkerJoined(
             peer_id=str(dht.peer_id),
@@ -185,6 +195,7 @@ class Joining:
             micro_batch=limits.size,
             addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
             client_mode=dht.client_mode,
+            relayed=relayed,
             heavy=limits.heavy,
         )
 

@@ -439,6 +439,10 @@
         <translation>über einen Router, nur ausgehend</translation>
     </message>
     <message>
+        <source>through a seed</source>
+        <translation>über einen Seed</translation>
+    </message>
+    <message>
         <source>direct</source>
         <translation>direkt</translation>
     </message>

@@ -171,7 +171,10 @@ class Now(Speaker):
         explained = self.tr("Other computers whose data was averaged with yours in the last round.")
         if snapshot.progress is None:
             return Figure(self.tr("Peers"), units.MISSING, "", explained)
-        below = self.tr("through a router, outgoing only") if snapshot.client_mode else self.tr("direct")
+        if snapshot.client_mode:
+            below = self.tr("through a router, outgoing only")
+        else:
+            below = self.tr("through a seed") if snapshot.relayed else self.tr("direct")
         return Figure(self.tr("Peers"), units.number(snapshot.progress.peers), below, explained)
 
     def epoch(self, snapshot: Snapshot) -> EpochBar | None:

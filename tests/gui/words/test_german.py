@@ -188,6 +188,7 @@ def states():
     yield from (shots.IDLE, shots.JOINING, shots.RECOVERING, BROKEN)
     yield from (shots.TRAINING, shots.SLOWED, shots.PAUSED, shots.LEAVING)
     yield replace(shots.IDLE, pause=PauseState(None))
+    yield replace(shots.TRAINING, relayed=True)
     yield replace(shots.TRAINING, client_mode=True, progress=replace(shots.PROGRESS, peers=1, target_batch_size=512))
 
 

@@ -113,6 +113,7 @@ def test_what_is_not_measured_is_a_dash_or_the_devices_name():
     _, _, device, peers = NOW.figures(unread)
     assert (device.value, device.below) == ("NVIDIA GeForce RTX 4070", "")
     assert peers.below == "through a router, outgoing only"
+    assert NOW.figures(replace(shots.TRAINING, relayed=True))[3].below == "through a seed"
 
 
 def test_asked_and_measured_share():

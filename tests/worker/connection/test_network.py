@@ -120,10 +120,11 @@ class Connections:
         self.modes, self.asked, self.ended, self.answering = [], 0, [], []
         self._found = found
 
-    def connect(self, *, client_mode, meanwhile=bool):
+    def connect(self, *, client_mode, relayed=False, meanwhile=bool):
         meanwhile()
-        self.modes.append(client_mode)
-        return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(client_mode))
+        mode = "relayed" if relayed else client_mode
+        self.modes.append(mode)
+        return SimpleNamespace(client_mode=client_mode, shutdown=lambda: self.ended.append(mode))
 
     def find_out(self, _dht):
         self.asked += 1
@@ -145,25 +146,35 @@ ANYWHERE = "0.0.0.0"
 
 
 @pytest.mark.parametrize(
-    ("mode", "listen", "found", "modes", "asked"),
+    ("mode", "listen", "found", "relay", "modes", "asked"),
     [
-        ("automatic", ANYWHERE, True, [False], 1),
-        ("automatic", ANYWHERE, False, [False, True], 1),
+        ("automatic", ANYWHERE, True, True, [False], 1),
+        ("automatic", ANYWHERE, False, True, [False, "relayed"], 1),
+        ("automatic", ANYWHERE, False, False, [False, "relayed", True], 1),
         # no peer could check: a listener is more useful
-        ("automatic", ANYWHERE, None, [False], 1),
-        ("on", ANYWHERE, True, [True], 0),
-        ("off", ANYWHERE, False, [False], 0),
+        ("automatic", ANYWHERE, None, True, [False], 1),
+        ("on", ANYWHERE, True, True, [True], 0),
+        ("off", ANYWHERE, False, True, [False], 0),
         # a peer on loopback need not be reachable from outside: no peer is asked to dial back
-        ("automatic", "127.0.0.1", False, [False], 0),
-        ("on", "127.0.0.1", True, [True], 0),
+        ("automatic", "127.0.0.1", False, True, [False], 0),
+        ("on", "127.0.0.1", True, True, [True], 0),
     ],
 )
-def test_client_mode_is_chosen_by_setting_or_by_whether_we_can_be_dialled(tmp_path, mode, listen, found, modes, asked):
+def test_how_others_reach_us_is_chosen_by_setting_or_by_whether_they_can_dial_us(
+    tmp_path, mode, listen, found, relay, modes, asked
+):
     made = Connections(found)
     options = start(tmp_path, mode, listen)
-    dht = network.connect_as_needed(options, made.connect, bool, made.find_out, made.answering.append)
+    dht = network.connect_as_needed(
+        options,
+        made.connect,
+        bool,
+        find_out=made.find_out,
+        answer_others=made.answering.append,
+        becomes_relayed=lambda _dht: relay,
+    )
     assert made.modes == modes
     assert made.asked == asked
-    assert dht.client_mode == modes[-1]
+    assert dht.client_mode == (modes[-1] is True)
     assert made.ended == modes[:-1]
-    assert bool(made.answering) == (listen == ANYWHERE and not modes[-1])
+    assert bool(made.answering) == (listen == ANYWHERE and modes[-1] is not True)

@@ -189,6 +189,8 @@ class PlainRenderer(Renderer):
                 self._terminal.write(tr("Joined at epoch {epoch} on {device} as {peer_id}.", **joined))
                 if event["client_mode"]:
                     self._terminal.write(tr("This computer is behind a router: makes connections, accepts none."))
+                elif event["relayed"]:
+                    self._terminal.write(tr("This computer is behind a router: others connect through a seed."))
             case "paused":
                 self._terminal.write(snapshot_view.reason(snapshot))
             case "finished":

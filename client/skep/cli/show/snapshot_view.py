@@ -125,6 +125,7 @@ def _tone(snapshot: Snapshot) -> Tone:
 
 def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Line]:
     client = tr("behind a router: makes connections, accepts none")
+    relayed = tr("behind a router: others connect through a seed")
     heavy = tr("one takes longer than 0.05 s, and a pause waits for it")
     return [
         *_epoch(progress, width),
@@ -134,6 +135,7 @@ def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Li
         _row(tr("Contributions"), tallies(snapshot.totals)),
         _row(tr("Traffic"), traffic(progress.bytes_sent, progress.bytes_received)),
         *([_row(tr("Network"), client)] if snapshot.client_mode else []),
+        *([_row(tr("Network"), relayed)] if snapshot.relayed else []),
         *([_row(tr("Samples"), heavy)] if snapshot.heavy else []),
     ]
 

@@ -41,6 +41,7 @@ _AS_THEY_ARE: Final = (
     "peer_id",
     "device",
     "client_mode",
+    "relayed",
     "heavy",
     "progress",
     "totals",

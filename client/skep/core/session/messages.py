@@ -118,7 +118,8 @@ class WorkerStage(WorkerMessage, frozen=True):
 class WorkerJoined(WorkerMessage, frozen=True):
     """The worker is in the swarm. `device` is the one that torch confirmed, `precision` the one used in computing.
 
-    In `client_mode` it makes connections and accepts none, as is usual behind a router.
+    In `client_mode` it makes connections and accepts none, as is usual behind a router; if `relayed`, it accepts those that
+    come through a seed.
     """
 
     peer_id: str
@@ -129,6 +130,7 @@ class WorkerJoined(WorkerMessage, frozen=True):
     micro_batch: int
     addresses: tuple[str, ...] = ()
     client_mode: bool = False
+    relayed: bool = False
     heavy: bool = False
 
 

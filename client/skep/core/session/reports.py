@@ -83,6 +83,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         peer_id=message.peer_id,
         device=message.device,
         client_mode=message.client_mode,
+        relayed=message.relayed,
         heavy=message.heavy,
         worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
         renewing=False,

@@ -107,6 +107,8 @@ class Snapshot:
     device: str = ""
     client_mode: bool = False
     """Whether the worker makes connections and accepts none, as is usual behind a router."""
+    relayed: bool = False
+    """Whether connections to the worker come through a seed, because others cannot dial it."""
     heavy: bool = False
     """Whether a single sample takes longer than the limit for a micro-batch while this computer is in use."""
     progress: SwarmProgress | None = None

@@ -78,7 +78,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
-    from skep.worker.connection import reachability, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
+    from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
     from skep.worker.connection.auth import guarded  # noqa: PLC0415
     from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415
 
@@ -91,6 +91,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
             announce_maddrs=arguments.announce or None,
             identity_path=str(arguments.identity),
             startup_timeout=60.0,
+            **relays.relaying(),
             **guard,
         )
     if membership:

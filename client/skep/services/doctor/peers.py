@@ -18,7 +18,8 @@ from skep.adapters.process.worker import spawn
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import BadInput
 from skep.core.findings import Check, Finding, Questions, State, from_line
-from skep.core.text import Text
+from skep.core.session.snapshot import Snapshot
+from skep.core.text import NOTHING, Text
 from skep.services.doctor.case import Case
 
 END_SECONDS: Final = 1.0
@@ -35,7 +36,7 @@ def peers(case: Case, within: float) -> Iterator[Finding]:
     assert case.project is not None
     wanted = {Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY}
     if case.is_running and case.snapshot is not None and case.snapshot.progress is not None:
-        yield from _as_seen(case.snapshot.client_mode, case.snapshot.progress.peers)
+        yield from _as_seen(case.snapshot, case.snapshot.progress.peers)
         wanted = {Check.HANDSHAKE}
     for finding in _ask(case, within):
         yield finding
@@ -45,14 +46,19 @@ def peers(case: Case, within: float) -> Iterator[Finding]:
             yield Finding(check, State.FAIL, Text("doctor.no_answer_within", seconds=within), Text("doctor.try_again"))
 
 
-def _as_seen(client_mode: bool, others: int) -> Iterator[Finding]:  # noqa: FBT001 - the snapshot's field
+def _as_seen(snapshot: Snapshot, others: int) -> Iterator[Finding]:
     """By the running skep, which is in this swarm."""
     if others > 0:
         yield Finding(Check.SWARM, State.OK, Text("doctor.swarm_averages", count=others))
     else:
         yield Finding(Check.SWARM, State.WARN, Text("doctor.swarm_alone"), Text("doctor.wait_for_peers"))
-    found = Text("doctor.is_client") if client_mode else Text("doctor.is_reachable")
-    advice = Text("doctor.forward_port", setting="network.port") if client_mode else Text("")
+    found, advice = Text("doctor.is_reachable"), Text("doctor.forward_port", setting="network.port")
+    if snapshot.client_mode:
+        found = Text("doctor.is_client")
+    elif snapshot.relayed:
+        found = Text("doctor.is_relayed")
+    else:
+        advice = NOTHING
     yield Finding(Check.REACHABILITY, State.OK, found, advice)
 
 

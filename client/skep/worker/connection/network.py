@@ -1,7 +1,7 @@
 """Connecting to the swarm: dialling the seeds, starting the DHT process with its p2pd, and counting bytes.
 
-A peer that others cannot dial becomes a client, which makes connections and accepts none: as a listener it would slow
-down the others' rounds.
+A peer that others cannot dial is reached through a seed (`relays`). If no seed relays, it becomes a client, which makes
+connections and accepts none: as a listener it would slow down the others' rounds.
 
 The DHT has to be forked before torch starts threads. All streams of averaging and state transfers go through two
 functions of hivemind's P2P class; they are wrapped here, once per process tree, before the first fork. The small DHT
@@ -30,7 +30,7 @@ from skep.core.plain_text import first_line
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
-from skep.worker.connection import reachability
+from skep.worker.connection import reachability, relays
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.unresponsive import ask_in_background
 
@@ -61,7 +61,8 @@ def reach(
     known: Callable[[], Sequence[str]] = tuple,
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
-    """Start the DHT and connect it to the swarm through any of `peers`, as a client if others cannot dial this peer.
+    """Start the DHT and connect it to the swarm through any of `peers`; behind a relay, or as a client, if others cannot dial
+    this peer.
 
     `known` returns addresses of peers to try if that fails: they are often off, and to wait for them would delay every
     join. `meanwhile` is called while the DHT's process starts; again when it starts a second time.
@@ -103,10 +104,13 @@ def connect_as_needed(
     options: WorkerOptions,
     connect: Callable[..., hivemind.DHT],
     meanwhile: Callable[[], object],
+    *,
     find_out: Callable[[hivemind.DHT], bool | None] = reachability.find_out,
     answer_others: Callable[[hivemind.DHT], None] = reachability.answer_others,
+    becomes_relayed: Callable[[hivemind.DHT], bool] = relays.becomes_relayed,
 ) -> hivemind.DHT:
-    """Call `connect` with the `client_mode` of the options, or if that is automatic, the result of `find_out`.
+    """Call `connect` with the `client_mode` of the options. If that is automatic and `find_out` says that others cannot
+    dial this peer, call it again: behind a relay, or as a client if `becomes_relayed` says that there is none.
 
     A peer that listens on more than loopback answers others' reachability requests too.
     """
@@ -116,7 +120,10 @@ def connect_as_needed(
         return dht
     if options.client_mode == "automatic" and find_out(dht) is False:
         dht.shutdown()
-        return connect(client_mode=True)
+        dht = connect(client_mode=False, relayed=True)
+        if not becomes_relayed(dht):
+            dht.shutdown()
+            return connect(client_mode=True)
     answer_others(dht)
     return dht
 
@@ -127,9 +134,10 @@ def _connect(
     *,
     membership: Membership | None,
     client_mode: bool,
+    relayed: bool = False,
     meanwhile: Callable[[], object] = bool,
 ) -> hivemind.DHT:
-    """A peer in client mode listens nowhere. Raises SwarmError."""
+    """A peer in client mode listens nowhere; one that is `relayed`, behind any of `alive` too. Raises SwarmError."""
     # hivemind forwards unknown options to p2pd as arguments
     listening: dict[str, Any] = (
         {"no_listen": True} if client_mode else {"host_maddrs": [f"/ip4/{options.listen_host}/tcp/{options.port}"]}
@@ -144,6 +152,7 @@ def _connect(
             startup_timeout=START_SECONDS,
             client_mode=client_mode,
             **listening,
+            **(relays.through(alive) if relayed else {}),
             **guard,
         )
     meanwhile()

@@ -68,6 +68,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         shared = {
             "request_timeout": averagers.request_timeout(sync.matchmaking_seconds),
             "membership": own.membership,
+            "bandwidth": own.bandwidth,
         }
         threshold = sync.size_adaptive_threshold
         self._trained, self._stepping = own.parameters, list[torch.optim.Optimizer]()

@@ -120,7 +120,8 @@ class Participant:
 
     `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
     what becomes of each contribution, and `loading` is told how far a state has come that is being loaded. The
-    state is kept in `snapshots`, if anywhere. `notice` tells the user of a problem that does not end training.
+    state is kept in `snapshots`, if anywhere. The more `bandwidth`, the more this peer averages for others; 1 if they can
+    dial it. `notice` tells the user of a problem that does not end training.
     """
 
     manifest: Manifest
@@ -133,6 +134,7 @@ class Participant:
     notice: Notice = lambda _problem: None
     loading: Tell = nobody
     snapshots: Snapshots | None = None
+    bandwidth: float = 1.0
 
 
 StrategyMaker = Callable[[Participant], SyncStrategy]
