@@ -128,7 +128,7 @@ def test_a_running_skep_says_how_others_reach_it(seen, said, advised):
     ("mode", "met", "reached", "state", "words"),
     [
         ("automatic", True, True, State.OK, "can dial this computer directly"),
-        ("automatic", True, False, State.OK, "takes part as a client"),
+        ("automatic", True, False, State.OK, "or else as a client"),
         ("off", True, False, State.WARN, "network.client_mode is off"),
         ("automatic", True, None, State.SKIPPED, "No seed that was met can test"),
         ("automatic", False, True, State.SKIPPED, "No seed that was met can test"),

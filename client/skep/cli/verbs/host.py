@@ -51,6 +51,7 @@ def add(verbs: Verbs) -> None:
     option("--web", metavar="[IP:]PORT", type=_web, default="8080", help=tr("where to serve it (127.0.0.1:8080)"))
     option("--url", metavar="URL", default="", help=tr("the manifest's public address, for the join link"))
     option("--invitation", metavar=tr("FILE"), type=Path, help=tr("the seed's own, for a project of invited peers"))
+    option("--help-rounds", action="store_true", help=tr("average for computers of which none can be reached"))
     option("--every", metavar="N", type=spelled.count, default=10, help=tr("epochs between checkpoints (10)"))
     option("--keep", metavar="K", type=spelled.count, default=5, help=tr("checkpoints that stay (5)"))
 
@@ -87,6 +88,7 @@ def _host(context: Context, arguments: argparse.Namespace) -> None:
         every=arguments.every,
         keep=arguments.keep,
         invitation=arguments.invitation,
+        help_rounds=arguments.help_rounds,
     )
     stop = threading.Event()
     with Interrupts(stop.set):

@@ -53,6 +53,8 @@ class Hosting:
     keep: int = 5
     invitation: Path | None = None
     """This peer's invitation with the role seed, if the project requires invitations."""
+    help_rounds: bool = False
+    """Whether to average gradients for trainers of which none can be dialled."""
 
 
 def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
@@ -121,6 +123,8 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
     arguments = ["--host", host, "--port", str(asked.address.port), "--identity", str(folder.identity.path)]
     arguments += ["--manifest", str(text), "--checkpoints", str(folder.checkpoints(manifest.run_id))]
     arguments += ["--every", str(asked.every), "--keep", str(asked.keep)]
+    if asked.help_rounds:
+        arguments += ["--help-rounds"]
     if asked.data is not None:
         arguments += ["--files", str(asked.data.absolute())]
     if asked.invitation is not None:

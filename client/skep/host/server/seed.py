@@ -113,6 +113,7 @@ def membership_of(arguments: argparse.Namespace) -> Any:
 
 
 def _keep(arguments: argparse.Namespace, dht: Any) -> None:
+    from skep.host.server.round_helper import RoundHelper  # noqa: PLC0415 - as above
     from skep.host.server.state_keeper import StateKeeper  # noqa: PLC0415 - as above
     from skep.worker.swarm.state.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
 
@@ -128,6 +129,9 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
         membership=membership_of(arguments),
         files=find_files(manifest.recipe, arguments.files),
     )
+    if arguments.help_rounds:
+        helper = RoundHelper(manifest, dht, keeper.parameters, membership_of(arguments))
+        threading.Thread(target=helper.run, name="helper", daemon=True).start()
     keeper.restore()
     tell({"event": "keeping"})
     while True:
@@ -152,6 +156,7 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--checkpoints", type=Path, help="keep the run's state in this folder")
     made.add_argument("--every", type=int, default=10, help="epochs between checkpoints")
     made.add_argument("--keep", type=int, default=5, help="checkpoints that stay")
+    made.add_argument("--help-rounds", action="store_true", help="average for clients; needs --checkpoints")
     made.add_argument("--files", type=Path, help="the folder of what the recipe needs beside samples")
     return made.parse_args()
 

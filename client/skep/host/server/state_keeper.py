@@ -75,7 +75,8 @@ class StateKeeper:
         model = open_recipe(manifest.recipe, files).build()
         named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
         self._names = [name for name, _ in named]
-        self._averager = _averager(manifest, dht, [tensor for _, tensor in named], membership)
+        self.parameters = [tensor for _, tensor in named]
+        self._averager = _averager(manifest, dht, self.parameters, membership)
         self._records = SwarmRecords(dht, manifest.run_id)
         self._total_epochs = manifest.schedule.total_epochs
         self._kept = 0

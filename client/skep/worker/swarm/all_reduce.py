@@ -9,7 +9,7 @@ and waits so long that it is late for the next round itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
@@ -120,10 +120,12 @@ class PromptAllReduce(AllReduceRunner):
             await self._ban_sender(peer_id)
 
 
-def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> RoundFacts:
+def examine(
+    runner: AllReduceRunner, weights: dict[Any, float], used: Used, helpers: Container[PeerID] = ()
+) -> RoundFacts:
     """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `weights` are those that other peers claimed when sending to us.
+    `weights` are those that other peers claimed when sending to us. `helpers` average and contribute nothing.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
     reducer = runner.tensor_part_reducer
@@ -141,7 +143,10 @@ def examine(runner: AllReduceRunner, weights: dict[Any, float], used: Used) -> R
         # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
         # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights
         whole = runner.tensor_part_container.failed_size == 0 and used.moved
-        reducers = [peer for peer in others if runner.peer_fractions[runner.ordered_peer_ids.index(peer)] > 0]
+        trainers = [peer for peer in others if peer not in helpers]
+        # if helpers alone reduce, what they returned is the trainers'
+        shares = dict(zip(runner.ordered_peer_ids, runner.peer_fractions, strict=True))
+        reducers = [peer for peer in trainers if shares[peer] > 0] or trainers
         heard, missing = (reducers, []) if whole else ([], reducers)
     return RoundFacts(
         group_size=len(runner.ordered_peer_ids),

@@ -21,7 +21,7 @@ from typing import Any, AsyncIterator, Final, TypeVar  # noqa: UP035 - hivemind 
 import msgspec
 import torch
 from hivemind.averaging import DecentralizedAverager
-from hivemind.averaging.allreduce import AllreduceException, AllReduceRunner
+from hivemind.averaging.allreduce import AllreduceException, AllReduceRunner, AveragingMode
 from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.compression import CompressionInfo
@@ -321,7 +321,12 @@ class HonestAverager(DecentralizedAverager):
         used = await self._use(runner, tensors)
         self.last_updated = get_dht_time()
         self._state_updated.set()
-        self._seen.append(examine(runner, self._incoming_weights[own_id], used))
+        modes = {
+            peer: self.serializer.loads(told)[1]
+            for peer, told in zip(group_info.peer_ids, group_info.gathered, strict=True)
+        }
+        helpers = {peer for peer, mode in modes.items() if mode == AveragingMode.AUX.value}
+        self._seen.append(examine(runner, self._incoming_weights[own_id], used, helpers))
 
     async def _use(self, runner: AllReduceRunner, tensors: Sequence[torch.Tensor]) -> Used:
         """Run the all-reduce, and change `tensors` part by part."""
