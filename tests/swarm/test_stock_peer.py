@@ -2,7 +2,9 @@
 
 import json
 import logging
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -114,8 +116,10 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
-        too_long = threading.Timer(DEADLINE, stock.kill)
+        # with its children, which hold its pipes open
+        too_long = threading.Timer(DEADLINE, os.killpg, (stock.pid, signal.SIGKILL))
         too_long.start()
         out, errors = stock.communicate()
         too_long.cancel()
