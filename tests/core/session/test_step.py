@@ -490,6 +490,11 @@ def test_a_first_join_that_fails_ends_idle_with_the_problem(joining: Course):
     assert spoken(joining.effects) == spoken((e.LosePending("tiny", verbatim("the worker stopped before the round")),))
 
 
+def test_a_stage_that_is_told_after_joining_changes_nothing(training: Course):
+    before = training.snapshot
+    assert training.see(m.WorkerStage(Stage.PEERS, 0.5)).snapshot == before
+
+
 def test_a_crash_while_joining_first_has_a_sentence_of_its_own(joining: Course):
     joining.see(m.WorkerExited(1))
     assert joining.phase is Phase.IDLE
