@@ -102,18 +102,23 @@ def test_stock_peers_and_ours_load_each_others_states(make, donors, newcomers):
     assert newcomer.main_parameters[1][-1].item() == 8.0
 
 
+def priorities(dht):
+    """Those of the donors that a peer with this node knows."""
+    found = dht.get("states.all_averagers", latest=True)
+    return {entry.value for entry in found.value.values()} - {0.0} if found else set()
+
+
 def test_when_a_donor_is_killed_in_the_middle_the_next_one_is_asked(make):
     stuck = Stuck(8.0)
     first, newcomer = make(CheckedStateAverager, [7.0, 8.0, 9.0], stuck), make(CheckedStateAverager, [0.0, 0.0, 0.0])
     second = make(CheckedStateAverager, [17.0, 18.0, 19.0])
     first.state_sharing_priority = 2.0
     second.state_sharing_priority = 1.0
+    wait_until(lambda: priorities(newcomer.dht) == {1.0, 2.0}, SECONDS)
     with ThreadPoolExecutor(1) as pool:
         seen = []
         loading = pool.submit(newcomer.load_checked, 0, seen.append)
-        while not stuck.reached.wait(0.1):
-            if loading.done():  # the donors were not known yet
-                loading = pool.submit(newcomer.load_checked, 0, seen.append)
+        assert stuck.reached.wait(SECONDS)
         wait_until(lambda: any(each.received for each in seen), SECONDS)
         first.kill()
         assert loading.result(SECONDS) == 0
