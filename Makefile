@@ -16,8 +16,8 @@ ALONE := -m "alone and not long"
 # a crashed process ends the run: xdist would start another one, and with --no-loadscope-reorder wait for it without end
 SPLIT := --dist loadfile --max-worker-restart 0
 TWO := -n 2 $(SPLIT)
-# four where most of the time is waiting: for peers, rounds and deadlines
-FOUR := -n 4 $(SPLIT)
+# three where most of the time is waiting: for peers, rounds and deadlines
+THREE := -n 3 $(SPLIT)
 # in the given order: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
 # the files of folders, except the long ones, those first that take longest; xdist gives a file to the worker of one with
@@ -59,13 +59,13 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: check system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+test: check system-packages ## every check and the default test suites (about 17 minutes on 2 cores)
 	$(PYTEST) $(CORE)
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
-	QT_QPA_PLATFORM=offscreen $(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	AT_ONCE=4 tests/each_file.sh $(PYTEST) $(BESIDE) -- $(call longest_first,tests/swarm)
-	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
+	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
+	AT_ONCE=3 tests/each_file.sh $(PYTEST) $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 
 .PHONY: system-packages
