@@ -105,6 +105,16 @@ class FakeClock:
 
 
 @dataclass
+class StillClock:
+    """A single clock, passed as a function; the test sets `now`."""
+
+    now: float
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
 class FakeWorker:
     """Follows a script: posts `on_start` when started, and WorkerExited when stopped (unless `stubborn`).
 

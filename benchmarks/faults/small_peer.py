@@ -84,11 +84,11 @@ class Synchronised(Protocol):
 
 class Ours:
     def __init__(self, options: dict[str, Any], dht: hivemind.DHT, weights: torch.nn.Parameter) -> None:
-        from skep.core.session.messages import ContributionConfirmed, ContributionLost  # noqa: PLC0415
-        from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415
-        from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415
-        from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415
-        from skep.worker.swarm.strategy import Participant  # noqa: PLC0415
+        from skep.core.session.messages import ContributionConfirmed, ContributionLost  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.worker.swarm.strategy import Participant  # noqa: PLC0415 - a stock peer loads nothing of skep
         from swarm_peers import manifest_of  # noqa: PLC0415 - a stock peer loads nothing of skep
 
         def tell(message: Any) -> None:

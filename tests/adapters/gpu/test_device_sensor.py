@@ -7,6 +7,7 @@ import pynvml
 import pytest
 
 from english import in_english
+from fakes import StillClock
 from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose
 from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.nvidia import STALE_SECONDS, NvidiaCard
@@ -21,16 +22,9 @@ US, PLAYER, BROWSER = os.getpid(), 3_999_001, 3_999_002
 GPU = (Condition.GPU_USE, Condition.GPU_MEMORY, Condition.TEMPERATURE, Condition.POWER)
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return StillClock(100.0)
 
 
 @pytest.fixture

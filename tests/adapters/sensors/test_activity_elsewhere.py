@@ -11,6 +11,7 @@ from activity_libraries import Mac, Windows
 from contracts.activity_contract import ActivityContract
 from desktops import until
 from english import in_english
+from fakes import StillClock
 from skep import senses
 from skep.adapters.linux.screen_state import any_of
 from skep.adapters.macos.activity import MacActivity
@@ -179,17 +180,9 @@ def test_a_windows_without_a_function_lacks_that_condition_only():
 # --- impossible times
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return StillClock(1000.0)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fakes import StillClock
 from manifests import PEER
 from skep.worker.connection.known_peers import MOST, OLDEST, KnownPeers, own_networks
 
@@ -18,16 +19,9 @@ def peer(number, host="8.8.8.8"):
     return f"/ip4/{host}/tcp/{4000 + number}/p2p/{PEER_ID[:-1]}{ALPHABET[number]}"
 
 
-class Clock:
-    now = 1_700_000_000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return StillClock(1_700_000_000.0)
 
 
 @pytest.fixture

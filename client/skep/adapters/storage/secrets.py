@@ -97,7 +97,7 @@ class KeyringSecrets:
 def system_keyring() -> Any:
     """The backend that the keyring library selects. Raises SecretsError if it does not protect secrets."""
     import keyring  # noqa: PLC0415 - see the module's docstring
-    from keyring.backends.fail import Keyring as NoKeyring  # noqa: PLC0415
+    from keyring.backends.fail import Keyring as NoKeyring  # noqa: PLC0415 - as above
 
     found = keyring.get_keyring()
     if isinstance(found, NoKeyring):

@@ -79,8 +79,8 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
     from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
-    from skep.worker.connection.auth import guarded  # noqa: PLC0415
-    from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415
+    from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
+    from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415 - as above
 
     put_sockets_in(arguments.run_folder)
     membership = membership_of(arguments)
