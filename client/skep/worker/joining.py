@@ -89,17 +89,7 @@ class Joining:
             watch_streams(traffic)
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
-            known = self._known_peers()
-            dht = network.reach(
-                self.options,
-                self.manifest.peers,
-                membership,
-                known=known.addresses if known else tuple,
-                meanwhile=library,
-            )
-            if known:
-                self.rounds.met = partial(known.meet, where=where(dht))
-            versions.check(dht, self.manifest.peers)
+            dht = self._reach_swarm(membership, library)
             relayed = relays.is_relayed(dht)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
@@ -157,6 +147,21 @@ class Joining:
             step_batch=step_batch,
             limits=limits,
         )
+
+    def _reach_swarm(self, membership: Membership | None, meanwhile: Callable[[], object]) -> DHT:
+        """Through a seed, or a peer that this one knows; `meanwhile` is called while the DHT starts. Raises SwarmError."""
+        known = self._known_peers()
+        dht = network.reach(
+            self.options,
+            self.manifest.peers,
+            membership,
+            known=known.addresses if known else tuple,
+            meanwhile=meanwhile,
+        )
+        if known:
+            self.rounds.met = partial(known.meet, where=where(dht))
+        versions.check(dht, self.manifest.peers)
+        return dht
 
     def _notice(self, problem: Problem) -> None:
         self.link.send(WorkerNoticed(problem))
