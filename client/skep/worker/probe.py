@@ -110,10 +110,13 @@ def _start(questions: Questions) -> Any:
     """A DHT node that knows no peer yet, and listens as the worker would."""
     import hivemind  # noqa: PLC0415 - as above
 
+    from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
+
     client = questions.client_mode == "on"
     where = f"/ip4/{questions.listen_host}/tcp/{questions.port}"
     listening: dict[str, Any] = {"no_listen": True} if client else {"host_maddrs": [where]}
-    return hivemind.DHT(start=True, startup_timeout=questions.within, client_mode=client, **listening)
+    with guarded(None) as guard:
+        return hivemind.DHT(start=True, startup_timeout=questions.within, client_mode=client, **listening, **guard)
 
 
 def greeted(where: str, greeting: Any, *, alone: bool) -> Iterator[Finding]:

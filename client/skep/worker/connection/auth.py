@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import math
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -40,6 +41,7 @@ from skep.core.project.invitation import TRAINER, Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.text import Text
 from skep.signatures import is_valid
+from skep.worker.connection import guards
 
 PUBLISH_SECONDS: Final = 15.0
 LOOK_PAUSE_SECONDS: Final = 1.0
@@ -98,15 +100,22 @@ class Membership:
 
 @contextlib.contextmanager
 def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
-    """Options for a DHT started inside the context: it answers invited peers only, and accepts only their answers."""
+    """Options for a DHT started inside the context, with the guards of this process (`guards`).
+
+    With a membership it answers invited peers only, and accepts only their answers.
+    """
+    guards.install()
     if membership is None:
-        yield {}
+        yield {"record_validators": [guards.RecordGuard()]}
         return
     # the DHT's process is forked from this one, and keeps the wrapper that is set when it starts
     stock = protocol.AuthRPCWrapper
     protocol.AuthRPCWrapper = PeerBoundAuth
     try:
-        yield {"authorizer": InvitedAuthorizer(membership), "record_validators": [InvitationValidator(membership)]}
+        yield {
+            "authorizer": InvitedAuthorizer(membership),
+            "record_validators": [guards.RecordGuard(longest=math.inf), InvitationValidator(membership)],
+        }
     finally:
         protocol.AuthRPCWrapper = stock
 

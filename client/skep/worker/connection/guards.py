@@ -1,0 +1,147 @@
+"""What a process accepts of the records and values that other peers made, set up before its first fork.
+
+Stock behaviour that this corrects, each covered by a test:
+- a record of 1.4 kB, with extension types inside each other, ends every process that reads its key (SIGSEGV);
+- whoever reads a key waits without end if one value under it cannot be decoded;
+- one bad record in another node's answer hides all records of that answer;
+- a single value replaces a key's values of all peers;
+- an expiration time that is no finite number breaks the order in which a key's values expire.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any, Final
+
+import msgpack
+from hivemind.dht import node
+from hivemind.dht.node import DictionaryDHTValue
+from hivemind.dht.protocol import DHTProtocol
+from hivemind.dht.validation import DHTRecord, RecordValidatorBase
+from hivemind.utils import MSGPackSerializer, get_dht_time
+from hivemind.utils.timed_storage import ValueWithExpiration
+
+DEEPEST: Final = 8
+"""Extension types inside each other; hivemind's own values have two."""
+LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of a value that is decoded; p2pd delivers no longer request. It may be all records of a key."""
+LARGEST_RECORD: Final = 16 * 1024
+"""Bytes of a peer's own record; a progress record has 0.9 kB, an invitation less than 2 kB."""
+LONGEST_SUBKEY: Final = 2048
+"""Bytes; the longest of hivemind's are an RSA key in text."""
+LONGEST_SECONDS: Final = 25 * 3600.0
+"""How far ahead an open project's records may expire: what a peer has trained on is kept for a day, and invitations
+until they end."""
+
+_stock_decode = MSGPackSerializer._decode_ext_types.__func__  # noqa: SLF001 - hivemind has no other way
+_stock_loads = MSGPackSerializer.loads.__func__
+
+
+class _Depth(threading.local):
+    now = 0
+
+
+_depth = _Depth()
+
+
+def _decode_ext_types(serializer: type[MSGPackSerializer], code: int, data: bytes) -> Any:
+    if _depth.now == DEEPEST:
+        raise ValueError(f"extension types are nested more than {DEEPEST} times")
+    _depth.now += 1
+    try:
+        return _stock_decode(serializer, code, data)
+    finally:
+        _depth.now -= 1
+
+
+def _loads(serializer: type[MSGPackSerializer], data: bytes) -> Any:
+    if len(data) > LARGEST:
+        raise ValueError(f"a value of {len(data)} bytes, over the limit of {LARGEST}")
+    return _stock_loads(serializer, data)
+
+
+class CarefulSearch(node._SearchState):  # noqa: SLF001 - hivemind has no other way
+    """The look-up of a key, which always ends: a value that cannot be decoded is left out."""
+
+    def finish_search(self) -> None:
+        if self.future.done():
+            return
+        if isinstance(self.binary_value, DictionaryDHTValue):
+            decoded = {
+                subkey: ValueWithExpiration(value, expiration)
+                for subkey, (raw, expiration) in self.binary_value.items()
+                if (value := self._decoded(self.serializer.dumps(subkey), raw, expiration)) is not _UNDECODABLE
+            }
+            self.future.set_result(ValueWithExpiration(decoded, self.expiration_time))
+            return
+        try:
+            super().finish_search()
+        except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
+            self.future.set_result(None)
+
+    def _decoded(self, subkey: bytes, raw: bytes, expiration: float) -> Any:
+        try:
+            if self.record_validator is not None:
+                record = DHTRecord(self.key_id.to_bytes(), subkey, raw, expiration)
+                raw = self.record_validator.strip_value(record)
+            return self.serializer.loads(raw)
+        except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
+            return _UNDECODABLE
+
+
+_UNDECODABLE: Final = object()
+
+
+def _keep_valid(protocol: DHTProtocol, key: bytes, records: DictionaryDHTValue) -> bool:
+    """In place of DHTProtocol._validate_dictionary: remove invalid records. Returns whether any is left."""
+    found = list(records.data.items())
+    records.clear()
+    records.maxsize, records.latest_expiration_time = math.inf, -math.inf  # another peer's values till now
+    for subkey, (raw, expiration) in found:
+        if protocol._validate_record(key, protocol.serializer.dumps(subkey), raw, expiration):  # noqa: SLF001 - hivemind has no other way
+            records.store(subkey, raw, expiration)
+    return bool(records.data)
+
+
+class RecordGuard(RecordValidatorBase):
+    """Accepts records of one peer each, of a limited size, that can be decoded, and expire within `longest` seconds."""
+
+    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
+        self._longest = longest
+
+    # before schemas, which decode a record; after signatures, which are cut off
+    priority = 5
+
+    def validate(self, record: DHTRecord) -> bool:
+        return (
+            isinstance(record.value, bytes)
+            and record.subkey not in DHTProtocol.RESERVED_SUBKEYS
+            and len(record.value) <= LARGEST_RECORD
+            and len(record.subkey) <= LONGEST_SUBKEY
+            and _is_number(record.expiration_time)
+            and record.expiration_time - get_dht_time() <= self._longest
+            and isinstance(_decoded_record(record.subkey), bytes | str)
+            and _decoded_record(record.value) is not _UNDECODABLE
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _decoded_record(raw: bytes) -> Any:
+    try:
+        return MSGPackSerializer.loads(raw)
+    except msgpack.ExtraData as error:
+        return error.unpacked  # followed by a signature that only peers of its run cut off
+    except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
+        return _UNDECODABLE
+
+
+def install() -> None:
+    """Guard this process and its later forks."""
+    MSGPackSerializer._decode_ext_types = classmethod(_decode_ext_types)  # noqa: SLF001 - hivemind has no other way
+    MSGPackSerializer.loads = classmethod(_loads)
+    node._SearchState = CarefulSearch  # noqa: SLF001 - as above
+    DHTProtocol._validate_dictionary = _keep_valid  # noqa: SLF001 - as above
