@@ -45,6 +45,11 @@ def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     assert evaluation == {"event": "evaluation", "epoch": 3, "loss": 2.25}
 
 
+def test_the_end_of_a_problem_is_told() -> None:
+    over = m.WorkerNoticed(Problem(verbatim("The clock is right again.")), over=Problem(verbatim("It is wrong.")))
+    assert worded(Events().of(over, Snapshot())) == [{"event": "problem_over", "message": "The clock is right again."}]
+
+
 def test_a_number_that_is_none_is_null() -> None:
     sick = replace(PROGRESS, loss=float("nan"), samples_per_second=float("inf"))
     (told,) = Events().of(m.WorkerProgress(sick), Snapshot())

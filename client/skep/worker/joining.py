@@ -24,8 +24,9 @@ from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed,
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
-from skep.worker.connection import network, relays, versions
+from skep.worker.connection import clocks, network, relays, versions
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.watch import Watch, bound_waits, parts_of
@@ -121,6 +122,7 @@ class Joining:
             sync.ready(network.START_SECONDS)
             relay = [relays.part(dht)] if relayed else []
             Watch([*parts_of(dht), *relay, *sync.parts()], self.alarm).start()
+            ClockWatch(clocks.asking(dht), self.link.send).start()
         limits = ResourceLimits(
             requested=self.requested,
             group=trainer,

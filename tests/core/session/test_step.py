@@ -644,6 +644,19 @@ def test_a_problem_is_told_once(training: Course, kind: type[m.ProblemArose | m.
     assert training.phase is Phase.TRAINING
 
 
+def test_a_noticed_problem_that_is_over_is_told_and_shown_no_more(training: Course):
+    off, right = Problem(verbatim("The clock is wrong.")), Problem(verbatim("The clock is right again."))
+    over = training.see(m.WorkerNoticed(off)).see(m.WorkerNoticed(right, over=off))
+    assert over.effects == (e.Notify(right),)
+    assert over.snapshot.problem is None
+
+
+def test_the_end_of_one_problem_does_not_hide_another(training: Course):
+    off, full = Problem(verbatim("The clock is wrong.")), Problem(verbatim("The disk is full."))
+    training.see(m.WorkerNoticed(off), m.ProblemArose(full), m.WorkerNoticed(Problem(verbatim("Right.")), over=off))
+    assert training.snapshot.problem == full
+
+
 # --- late and unexpected messages
 
 

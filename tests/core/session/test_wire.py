@@ -86,7 +86,7 @@ from_worker = st.one_of(
     st.builds(m.ContributionConfirmed, texts, counts, counts, counts),
     st.builds(m.ContributionLost, texts, counts, counts, messages, counts),
     st.builds(m.ShardWanted, texts),
-    st.builds(m.WorkerNoticed, problems),
+    st.builds(m.WorkerNoticed, problems, st.none() | problems),
     st.builds(m.WorkerFailed, problems, st.booleans()),
     st.builds(m.WorkerFinished),
 )

@@ -84,6 +84,8 @@ class Events:
                 return self._contribution(message, ContributionState.LOST)
             case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted() | m.WorkerFinished():
                 return []
+            case m.WorkerNoticed(problem=problem, over=Problem()):
+                return [{"event": "problem_over", "message": problem.title}]
             case m.WorkerNoticed() | m.WorkerFailed():
                 return []  # shown as the snapshot's problem
 
@@ -198,6 +200,8 @@ class PlainRenderer(Renderer):
             case "problem":
                 self._said = Problem(event["title"], event["hint"])
                 self._terminal.sentence(self._said)
+            case "problem_over":
+                self._terminal.write(say(event["message"]))
             case _:
                 pass  # the line of progress tells the rest
 

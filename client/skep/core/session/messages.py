@@ -231,9 +231,13 @@ class ShardFailed(WorkerMessage, frozen=True):
 
 
 class WorkerNoticed(WorkerMessage, frozen=True):
-    """A problem for the user that does not end the worker."""
+    """A problem for the user that does not end the worker.
+
+    With `over`, the problem of an earlier notice, that one is over, and `problem` says so.
+    """
 
     problem: Problem
+    over: Problem | None = None
 
 
 class WorkerFailed(WorkerMessage, frozen=True):

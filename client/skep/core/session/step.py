@@ -124,8 +124,11 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
             return _index_failed(snapshot, message)
-        case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem):
+        case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem, over=None):
             return trouble(snapshot, problem)
+        case m.WorkerNoticed(problem=relief, over=past):
+            left = None if snapshot.problem == past else snapshot.problem
+            return replace(snapshot, problem=left), (e.Notify(relief),)
         case _:
             return report(snapshot, message, now)
 

@@ -17,10 +17,10 @@ from hivemind.dht.crypto import RSASignatureValidator
 from hivemind.dht.schema import SchemaValidator
 from hivemind.optim.progress_tracker import TrainingProgressSchema
 from hivemind.p2p import PeerID
-from hivemind.proto import dht_pb2
 from hivemind.utils.multiaddr import Multiaddr
 
 from skep.core.plain_text import first_line, plain
+from skep.worker.connection.clocks import compare
 
 _REASON: Final = re.compile(r"\* \[[^\]]*\] (.*)")
 _BACKOFF: Final = "dial backoff"
@@ -68,21 +68,10 @@ async def greet(_dht: hivemind.DHT, node: Any, peer: str, addresses: Sequence[st
     except Exception as error:  # noqa: BLE001 - whatever p2pd says
         return Greeting(why(first_line(error), str(error)), time.monotonic() - begun, _OTHER_IDENTITY in str(error))
     took = time.monotonic() - begun
-    ahead, uncertain = await _clock(node, peer_id, patience)
+    ahead, uncertain = await compare(node, peer_id, patience)
+    if ahead is not None:
+        await node.protocol.call_ping(peer_id)  # and take the peer into the routing table
     return Greeting("", took, ahead=ahead, uncertain=uncertain)
-
-
-async def _clock(node: Any, peer_id: PeerID, patience: float) -> tuple[float | None, float]:
-    request = dht_pb2.PingRequest(peer=node.protocol.node_info, validate=False)
-    asked = time.time()
-    try:
-        response = await node.protocol.get_stub(peer_id).rpc_ping(request, timeout=patience)
-        answered = time.time()
-        told = float(response.dht_time)
-    except Exception:  # noqa: BLE001 - a swarm by invitation does not answer
-        return None, 0.0
-    await node.protocol.call_ping(peer_id)  # and take the peer into the routing table
-    return (asked + answered) / 2 - told, (answered - asked) / 2
 
 
 def why(first: str, said: str) -> str:
