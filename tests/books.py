@@ -56,8 +56,9 @@ class SimulatedPeer:
         self.tracker._local_public_key = number
         if kind is LiveProgressTracker:
             self.tracker.rate = lambda: RATE * self.share
+            self.tracker.step_batch = STEP_BATCH
         self.epoch, self.accumulated, self.counted = 0, 0, 0.0
-        self.resting = self.away = False
+        self.resting = self.dead = False
         self.reported_at = -1e9
 
     def tick(self):
@@ -76,6 +77,8 @@ class SimulatedPeer:
             self.look()
 
     def _publish(self):
+        if self.dead:
+            return
         due = self.table.now - self.reported_at > self.tracker.metadata_expiration / 2
         if self.tracker.should_report_progress.is_set() or due:
             self.tracker.should_report_progress.clear()
@@ -95,8 +98,13 @@ class SimulatedPeer:
             self.tracker.report_local_progress(self.epoch, self.accumulated)
             self.tracker.rest()
 
+    def die(self):
+        self.resting = self.dead = True
+
     def end_epoch(self, epoch):
         """The round uses what this peer has accumulated; returns that."""
+        if self.dead:
+            return 0
         taken, self.epoch, self.accumulated, self.counted = int(self.counted), epoch, 0, 0.0
         if self.resting and isinstance(self.tracker, LiveProgressTracker):
             self.tracker.withdraw(0.0)

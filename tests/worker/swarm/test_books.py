@@ -1,10 +1,12 @@
 """The epochs of other peers when one of three is paused or slowed, with hivemind's tracker and with ours."""
 
+import math
 from functools import partial
 from statistics import mean
 
 import pytest
 from hivemind.optim.progress_tracker import ProgressTracker
+from hivemind.utils import get_dht_time
 
 from books import TARGET, Table, epochs
 from skep.worker.swarm.tracker import LiveProgressTracker
@@ -25,6 +27,21 @@ def test_ours_fills_every_epoch(event):
     assert undisturbed == pytest.approx(TARGET, rel=0.03)
     assert after[0] == pytest.approx(undisturbed, rel=0.1)
     assert mean(after) == pytest.approx(undisturbed, rel=0.05)
+
+
+@pytest.mark.parametrize(("kind", "full"), [(LiveProgressTracker, True), (ProgressTracker, False)])
+def test_the_epoch_of_a_death_lacks_the_dead_peer_s_own_samples_only(kind, full):
+    lost = []
+
+    def die(peer):
+        lost.append(peer.counted)
+        peer.die()
+
+    samples = epochs(kind, die, 16)
+    undisturbed, of_death = mean(samples[3:10]), samples[10]
+    assert (of_death >= undisturbed - lost[0] - 0.03 * TARGET) == full
+    if full:
+        assert samples[11:] == pytest.approx([undisturbed] * 5, rel=0.05)
 
 
 def test_stock_ends_an_epoch_before_it_is_full_when_a_peer_pauses():
@@ -119,6 +136,18 @@ def test_a_peer_that_rests_says_nothing_but_zero(tracker):
     tracker.tell()
     assert not tracker.should_report_progress.is_set()
     assert (tracker.local_progress.samples_per_second, tracker.local_progress.samples_accumulated) == (0.0, 8)
+
+
+@pytest.mark.parametrize(("step_batch", "silent"), [(8, True), (100, False)])
+def test_a_record_of_a_slow_peer_is_awaited_for_longer(tracker, step_batch, silent):
+    """8 samples take it 2 s, 100 take it 25 s."""
+    tracker.step_batch = step_batch
+    tracker.table.put(
+        b"slow", tracker.local_progress.dict() | {"samples_per_second": 4.0, "time": get_dht_time() - 20}, 30
+    )
+    swarm = tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert swarm.samples_accumulated == 8
+    assert (swarm.eta_next_epoch == math.inf or swarm.eta_next_epoch > get_dht_time() + 1e6) == silent
 
 
 def test_others_are_counted_without_us(tracker):

@@ -98,7 +98,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS},
         )
-        self.grad_averager.step_batch = own.step_batch
+        self.grad_averager.step_batch = self.tracker.step_batch = own.step_batch
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
         self.tracker.rate = own.rate
         self._tell_loading, self._snapshots = own.loading, own.snapshots

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError
 from typing import Any, Final
 
 from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainingProgress, ProgressTracker
-from hivemind.utils import get_dht_time
+from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.worker.swarm.strategy import Rate
 
@@ -20,6 +20,8 @@ LEAST_SECONDS: Final = 0.5
 """Between two records of which only the rate differs."""
 GROWTH_SECONDS: Final = 2.0
 """Between two with only more samples, which other peers extrapolate: each record costs work in three processes."""
+LATE_SECONDS: Final = 4.0
+"""How much later than due a record may come: clocks may differ by 3 s."""
 
 
 class Presence(enum.Enum):
@@ -48,6 +50,8 @@ class LiveProgressTracker(ProgressTracker):
     presence = Presence.WORKING
     rate: Rate = staticmethod(lambda: None)
     """Default of a peer that does not measure its rate: hivemind's estimate is used."""
+    step_batch = 1
+    """Samples by which a peer's record grows."""
     others = 0
     """Other peers with a progress record, as last seen."""
     others_at_least = -1
@@ -138,12 +142,25 @@ class LiveProgressTracker(ProgressTracker):
         self.fetched_global_progress_this_epoch.wait(within)
 
     def _parse_swarm_progress_data(self, metadata: Any) -> GlobalTrainingProgress:
-        records = metadata if isinstance(metadata, dict) else {}
-        global_progress = super()._parse_swarm_progress_data(metadata)
+        records = dict(metadata) if isinstance(metadata, dict) else {}
+        for key in records.keys() - {self._local_public_key}:
+            records[key] = self._without_silent_rate(records[key])
+        global_progress = super()._parse_swarm_progress_data(records)
         others = [each.value for key, each in records.items() if key != self._local_public_key]
         epochs = [dict(progress)["epoch"] for progress in others if progress is not None]
         self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
         return global_progress
+
+    def _without_silent_rate(self, record: ValueWithExpiration[Any]) -> ValueWithExpiration[Any]:
+        """A peer whose next record is overdue counts with what it has reported: it may have died."""
+        if record.value is None:
+            return record
+        told = dict(record.value)
+        rate = told["samples_per_second"]
+        due = GROWTH_SECONDS + 2 * self.step_batch / rate if rate else math.inf
+        if get_dht_time() - told["time"] <= due + LATE_SECONDS:
+            return record
+        return ValueWithExpiration(told | {"samples_per_second": 0.0}, record.expiration_time)
 
     def _get_local_progress(self, local_epoch: int, samples_accumulated: int) -> LocalTrainingProgress:
         progress = super()._get_local_progress(local_epoch, samples_accumulated)
