@@ -1,7 +1,7 @@
 """One all-reduce among the members of a group, and what this peer observed of it.
 
-Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, or that says that the
-group is over, is waited for as long as a silent one. With a search for a group that does not end (see `search`), two
+Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, also while it sends, or
+that says that the group is over, is waited for as long as a silent one. With a search for a group that does not end (see `search`), two
 peers that once missed each other's round miss each other in every later one: each comes when the other has given up,
 and waits so long that it is late for the next round itself.
 """
@@ -107,13 +107,14 @@ class PromptAllReduce(AllReduceRunner):
         waits = [asyncio.create_task(self._ban_when_lost(peer)) for peer in others]
         try:
             await super()._handle_missing_senders()
+            await self.tensor_part_reducer.finished.wait()  # one that has begun to send may be lost later
         finally:
             for wait in waits:
                 wait.cancel()
 
     async def _ban_when_lost(self, peer: PeerID) -> None:
         await asyncio.wait({self._loss_of(peer)})
-        await self._ban_unless_it_sends(peer)
+        await self._ban_sender(peer)
 
     async def _ban_unless_it_sends(self, peer_id: PeerID) -> None:
         if peer_id in self.sender_peer_ids and peer_id not in self.active_senders:
