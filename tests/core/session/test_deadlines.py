@@ -8,6 +8,7 @@ import pytest
 
 from english import in_english
 from fakes import make_index, make_joined, make_progress, make_project
+from manifests import raw
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase, Stage, Wait
@@ -153,6 +154,27 @@ def test_the_next_epoch_is_progress(training: Stay):
     training.progress = replace(training.progress, epoch=4)
     training.reports(50 + ROUNDS, every=1)
     assert training.ended_at is None
+
+
+PATIENT = make_project(manifest=raw(sync__averaging_timeout_seconds=3600))
+
+
+@pytest.mark.parametrize(
+    ("rounds", "took", "each"),
+    [(2, 5, 3600 + SYNC.matchmaking_seconds), (3, 5, 60), (3, 20, 200), (3, 600, 3600 + SYNC.matchmaking_seconds)],
+)
+def test_a_round_may_take_ten_times_as_long_as_usual_and_no_longer_than_the_manifest_allows(
+    rounds: int, took: int, each: float
+):
+    training = Stay().see(m.Join(PATIENT), m.IndexArrived(INDEX, PATIENT), make_joined()).reports(30, every=1)
+    for _ in range(rounds):
+        training.progress = replace(training.progress, samples_accumulated=FULL)
+        training.reports(took - 1, every=1)
+        training.progress = replace(training.progress, samples_accumulated=0, epoch=training.progress.epoch + 1)
+        training.reports(30, every=1)
+    training.progress = replace(training.progress, samples_accumulated=FULL)
+    assert training.reports(60 + 3 * each, every=1).ended_at is None
+    assert training.reports(2, every=1).ended_at is not None
 
 
 @pytest.mark.parametrize("reason", [Wait.DATA, Wait.MEMORY])

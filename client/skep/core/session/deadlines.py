@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from statistics import median
 from typing import Final
 
 from skep.core.project.manifest import VerifiedProject
@@ -23,8 +24,11 @@ FLOOR_SECONDS: Final = 60.0
 UNKNOWN_SECONDS: Final = 600.0
 """The same before the first micro-batch has shown how long one takes."""
 USUAL_TIMES: Final = 10.0
-"""A micro-batch, with its nap, may take this many times as long as the median of the last ones."""
+"""A micro-batch, with its nap, may take this many times as long as the median of the last ones, and so may a round."""
 GAPS: Final = 20
+"""Micro-batches, and rounds, that are considered."""
+ENOUGH: Final = 3
+"""Rounds after which their median counts; before, and at most, a round may take as long as the manifest allows."""
 ROUNDS: Final = 3.0
 """Rounds that may follow each other: of the gradients, of the state, and an earlier one in the background."""
 TRANSFERRED: Final = 1 << 20
@@ -60,10 +64,12 @@ def reported(snapshot: Snapshot, message: m.WorkerProgress) -> Advance:
     if not _has_advanced(last, message) and snapshot.allowance.share > 0:
         return heard
     gaps = (*last.gaps, now - last.at)[-GAPS:] if progress.compute_seconds > last.computed else last.gaps
+    rounds = (*last.rounds, now - last.at)[-GAPS:] if progress.epoch > last.epoch >= 0 else last.rounds
     return replace(
         heard,
         at=now,
         gaps=gaps,
+        rounds=rounds,
         epoch=progress.epoch,
         computed=progress.compute_seconds,
         napped=progress.nap_seconds,
@@ -120,10 +126,12 @@ def _stage_overdue(snapshot: Snapshot) -> Problem | None:
 def _longest(snapshot: Snapshot) -> float:
     """How long the worker may go without progress: one micro-batch, and the rounds of an epoch."""
     assert isinstance(snapshot.project, VerifiedProject)
-    sync, gaps = snapshot.project.manifest.sync, snapshot.advance.gaps
-    usual = sorted(gaps)[len(gaps) // 2] if gaps else UNKNOWN_SECONDS / USUAL_TIMES
-    rounds = ROUNDS * (sync.matchmaking_seconds + sync.averaging_timeout_seconds)
-    return max(FLOOR_SECONDS, USUAL_TIMES * usual) + rounds
+    sync, gaps, rounds = snapshot.project.manifest.sync, snapshot.advance.gaps, snapshot.advance.rounds
+    usual = median(gaps) if gaps else UNKNOWN_SECONDS / USUAL_TIMES
+    longest_round = sync.matchmaking_seconds + sync.averaging_timeout_seconds
+    if len(rounds) >= ENOUGH:
+        longest_round = min(longest_round, max(FLOOR_SECONDS, USUAL_TIMES * median(rounds)))
+    return max(FLOOR_SECONDS, USUAL_TIMES * usual) + ROUNDS * longest_round
 
 
 def waiting(snapshot: Snapshot) -> Text:

@@ -43,7 +43,8 @@ class Advance:
     """What the running worker last did; maintained and judged by `deadlines`. Times are the policy's steady seconds.
 
     It last reported at `heard_at`, made progress at `at`, and trained a sample, or rested as asked, at `trained_at`.
-    `gaps` are the latest times between two micro-batches, oldest first; the others are figures of the last progress.
+    `gaps` are the latest times between two micro-batches, oldest first, and `rounds` those before a new epoch, without
+    progress; the others are figures of the last progress.
     """
 
     heard_at: float = 0.0
@@ -51,6 +52,7 @@ class Advance:
     trained_at: float = 0.0
     waits_for: Wait = Wait.NOTHING
     gaps: tuple[float, ...] = ()
+    rounds: tuple[float, ...] = ()
     epoch: int = -1
     computed: float = 0.0
     napped: float = 0.0
