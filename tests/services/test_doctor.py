@@ -127,6 +127,32 @@ def test_seeds_of_the_environment_are_tried_too(home):
     assert [each.subject for each in network.seeds(extra)] == ["127.0.0.1:1", "127.0.0.1:2"]
 
 
+# --- peers that are remembered
+
+
+def test_remembered_peers_are_counted_and_the_last_meeting_is_told(case):
+    nobody = only(network.known_peers(case))
+    assert (nobody.state, said(nobody)[:8]) == (State.OK, "No peers")
+    folder = case.home.known_peers_folder
+    folder.mkdir(parents=True)
+    now, old = 1_700_000_000.0, 20 * 86_400.0
+    peers = [
+        {"address": address(each, "8.8.8.8"), "met": now - ago} for each, ago in ((1, 7200.0), (2, 9000.0), (3, old))
+    ]
+    (folder / f"{case.project.run_id}.json").write_text(json.dumps(peers))
+    found = only(network.known_peers(case, lambda: now))
+    assert found.state is State.OK
+    assert said(found) == (
+        "Remembered peers of this run: 2. A round with one of them was confirmed 2\N{THIN SPACE}h ago."
+    )
+
+
+def test_a_damaged_file_of_peers_remembers_nobody(case):
+    case.home.known_peers_folder.mkdir(parents=True)
+    (case.home.known_peers_folder / f"{case.project.run_id}.json").write_bytes(b"[{")
+    assert "No peers" in said(only(network.known_peers(case)))
+
+
 # --- the data server
 
 

@@ -31,6 +31,7 @@ class Check(StrEnum):
     CLOCK = "clock"
     NAME = "dns"
     SEED = "seed"
+    KNOWN_PEERS = "known_peers"
     DATA = "data"
     HANDSHAKE = "libp2p"
     SWARM = "swarm"
@@ -49,6 +50,7 @@ _TITLES: Final[Mapping[Check, Text]] = {
     Check.CLOCK: Text("doctor.clock"),
     Check.NAME: Text("doctor.name"),
     Check.SEED: Text("doctor.seed"),
+    Check.KNOWN_PEERS: Text("doctor.known_peers"),
     Check.DATA: Text("doctor.data"),
     Check.HANDSHAKE: Text("doctor.handshake"),
     Check.SWARM: Text("doctor.swarm"),

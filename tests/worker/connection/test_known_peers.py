@@ -9,7 +9,8 @@ import pytest
 
 from fakes import StillClock
 from manifests import PEER
-from skep.worker.connection.known_peers import MOST, OLDEST, KnownPeers, own_networks
+from skep.core.project.met_peers import MOST, OLDEST
+from skep.worker.connection.known_peers import KnownPeers, own_networks
 
 PEER_ID = PEER.rpartition("/")[2]
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"

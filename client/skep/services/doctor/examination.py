@@ -53,6 +53,7 @@ def plan(case: Case, within: float = WITHIN_SECONDS) -> Sequence[Task]:
         *here,
         *network.names(case),
         *network.seeds(case),
+        Task(Check.KNOWN_PEERS, partial(network.known_peers, case)),
         Task(Check.DATA, partial(network.server, case)),
         Task(Check.HANDSHAKE, partial(peers, case, within - MARGIN_SECONDS)),
     ]

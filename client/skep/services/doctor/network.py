@@ -1,11 +1,11 @@
-"""The checks of the network that need no peer: names, the seeds' ports, and the server with the training data."""
+"""The checks of the network that need no peer: names, the seeds' ports, peers that are remembered, the data server."""
 
 from __future__ import annotations
 
 import hashlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +16,7 @@ from urllib3.util import Retry
 from skep.adapters.net.web import Answer, Patience, Stop, Web
 from skep.core.errors import SkepError
 from skep.core.findings import Check, Finding, State, clock_finding
+from skep.core.project import met_peers
 from skep.core.project.addresses import is_loopback
 from skep.core.project.manifest import VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
@@ -101,6 +102,24 @@ def seed(address: str, *, alone: bool) -> Iterator[Finding]:
     advice = Text("doctor.only_seed_down") if alone else Text("doctor.one_seed_down")
     found = Text("doctor.seed_silent", seed=where, failure=failure)
     yield Finding(Check.SEED, State.FAIL if alone else State.WARN, found, advice, where)
+
+
+# --- peers to join through while no seed answers
+
+
+def known_peers(case: Case, clock: Callable[[], float] = time.time) -> Iterator[Finding]:
+    """How many peers of this run are remembered, and when a round with one of them was confirmed last."""
+    assert case.project is not None
+    try:
+        with (case.home.known_peers_folder / met_peers.file_name(case.project.run_id)).open("rb") as file:
+            known = met_peers.met(file.read(met_peers.READ_AT_MOST), clock())
+    except OSError:
+        known = []
+    if known:
+        ago = max(0.0, clock() - known[0].met)
+        yield Finding(Check.KNOWN_PEERS, State.OK, Text("doctor.peers_known", count=len(known), span=ago))
+    else:
+        yield Finding(Check.KNOWN_PEERS, State.OK, Text("doctor.no_peers_known"))
 
 
 # --- the server with the training data, and the clock by its answer

@@ -24,34 +24,18 @@ import psutil
 from hivemind.utils import get_logger
 
 from skep.core.project.addresses import host_of, is_peer_address
+from skep.core.project.met_peers import MOST, OLDEST, READ_AT_MOST, Known, file_name, met
 from skep.files import replacing
 from skep.worker.connection.reachability import DIAL_SECONDS, answers
 
-MOST: Final = 8
-"""Peers that are kept for one run."""
-OLDEST: Final = 14 * 86_400.0
-"""Seconds after which a peer that was not met again is forgotten, and a run's file with it."""
 LOOK_SECONDS: Final = 60.0
 """At least, between two looks at the addresses of peers."""
 WITHIN: Final = DIAL_SECONDS + 5.0
 """How long a look may take."""
-READ_AT_MOST: Final = 100_000
-"""Bytes; a longer file is not one of ours."""
 
 logger = get_logger(__name__)
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Where = Callable[[Sequence[str]], Sequence[str]]
-
-
-class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A multiaddress with a peer id, and when a round with that peer was confirmed last, in seconds since 1970."""
-
-    address: str
-    met: float
-
-    @property
-    def peer(self) -> str:
-        return self.address.rpartition("/p2p/")[2]
 
 
 def own_networks() -> list[Network]:
@@ -78,7 +62,7 @@ class KnownPeers:
 
     @property
     def file(self) -> Path:
-        return self.folder / f"{self.run_id}.json"
+        return self.folder / file_name(self.run_id)
 
     def addresses(self) -> list[str]:
         """Those that can be tried now, the one met last first. A file that cannot be read has none."""
@@ -112,27 +96,24 @@ class KnownPeers:
 
     def keep(self, addresses: Iterable[str]) -> None:
         """Add peers met now. Raises OSError."""
-        met: Mapping[str, Known] = {
+        seen: Mapping[str, Known] = {
             known.peer: known for known in (Known(each, self.clock()) for each in addresses if is_peer_address(each))
         }
-        if not met:
+        if not seen:
             return
-        others = [each for each in self._read() if each.peer not in met]
-        kept = [*met.values(), *others][:MOST]
+        others = [each for each in self._read() if each.peer not in seen]
+        kept = [*seen.values(), *others][:MOST]
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with replacing(self.file) as temporary:
             temporary.write_bytes(msgspec.json.encode(kept))
 
     def _read(self) -> list[Known]:
-        """What the file holds and is not too old, newest first; nothing if it is damaged: the next `keep` replaces it."""
+        """As `met`; nothing of a file that cannot be read: the next `keep` replaces it."""
         try:
             with self.file.open("rb") as file:
-                found = msgspec.json.decode(file.read(READ_AT_MOST), type=list[Known])
-        except (OSError, ValueError):  # also what msgspec raises
+                return met(file.read(READ_AT_MOST), self.clock())
+        except OSError:
             return []
-        now = self.clock()
-        good = [each for each in found if is_peer_address(each.address) and abs(now - each.met) < OLDEST]
-        return sorted(good, key=lambda each: each.met, reverse=True)[:MOST]
 
     def _forget(self) -> None:
         """Remove other runs' files that are too old. Raises OSError."""
