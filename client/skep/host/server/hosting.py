@@ -29,9 +29,12 @@ from skep.host.server.file_server import serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
 from skep.host.server.peer_process import END_SECONDS, PeerProcess, problem_event
 from skep.host.server.project_files import find_files, served_files
+from skep.host.server.renewal import Renewal
 from skep.signatures import is_valid
 
 RESTART_SECONDS: Final = 3.0
+MEASURE_SECONDS: Final = 60.0
+"""Between two measurements of what the peer's processes use."""
 
 Report = Callable[[dict[str, Any]], None]
 """Called with an event, from any thread."""
@@ -135,10 +138,22 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
 
 
 class RestartedPeer:
-    """The host's peer process, restarted when it ends unexpectedly; its events are forwarded."""
+    """The host's peer process, restarted when it ends unexpectedly or has grown too much; its events are forwarded.
 
-    def __init__(self, process: PeerProcess, report: Report) -> None:
+    It is measured every `measure_seconds`.
+    """
+
+    def __init__(
+        self,
+        process: PeerProcess,
+        report: Report,
+        renewal: Renewal | None = None,
+        measure_seconds: float = MEASURE_SECONDS,
+    ) -> None:
         self._process, self._report = process, report
+        self._renewal, self._measure_seconds = renewal or Renewal(), measure_seconds
+        self._renews = False
+        self._deciding = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._live, name="peer", daemon=True)
 
@@ -146,6 +161,7 @@ class RestartedPeer:
         """Its addresses. Raises SwarmError when it does not start."""
         addresses = self._process.start()
         self._thread.start()
+        threading.Thread(target=self._measure, name="peer growth", daemon=True).start()
         return addresses
 
     def ask_to_end(self) -> None:
@@ -163,11 +179,16 @@ class RestartedPeer:
     def _live(self) -> None:
         self._listen()
         while not self._stopping.is_set():
-            self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
-            if not self._stopping.wait(RESTART_SECONDS):
+            if not self._renews:
+                self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
+            pause = 0.0 if self._renews else RESTART_SECONDS
+            if not self._stopping.wait(pause):
                 self._start_again()
 
     def _start_again(self) -> None:
+        with self._deciding:
+            self._renews = False
+            self._renewal.started()
         try:
             self._process.start()
         except SkepError:
@@ -181,3 +202,21 @@ class RestartedPeer:
         with contextlib.suppress(ValueError):  # `end` closes its stdout during the read
             for line in self._process.lines():
                 self._report(line)
+                self._renew_if_due(saved=line.get("event") == "checkpoint")
+
+    def _measure(self) -> None:
+        while not self._stopping.wait(self._measure_seconds):
+            use = self._process.use()
+            with self._deciding:
+                has_grown = self._renewal.measured(use)
+            if has_grown:
+                grown = Text("hosting.seed_has_grown", memory=use.memory, threads=use.threads)
+                self._report(problem_event(grown, Text("hosting.starts_afresh")))
+            self._renew_if_due(saved=False)
+
+    def _renew_if_due(self, *, saved: bool) -> None:
+        with self._deciding:
+            if not self._renewal.begins(saved=saved):
+                return
+            self._renews = True
+        self._process.ask_to_end()

@@ -13,12 +13,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import psutil
+
 from skep.adapters.process.child_log import LogPipe
 from skep.adapters.process.process_tree import end_child
 from skep.adapters.process.programs import module_command
+from skep.adapters.process.tree_use import use_of
 from skep.adapters.storage.logs import open_log
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import SwarmError
+from skep.core.policy.growth import Use
 from skep.core.text import Text, as_data
 
 START_SECONDS: Final = 60.0
@@ -72,6 +76,15 @@ class PeerProcess:
         assert self._process.stdout is not None
         for line in iter(self._process.stdout.readline, b""):
             yield json.loads(line)
+
+    def use(self) -> Use:
+        """What it and its children use now; nothing if it does not run. From any thread."""
+        process = self._process
+        try:
+            root = psutil.Process(process.pid) if process is not None else None
+            return use_of([root, *root.children(recursive=True)] if root is not None else [])
+        except psutil.NoSuchProcess:
+            return use_of([])
 
     def ask_to_end(self) -> None:
         """Close its stdin, which ends it and its children; may be called again."""
