@@ -5,7 +5,7 @@ from concurrent.futures import Future
 import pytest
 
 from manifests import PEER
-from skep.worker.connection.relays import becomes_relayed, part
+from skep.worker.connection.relays import DATA_LIMIT, STARTS, becomes_relayed, part, start_relaying
 
 PEER_ID = PEER.rpartition("/")[2]
 
@@ -52,3 +52,45 @@ def test_the_watch_hears_that_the_relay_is_gone():
         watched.ask(1.0)
     watched.ask(1.0)
     assert not watched.ended()
+
+
+class Seed:
+    """A stand-in for a seed's DHT, whose p2pd relays at most `limit` bytes for each connection."""
+
+    def __init__(self, limit):
+        self.limit, self.is_down = limit, False
+
+    def shutdown(self):
+        self.is_down = True
+
+
+def limit_of(seed):
+    if seed.limit is None:
+        raise TimeoutError
+    return seed.limit
+
+
+def started(*limits):
+    """The seeds that were started with these limits, and the one that was kept."""
+    made, coming = [], iter(limits)
+
+    def make(options):
+        assert options["force_reachability"]
+        made.append(Seed(next(coming)))
+        return made[-1]
+
+    return start_relaying(make, limit_of), made
+
+
+def test_a_seed_is_started_again_until_our_limits_count():
+    kept, made = started(1 << 17, 1 << 17, DATA_LIMIT)
+    assert [each.is_down for each in made] == [True, True, False]
+    assert kept is made[-1]
+
+
+@pytest.mark.parametrize("limits", [[None], [1 << 17] * (STARTS + 1)])
+def test_a_seed_that_relays_little_or_does_not_say_is_better_than_none(limits):
+    kept, made = started(*limits)
+    assert kept is made[-1]
+    assert not kept.is_down
+    assert len(made) == len(limits)

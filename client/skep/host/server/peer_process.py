@@ -25,8 +25,8 @@ from skep.core.errors import SwarmError
 from skep.core.policy.growth import Use
 from skep.core.text import Text, as_data
 
-START_SECONDS: Final = 60.0
-"""How long it may take to print its addresses; importing torch on a busy computer is most of it."""
+START_SECONDS: Final = 120.0
+"""How long it may take to print its addresses; on a busy computer, importing torch and starting p2pd a few times."""
 END_SECONDS: Final = 2.0
 """How long it may take to end after it was asked to, before its process tree is killed."""
 

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from skep.recipes.registry import parse_manifest
 from skep.worker.process import processes
 
 LOOK_SECONDS: Final = 2.0
+EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - all interfaces, as the host chooses
 
 
 def main() -> None:
@@ -84,22 +86,33 @@ def start_dht(arguments: argparse.Namespace) -> Any:
 
     put_sockets_in(arguments.run_folder)
     membership = membership_of(arguments)
-    with guarded(membership) as guard:
-        dht = hivemind.DHT(
-            start=True,
-            host_maddrs=[f"/ip4/{arguments.host}/tcp/{arguments.port}"],
-            announce_maddrs=arguments.announce or None,
-            identity_path=str(arguments.identity),
-            startup_timeout=60.0,
-            **relays.relaying(),
-            **guard,
-        )
+
+    def make(relaying: dict[str, Any]) -> Any:
+        with guarded(membership) as guard:
+            return hivemind.DHT(
+                start=True,
+                host_maddrs=[f"/ip4/{arguments.host}/tcp/{arguments.port}"],
+                announce_maddrs=arguments.announce or None,
+                identity_path=str(arguments.identity),
+                startup_timeout=60.0,
+                **relaying,
+                **guard,
+            )
+
+    # what is announced may not be reachable from here
+    here = f"/ip4/{_dialled(arguments.host)}/tcp/{arguments.port}" if arguments.announce else ""
+    dht = relays.start_relaying(make, partial(relays.data_limit, address=here))
     if membership:
         membership.publish(dht)
     reachability.answer_others(dht)
     versions.answer_others(dht)
     tell({"addresses": [str(address) for address in dht.get_visible_maddrs()]})
     return dht
+
+
+def _dialled(host: str) -> str:
+    """Where this computer reaches what listens at `host`."""
+    return "127.0.0.1" if host == EVERYWHERE else host
 
 
 def membership_of(arguments: argparse.Namespace) -> Any:

@@ -1,19 +1,26 @@
 """Relays of libp2p: a peer that nobody can dial is reached through a seed, to which it keeps a connection open.
 
 hivemind starts p2pd so that it looks for relays in the background, which takes minutes, and does not pass on the options
-that a relay needs. `relaying` and `through` add to hivemind's choices of `force_reachability`; both are for a DHT of this
-process that is started after the call.
+that a relay needs. `start_relaying` and `through` add to hivemind's choices of `force_reachability`; both are for a DHT of
+this process that is started after the call.
+
+p2pd also starts two relays, one with the limits of its options, and one with libp2p's own of 128 KiB and 2 min for each
+connection. The one that was started last answers, and which that is, chance decides at each start.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ipaddress
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import hivemind
 from hivemind.p2p import P2P
+from hivemind.utils import get_logger
 
 from skep.core.project.addresses import host_of
 from skep.core.text import Text
@@ -27,11 +34,25 @@ UNDIALLED: Final = 0.01
 """What a peer behind a relay says of its bandwidth, where the others say 1: it averages parts for others only where nobody
 can be dialled, since the relay carries all that is sent to it."""
 
-_OPTIONS: Final[dict[str, dict[str, int]]] = {
-    # by default p2pd breaks a relayed connection off before 200 MB have passed, and has two buffers of 16 MiB for each
+DATA_LIMIT: Final = 1 << 50
+"""Bytes that a relayed connection may carry."""
+STARTS: Final = 12
+"""How often a relay is started until our limits count; nearly every second start is right (7 of 16 measured)."""
+ASK_SECONDS: Final = 30.0
+"""How long a relay may take to tell its limits, with the start of the p2pd that asks."""
+HOP: Final = "/libp2p/circuit/relay/0.2.0/hop"
+"""libp2p's protocol by which a peer asks a relay to accept it; the messages are in its specification "circuit v2"."""
+RESERVE: Final = bytes((2, 8, 0))
+LIMIT_FIELD, DATA_FIELD = 4, 2
+
+logger = get_logger(__name__)
+
+_OPTIONS: Final[dict[str, dict[str, int | str]]] = {
+    # by default p2pd allows 4 GiB and 30 min, and has two buffers of 16 MiB for each connection
     "skep-relay": {
         "forceReachabilityPublic": 1,
-        "relayDataLimit": 1 << 50,
+        "relayDataLimit": DATA_LIMIT,
+        "relayTimeLimit": "8760h",
         "relayMaxCircuits": 128,
         "relayBufferSize": 1 << 18,
     },
@@ -43,10 +64,80 @@ def _prepare() -> None:
     P2P.FORCE_REACHABILITY_MAPPING.update(_OPTIONS)
 
 
-def relaying() -> dict[str, Any]:
-    """Options of a DHT that relays for others."""
+def data_limit(dht: hivemind.DHT, address: str = "") -> int:
+    """How many bytes a connection through this relay may carry, as it says itself. Raises an exception if it does not.
+
+    `address` is where it can be dialled from this computer; "" if it is at its visible address.
+    """
+    look = dht.run_coroutine(partial(_data_limit, address=address), return_future=True)
+    return int(look.result(ASK_SECONDS))
+
+
+# it runs in the DHT's process, as below; p2pd cannot dial itself
+async def _data_limit(_dht: hivemind.DHT, node: Any, *, address: str) -> int:
+    relay = node.p2p.peer_id
+    address = f"{address}/p2p/{relay}" if address else str((await node.p2p.get_visible_maddrs())[0])
+    asking = await P2P.create(initial_peers=[address], dht_mode="client", startup_timeout=ASK_SECONDS)
+    try:
+        _, reader, writer = await asking.call_binary_stream_handler(relay, HOP)
+        with contextlib.closing(writer):
+            writer.write(RESERVE)
+            await writer.drain()
+            return await _told(reader)
+    finally:
+        await asking.shutdown()
+
+
+async def _told(reader: asyncio.StreamReader) -> int:
+    """The limit in a relay's answer; 0 stands for none in libp2p, and a relay of p2pd always has one."""
+    length = await _number(reader)
+    answer = {field: value async for field, value in _fields(await reader.readexactly(length))}
+    limit = {field: value async for field, value in _fields(answer[LIMIT_FIELD])}
+    return int(limit[DATA_FIELD])
+
+
+async def _fields(message: bytes) -> AsyncIterator[tuple[int, Any]]:
+    """The fields of a protobuf message, which are numbers or bytes."""
+    reader = asyncio.StreamReader()
+    reader.feed_data(message)
+    reader.feed_eof()
+    while not reader.at_eof():
+        kind = await _number(reader)
+        number = await _number(reader)
+        yield kind >> 3, await reader.readexactly(number) if kind & 7 else number
+
+
+async def _number(reader: asyncio.StreamReader) -> int:
+    """A number of protobuf: seven bits a byte, the lowest first; the highest bit says that another byte follows."""
+    number = shift = 0
+    while True:
+        (byte,) = await reader.readexactly(1)
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:  # noqa: PLR2004 - the highest bit
+            return number
+
+
+def start_relaying(
+    make: Callable[[dict[str, Any]], hivemind.DHT], ask: Callable[[hivemind.DHT], int] = data_limit
+) -> hivemind.DHT:
+    """The DHT that `make` starts with the given options, started again while libp2p's own limits count.
+
+    `ask` is as `data_limit`. If it fails, or too many starts were in vain, the seed relays little, which is better than none.
+    """
     _prepare()
-    return {"force_reachability": "skep-relay"}
+    options = {"force_reachability": "skep-relay"}
+    for _ in range(STARTS):
+        dht = make(options)
+        try:
+            if ask(dht) >= DATA_LIMIT:
+                return dht
+        except Exception as error:  # noqa: BLE001 - whatever p2pd says
+            logger.warning("what this seed relays is not known: %r", error)
+            return dht
+        dht.shutdown()
+    logger.warning("this seed relays at most 128 KiB for each connection")
+    return make(options)
 
 
 def through(peers: Sequence[str]) -> dict[str, Any]:
