@@ -28,10 +28,10 @@ Event = dict[str, Any]
 class SmallPeer:
     """A running peer and what it has said."""
 
-    def __init__(self, options: Path) -> None:
+    def __init__(self, options: Path, script: Path = SCRIPT) -> None:
         with options.with_suffix(".log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, SCRIPT, options],
+                [sys.executable, script, options],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,6 +1,7 @@
 """The results that hivemind's averagers and ours report for a round with a faulty groupmate."""
 
 import asyncio
+import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ from hivemind.averaging import DecentralizedAverager
 from hivemind.optim.grad_averager import GradientAverager
 
 from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.state.uplink import Uplink
 
 
 class SilentAverager(GradientAverager):
@@ -18,7 +20,18 @@ class SilentAverager(GradientAverager):
         await asyncio.sleep(600)
 
 
-SilentAverager.__name__ = GradientAverager.__name__  # the RPC handler names contain it
+class WatchingAverager(CheckedGradientAverager):
+    """Notes whether its uplink is busy when it begins to send."""
+
+    busy = multiprocessing.Value("b", 0)
+
+    async def _use(self, runner, tensors):
+        self.busy.value = self._uplink.busy
+        return await super()._use(runner, tensors)
+
+
+for each in (SilentAverager, WatchingAverager):
+    each.__name__ = GradientAverager.__name__  # the RPC handler names contain it
 
 
 def make(kind, dht, value, size=1_000_000, **options):
@@ -58,6 +71,18 @@ def averagers():
     for averager in made:
         averager.kill()
         averager.join(10)
+
+
+def test_the_uplink_is_busy_while_a_round_is_sent(make_dhts, averagers):
+    uplink, dhts = Uplink(), make_dhts(2)
+    averagers += [
+        make(WatchingAverager, dhts[0], 0.0, uplink=uplink),
+        make(CheckedGradientAverager, dhts[1], 1.0),
+    ]
+    run_round(*averagers)
+    assert value_of(averagers[0]) == pytest.approx(0.5)
+    assert WatchingAverager.busy.value
+    assert not uplink.busy
 
 
 def test_a_whole_round_hears_every_other_peer(make_dhts, averagers):

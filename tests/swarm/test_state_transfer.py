@@ -138,6 +138,13 @@ def test_a_download_that_is_given_up_ends_in_the_averagers_process(make):
     assert newcomer.main_parameters[0][0] == 0.0
 
 
+def test_a_state_that_is_handed_over_makes_way_for_rounds_of_both_averagers(swarm):
+    with swarm.peers(manifest_of("uplink", STEP_BATCH), [[torch.zeros(4)]]) as (peer,):
+        state, gradients = peer.optimizer.state_averager, peer.optimizer.grad_averager
+        assert state._uplink is gradients._uplink
+        assert state.number_of_averager != gradients.number_of_averager
+
+
 # --- restarts
 
 

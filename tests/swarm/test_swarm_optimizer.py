@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import time
+from functools import partial
 
 import hivemind
 import pytest
@@ -19,7 +20,7 @@ from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import NOTHING, verbatim
 from skep.recipes.registry import parse_manifest
-from skep.worker.swarm import catching_up
+from skep.worker.swarm.catching_up import LOOK_SECONDS
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant
@@ -273,7 +274,7 @@ def test_a_peer_that_left_the_books_stays_off_them_and_stock_comes_back(make_dht
     time.sleep(1.0)  # more time than the stock tracker needed
     assert record_of(ours) is None
     peer.optimizer.wake()
-    time.sleep(catching_up.LOOK_SECONDS / 2)
+    time.sleep(LOOK_SECONDS / 2)
     peer.contribute()
     wait_until(lambda: record_of(ours))
 
@@ -399,14 +400,12 @@ def test_a_peer_whose_delayed_round_is_under_way_is_in_step_when_it_has_slept_th
 # --- lost peers
 
 
-@pytest.fixture
-def hasty(monkeypatch):
-    monkeypatch.setattr(catching_up, "STATE_PAUSE_SECONDS", 0.1)
+HASTY = {"kind_of_rounds": partial(GlobalRounds, state_pause=0.1)}
 
 
-def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts, peers, ghost, hasty):
+def test_a_lost_peer_gives_up_in_words_when_nobody_hands_over_a_state(make_dhts, peers, ghost):
     dhts = make_dhts(2)
-    peer = peers(Peer, dhts[0])
+    peer = peers(Peer, dhts[0], **HASTY)
     peer.contribute()
     ghost(dhts[1], epoch=5)
     wait_until(lambda: peer.optimizer.tracker.global_epoch == 5)
@@ -437,9 +436,9 @@ def donate(peer, epoch, value):
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
-def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make_dhts, peers, hasty):
+def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make_dhts, peers):
     dhts = make_dhts(3)
-    donor, stock, ours = peers(Peer, dhts[0], size=1), peers(StockPeer, dhts[1]), peers(Peer, dhts[2])
+    donor, stock, ours = peers(Peer, dhts[0], size=1), peers(StockPeer, dhts[1]), peers(Peer, dhts[2], **HASTY)
     donate(donor, epoch=5, value=7.0)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
     assert stock.parameter.tolist() == [7.0] * 4  # one number was broadcast to four

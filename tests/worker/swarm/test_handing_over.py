@@ -11,8 +11,9 @@ from hivemind.averaging import DecentralizedAverager
 from hivemind.compression import CompressionInfo, NoCompression, deserialize_torch_tensor
 from hivemind.utils.streaming import combine_from_streaming
 
-from skep.worker.swarm.state import donor
+from skep.worker.swarm.state.digests import begun
 from skep.worker.swarm.state.donor import AT_ONCE, PART_BYTES, Copy, Offer, Place, StateDonor
+from skep.worker.swarm.state.uplink import LEAST_PAUSE_SECONDS, SHARE, Pace, Uplink
 
 TENSORS = (torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.zeros(1_000_001))
 
@@ -28,15 +29,15 @@ class Stock:
 class Training:
     """A peer whose state changes: `epoch` is its label, and each copy taken is counted."""
 
-    def __init__(self):
-        self.epoch, self.copies = 7, 0
-        self.donor = StateDonor(self.take, lambda: self.epoch, NoCompression())
+    def __init__(self, tensors=TENSORS, **options):
+        self.epoch, self.copies, self.uplink, self._tensors = 7, 0, Uplink(), tensors
+        self.donor = StateDonor(self.take, lambda: self.epoch, NoCompression(), self.uplink, **options)
 
     async def take(self):
         self.copies += 1
         await asyncio.sleep(0)
-        infos = [CompressionInfo.from_tensor(tensor) for tensor in TENSORS]
-        return Copy(self.epoch, b"metadata of %d" % self.epoch, list(TENSORS), infos)
+        infos = [CompressionInfo.from_tensor(tensor) for tensor in self._tensors]
+        return Copy(self.epoch, b"metadata of %d" % self.epoch, list(self._tensors), infos)
 
 
 @pytest.fixture
@@ -141,20 +142,114 @@ def test_a_transfer_goes_on_in_the_middle_of_a_tensor_after_the_epoch_has_ended(
     last = next(number for number, part in enumerate(frames) if number and part.dtype)
     middle = asyncio.run(all_of(training.donor.fetch(Place(copy, 0, PART_BYTES))))
     rest = asyncio.run(all_of(training.donor.fetch(Place(copy, 1))))
-    assert offer(rest[0]) == offer(middle[0]) == offer(whole[0])
+    assert offer(rest[0]).copy == offer(middle[0]).copy == copy
     assert parts_of(middle) == frames[1:]
     assert parts_of(rest) == frames[last:]
     assert training.copies == 1
 
 
-def test_a_transfer_of_a_copy_that_is_gone_begins_again(training):
-    again = asyncio.run(all_of(training.donor.fetch(Place("another", 1, PART_BYTES))))
-    assert len(put_together(parts_of(again))) == len(TENSORS)
+def place_in(frames):
+    """What a newcomer says that has got these frames of another donor's copy."""
+    tensors, digests = 0, []
+    parts = parts_of(frames)
+    for part in parts:
+        if part.dtype:
+            digests.append(begun(part))
+        digests[-1].update(part.buffer)
+    last = next(number for number, part in enumerate(reversed(parts), 1) if part.dtype)
+    whole = last == parts[-last].chunks
+    tensors = len(digests) - (not whole)
+    part = 0 if whole else sum(len(each.buffer) for each in parts[-last:])
+    return Place("another", tensors, part, tuple(each.digest() for each in digests))
 
 
-def test_newcomers_that_take_nothing_lose_their_place_and_a_copy_that_nobody_needs_goes(training, monkeypatch):
-    monkeypatch.setattr(donor, "IDLE_SECONDS", -1.0)
-    monkeypatch.setattr(donor, "KEPT_SECONDS", -1.0)
+@pytest.mark.parametrize("taken", [2, 4, 5, 7])
+def test_a_transfer_of_another_donors_copy_goes_on_where_the_bytes_are_the_same(training, taken):
+    whole = asyncio.run(all_of(Training().donor.fetch(Place())))
+    place = place_in(whole[:taken])
+    rest = asyncio.run(all_of(training.donor.fetch(place)))
+    assert (offer(rest[0]).tensors, offer(rest[0]).part) == (place.tensors, place.part)
+    assert parts_of(rest) == parts_of(whole[taken:])
+
+
+DIFFERENT = (TENSORS[0], TENSORS[1] + 1e-7, TENSORS[2])
+
+
+@pytest.mark.parametrize(
+    ("place", "same"),
+    [
+        (place_in, 1),  # to the first tensor that differs
+        (lambda _: Place("another", 1), 0),  # as before there were digests
+        (lambda _: Place("another", 1, PART_BYTES), 0),
+        (lambda theirs: Place("another", 1, 1, (*place_in(theirs[:4]).digests, b"")), 1),
+        (lambda theirs: Place("another", 9, 0, place_in(theirs).digests * 3), 1),
+    ],
+)
+def test_a_transfer_of_another_copy_begins_where_the_bytes_differ(training, place, same):
+    theirs = asyncio.run(all_of(Training(DIFFERENT).donor.fetch(Place())))
+    again = asyncio.run(all_of(training.donor.fetch(place(theirs))))
+    assert (offer(again[0]).tensors, offer(again[0]).part) == (same, 0)
+    assert all(map(torch.equal, put_together(parts_of(again)), TENSORS[same:]))
+    assert len(put_together(parts_of(again))) == len(TENSORS) - same
+
+
+def test_a_part_of_a_tensor_is_kept_in_whole_frames_only(training):
+    whole = asyncio.run(all_of(Training().donor.fetch(Place())))
+    cut = begun(parts_of(whole)[0])
+    cut.update(parts_of(whole)[0].buffer[:100])
+    again = asyncio.run(all_of(training.donor.fetch(Place("another", 0, 100, (cut.digest(),)))))
+    assert offer(again[0]).part == 0
+
+
+# --- rounds
+
+
+def test_while_a_round_is_sent_frames_come_slowly_and_then_as_the_link_allows(training):
+    async def serve():
+        frames = training.donor.fetch(Place())
+        await anext(frames)
+        with training.uplink.round(1):
+            await anext(frames)
+            second = asyncio.ensure_future(anext(frames))
+            done, _ = await asyncio.wait({second}, timeout=LEAST_PAUSE_SECONDS / 2)
+            assert not done
+            await asyncio.wait_for(second, 10)  # it comes while the round goes on
+            third = asyncio.ensure_future(anext(frames))
+            assert not third.done()
+        await third
+        begun = asyncio.get_running_loop().time()
+        rest = await all_of(frames)
+        return len(rest), asyncio.get_running_loop().time() - begun
+
+    count, seconds = asyncio.run(serve())
+    assert count > 4
+    assert seconds < count * LEAST_PAUSE_SECONDS
+
+
+def test_in_a_round_a_state_takes_its_share_of_a_link_and_newcomers_do_not_take_the_donor_for_dead():
+    uplink = Uplink()
+    pace = Pace(uplink, longest=10.0)
+    assert pace.pause == 10.0  # nothing is known of the link
+    asyncio.run(pace.taken(0.5))
+    assert pace.pause == (SHARE - 1) * 0.5
+    asyncio.run(pace.taken(4.5))
+    assert pace.pause == 10.0
+    quick = Pace(uplink, longest=10.0)
+    asyncio.run(quick.taken(0.001))
+    assert quick.pause == LEAST_PAUSE_SECONDS
+
+
+def test_the_uplink_is_busy_until_the_rounds_of_both_averagers_are_over():
+    uplink = Uplink()
+    with uplink.round(0):
+        with uplink.round(1):
+            assert uplink.busy
+        assert uplink.busy
+    assert not uplink.busy
+
+
+def test_newcomers_that_take_nothing_lose_their_place_and_a_copy_that_nobody_needs_goes():
+    training = Training(idle=-1.0, kept=-1.0)
 
     async def serve():
         taken = [await first_of(training.donor.stock()) for _ in range(AT_ONCE + 1)]

@@ -228,6 +228,7 @@ class CheckedStateAverager(CheckedRounds):
     those of a swarm whose parameters a round has brought.
     """
 
+    number_of_averager = 1
     _coming: Coming | None = None
     _steps_now = False
     """Whether the thread that steps is about to do so; it is the only one that reads and writes this."""

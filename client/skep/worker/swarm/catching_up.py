@@ -17,6 +17,7 @@ from skep.worker.swarm.tracker import LiveProgressTracker
 
 STATE_ATTEMPTS: Final = 3
 STATE_PAUSE_SECONDS: Final = 2.0
+"""Before another attempt to load the state."""
 FRESH_EPOCHS: Final = 3
 """A snapshot of our own is good enough if the swarm is at most this many epochs further."""
 LOOK_SECONDS: Final = 2.0
@@ -35,6 +36,7 @@ class CatchingUp:
     _tell_loading: Tell
     _snapshots: Snapshots | None
     _apart: Apart
+    _state_pause: float
     _fresh: int
     """Epochs that a snapshot may be behind."""
 
@@ -125,5 +127,5 @@ class CatchingUp:
             except SwarmError as error:
                 failure = error
             if attempt + 1 < STATE_ATTEMPTS:
-                time.sleep(STATE_PAUSE_SECONDS)
+                time.sleep(self._state_pause)
         raise failure or SwarmError(Text("round.no_peer_swarm_hands_over"), Text("round.others_may_have_just_left"))

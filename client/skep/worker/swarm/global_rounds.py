@@ -30,9 +30,10 @@ from skep.worker.connection.watch import Part, part_of
 from skep.worker.process.memory import DroppedInForks
 from skep.worker.swarm import averagers
 from skep.worker.swarm.apart import Apart
-from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, CatchingUp
+from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
 from skep.worker.swarm.rounds import Round
+from skep.worker.swarm.state.uplink import Uplink
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence
 
@@ -59,8 +60,10 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
     _company: int | None = None
     """Other peers with a progress record before this computer slept; None once synchronised again."""
 
-    def __init__(self, own: Participant) -> None:
+    def __init__(self, own: Participant, *, state_pause: float = STATE_PAUSE_SECONDS) -> None:
+        """`state_pause` as STATE_PAUSE_SECONDS."""
         manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
+        self._state_pause = state_pause
         self._rounds, self._apart = rounds, Apart(sync.average_state_every, own.notice)
         self._total_epochs = manifest.schedule.total_epochs
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
@@ -69,6 +72,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             "request_timeout": averagers.request_timeout(sync.matchmaking_seconds),
             "membership": own.membership,
             "bandwidth": own.bandwidth,
+            "uplink": Uplink(),
         }
         threshold = sync.size_adaptive_threshold
         self._trained, self._stepping = own.parameters, list[torch.optim.Optimizer]()

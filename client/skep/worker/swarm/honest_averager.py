@@ -42,6 +42,7 @@ from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
 from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.uplink import Uplink
 
 ROUNDING: Final = 1e-5
 """Relative change below which a result is our own tensor, rounded in transfer."""
@@ -61,18 +62,23 @@ class Gathered(dict[Any, Any]):
 
 class HonestAverager(DecentralizedAverager):
     """Mixed into an averager before hivemind's class. `membership` is None in open projects, where every peer is
-    admitted.
+    admitted. The averagers of one peer have one `uplink`.
 
     A state is sent in fewer and larger frames than stock's; every peer accepts frames of any size. Memory is returned
     to the system after a round, or when a state was sent or loaded: a peer has two such processes.
     """
 
+    number_of_averager = 0
+    """As it counts in `uplink`."""
     _search: BoundedSearch | None = None
     _donor: StateDonor | None = None
     _loading: asyncio.Task[Arrived | None] | None = None
 
-    def __init__(self, *args: Any, dht: DHT, membership: Membership | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, dht: DHT, membership: Membership | None = None, uplink: Uplink | None = None, **kwargs: Any
+    ) -> None:
         # before hivemind's constructor, which forks: these are used in the averager's own process
+        self._uplink, self._liars = uplink or Uplink(), set[PeerID]()
         self._admissions = AdmissionList(membership, dht) if membership else None
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._groups = Groups(lambda: self._running_groups)
@@ -137,7 +143,7 @@ class HonestAverager(DecentralizedAverager):
         if not self.allow_state_sharing or not await self._admits(peer, averaging=False):
             return None
         if self._donor is None:
-            self._donor = StateDonor(self._copied, lambda: self.state_version, self.state_compression)
+            self._donor = StateDonor(self._copied, lambda: self.state_version, self.state_compression, self._uplink)
         return self._donor
 
     def _tidy_donor(self) -> None:
@@ -196,13 +202,14 @@ class HonestAverager(DecentralizedAverager):
         except asyncio.CancelledError:
             pass  # given up
         finally:
+            self._liars |= download.liars
             future.set_result(arrived)
             # sent by now; hivemind's loop holds its last message, and so this future, until the next message
             future._result = arrived = self._loading = None  # noqa: SLF001 - hivemind has no other way
             give_back()
 
     async def _donors(self) -> list[PeerID]:
-        """Peers that offer a state, those with the highest priority first."""
+        """Peers that offer a state, those with the highest priority first, and last those that sent something wrong."""
         key = f"{self._matchmaking.group_key_manager.prefix}.all_averagers"
         try:
             found = await asyncio.wait_for(self.dht.get(key, latest=True, return_future=True), DHT_SECONDS)
@@ -210,8 +217,8 @@ class HonestAverager(DecentralizedAverager):
             return []
         entries = found.value if found and isinstance(found.value, dict) else {}
         offers = {
-            PeerID(peer): (float(entry.value), random.random())  # noqa: S311 - to choose among equals
-            for peer, entry in entries.items()
+            peer: (peer not in self._liars, float(entry.value), random.random())  # noqa: S311 - to choose among equals
+            for peer, entry in ((PeerID(key), entry) for key, entry in entries.items())
             if isinstance(entry.value, int | float) and math.isfinite(entry.value)
         }
         return sorted((peer for peer in offers if peer != self.peer_id), key=lambda peer: offers[peer], reverse=True)
@@ -318,7 +325,8 @@ class HonestAverager(DecentralizedAverager):
             **kwargs,
         )
         self._running_groups[own_id].set_result(runner)
-        used = await self._use(runner, tensors)
+        with self._uplink.round(self.number_of_averager):
+            used = await self._use(runner, tensors)
         self.last_updated = get_dht_time()
         self._state_updated.set()
         modes = {

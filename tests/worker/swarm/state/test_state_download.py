@@ -15,6 +15,7 @@ from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
 from skep.worker.swarm.state.download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
 from skep.worker.swarm.state.pieces import Piece
+from skep.worker.swarm.state.uplink import Uplink
 
 KNOWN = 7
 TENSORS = [torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.full((200_001,), 2.0), torch.tensor(3.0)]
@@ -24,7 +25,10 @@ WANTED = Wanted(
 
 
 class Donor:
-    """A peer that sends `tensors` and does `ends` after `after` frames in each call; `stock` ones know one call only."""
+    """A peer that sends `tensors` and does `ends` after `after` frames in each call; `stock` ones know one call only.
+
+    One that is killed refuses further calls, and one that is frozen never answers them.
+    """
 
     def __init__(self, tensors=TENSORS, epoch=KNOWN, *, stock=False, ends=None, after=-1, metadata=None, codec=None):
         self.stock, self.ends, self.after = stock, ends, after
@@ -34,11 +38,15 @@ class Donor:
         async def take():
             return Copy(epoch, raw, list(tensors), [CompressionInfo.from_tensor(each) for each in tensors])
 
-        self._donor = StateDonor(take, lambda: epoch, codec or NoCompression())
+        self._donor = StateDonor(take, lambda: epoch, codec or NoCompression(), Uplink())
 
     async def open(self, place):
         if place and self.stock:
             raise P2PDaemonError("protocols not supported")
+        if self.ends == "killed" and self.calls:
+            raise P2PDaemonError("failed to dial")
+        if self.ends == "frozen" and self.calls:
+            await asyncio.sleep(1000)
         self.calls += 1
         return self._frames(self._donor.fetch(place) if place else self._donor.stock())
 
@@ -47,7 +55,7 @@ class Donor:
         try:
             async for frame in frames:
                 if number == self.after:
-                    if self.ends == "stall":
+                    if self.ends in {"stall", "frozen"}:
                         await asyncio.sleep(1000)
                     if self.ends == "once":
                         self.after = -1
@@ -126,6 +134,51 @@ def test_a_donor_of_ours_goes_on_where_the_stream_broke_off():
     assert donor.sent == sum(each.nbytes for each in TENSORS)  # each byte once
 
 
+TOTAL = sum(each.nbytes for each in TENSORS)
+OTHER = [*TENSORS[:2], TENSORS[2] + 1e-6, TENSORS[3]]
+
+
+@pytest.mark.parametrize("ends", ["killed", "frozen"])
+@pytest.mark.parametrize("after", [2, 3, 4, 5, 6])
+def test_another_donor_with_the_same_bytes_goes_on_where_the_first_one_stopped(ends, after):
+    first, second, progress = Donor(ends=ends, after=after), Donor(), Progress()
+    assert is_whole(asyncio.run(download(first, second, progress=progress)))
+    assert first.sent + second.sent == progress.received == TOTAL
+    assert 0 < second.sent < TOTAL
+
+
+def test_a_state_is_that_of_one_donor_where_their_bytes_differ():
+    first, second = Donor(OTHER, ends="killed", after=6), Donor()
+    assert is_whole(load(first, second))
+    assert second.sent == sum(each.nbytes for each in TENSORS[2:])
+
+
+def test_a_stock_donor_sends_everything_again():
+    first, second = Donor(ends="killed", after=4), Donor(stock=True)
+    assert is_whole(load(first, second))
+    assert second.sent == TOTAL
+
+
+def test_what_a_liar_has_sent_before_is_not_sent_again_by_an_honest_donor():
+    liar, honest = Donor([*TENSORS[:2], torch.full((200_001,), -2.0), TENSORS[3]]), Donor()
+    assert is_whole(load(liar, honest))
+    assert honest.sent == sum(each.nbytes for each in TENSORS[2:])
+
+
+def test_a_donor_cannot_have_more_in_common_than_there_is():
+    class Boaster:
+        async def open(self, _place):
+            return self._frames()
+
+        async def _frames(self):
+            metadata = msgspec.msgpack.encode({"epoch": KNOWN})
+            yield averaging_pb2.DownloadData(metadata=msgspec.msgpack.encode(Offer("copy", metadata, 4)))
+
+    with raises(SwarmError, match="a state of 4 tensors"):
+        load(Boaster())
+    assert is_whole(load(Boaster(), Donor()))
+
+
 def test_busy_donors_are_asked_again_without_limit():
     busy = Busy()
     assert is_whole(load(busy))
@@ -142,6 +195,7 @@ WRONG = [
     (Donor([torch.arange(300_000, dtype=torch.float64), *TENSORS[1:]]), "float64"),
     (Donor([*TENSORS[:3], torch.tensor(float("inf"))]), "not finite"),
     (Donor([*TENSORS[:3], torch.tensor(-1.0)]), "negative second moments"),
+    (Donor([*TENSORS[:3], torch.tensor(1e10)]), "larger than any"),
     (Donor(epoch=KNOWN + 10 * EPOCHS_AHEAD), "claims that its state is of epoch"),
     (Donor(epoch=True), "without an epoch"),
     (Donor(metadata=b"\xc1"), "without an epoch"),

@@ -3,13 +3,15 @@
 Stock behaviour that this corrects, each covered by a test: a download goes on when its caller has given up, and another
 begins beside it; a stream that ends early counts as a state; what arrives is checked, if at all, when all of it is in
 memory; a donor that never sends anything is waited for as long as one that does. There is no limit on the time of a
-whole download: a donor is left when it sends nothing, or something wrong.
+whole download: a donor is left when it sends nothing, or something wrong. What came from it is kept, in case that the
+next one has the same bytes (see `donor`); a stock donor sends everything again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import multiprocessing
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -25,6 +27,7 @@ from hivemind.utils import get_logger
 from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
 
 from skep.core.text import Text
+from skep.worker.swarm.state.digests import begun
 from skep.worker.swarm.state.donor import Offer, Place
 from skep.worker.swarm.state.pieces import Piece, Refusal, check, unfit
 
@@ -99,7 +102,10 @@ class Progress:
 
 @dataclass(eq=False)
 class Partial:
-    """What has arrived of one donor's copy."""
+    """What has arrived of one donor's copy, if also from other donors that have the same bytes.
+
+    `taken` counts what came from all of them, `received` what is of use.
+    """
 
     wanted: Wanted
     progress: Progress
@@ -107,24 +113,50 @@ class Partial:
     copy: str = ""
     epoch: int | None = None
     tensors: list[torch.Tensor] = field(default_factory=list)
+    taken: int = 0
+    _ends: list[int] = field(default_factory=list)
+    """The bytes up to the end of each whole tensor."""
+    _digests: list[bytes] = field(default_factory=list)
+    _digest: hashlib.blake2b | None = None
+    """That of the parts of the next tensor."""
     _parts: list[runtime_pb2.Tensor] = field(default_factory=list)
     _part_bytes: int = 0
-    received: int = 0
+
+    @property
+    def received(self) -> int:
+        return (self._ends[-1] if self._ends else 0) + self._part_bytes
 
     @property
     def place(self) -> Place:
-        return Place(self.copy, len(self.tensors), self._part_bytes)
+        part = [self._digest.digest()] if self._digest else []
+        return Place(self.copy, len(self.tensors), self._part_bytes, (*self._digests, *part))
 
     @property
     def complete(self) -> bool:
         return self.epoch is not None and len(self.tensors) == len(self.wanted.pieces)
 
-    def begin(self, copy: str, metadata: bytes) -> None:
-        """The donor names its copy; what came of another one is of no use. Raises Refusal, BrokenOffError."""
-        if not copy or copy != self.copy:
-            self.tensors, self._parts, self._part_bytes, self.received = [], [], 0, 0
-        self.copy, self.epoch = copy, self._checked(metadata)
+    def begin(self, offer: Offer) -> None:
+        """The donor names its copy; what came of another one is kept as far as it is the same in this one.
+
+        Raises Refusal, BrokenOffError.
+        """
+        epoch = self._checked(offer.metadata)
+        if not offer.copy or offer.copy != self.copy:
+            self._keep(offer.tensors, offer.part)
+        self.copy, self.epoch = offer.copy, epoch
         self.progress.note(self.received)
+
+    def _keep(self, tensors: int, part: int) -> None:
+        if (tensors, part) == (len(self.tensors), self._part_bytes):
+            return
+        if part or not 0 <= tensors <= len(self.tensors):
+            raise self._unlike(tensors)
+        self.drop_part()
+        del self.tensors[tensors:], self._ends[tensors:], self._digests[tensors:]
+
+    def drop_part(self) -> None:
+        """Forget what has arrived of an unfinished tensor."""
+        self._parts, self._part_bytes, self._digest = [], 0, None
 
     def _checked(self, metadata: bytes) -> int:
         if self.wanted.epochs is None:
@@ -150,15 +182,17 @@ class Partial:
         piece = self.wanted.pieces[number]
         if bool(part.dtype) == bool(self._parts):
             raise self._unlike(number)  # it ended before it was whole, or it begins in the middle
-        if not self._parts:
+        if self._digest is None:
             self._check_first(number, piece, part)
+            self._digest = begun(part)
+        self._digest.update(part.buffer)
         self._parts.append(part)
         self._part_bytes += len(part.buffer)
-        self.received += len(part.buffer)
+        self.taken += len(part.buffer)
         if self._part_bytes > piece.most_bytes:
             raise self._unlike(number)
         if len(self._parts) >= self._parts[0].chunks:
-            self._finish(number, piece)
+            self._finish(number, piece, self._digest.digest())
         self.progress.note(self.received)
 
     def _check_first(self, number: int, piece: Piece, part: runtime_pb2.Tensor) -> None:
@@ -168,14 +202,16 @@ class Partial:
         if part.chunks > 1 + piece.most_bytes // STREAMING_CHUNK_SIZE_BYTES:
             raise self._unlike(number)
 
-    def _finish(self, number: int, piece: Piece) -> None:
+    def _finish(self, number: int, piece: Piece, digest: bytes) -> None:
         try:
             tensor = deserialize_torch_tensor(combine_from_streaming(self._parts)).detach()
         except Exception:  # noqa: BLE001 - untrusted bytes: on any error they are not a tensor
             raise self._unlike(number) from None
         check(number, tensor, piece)
+        self._ends.append(self.received)
         self.tensors.append(tensor)
-        self._parts, self._part_bytes = [], 0
+        self._digests.append(digest)
+        self.drop_part()
 
     def _unlike(self, count: int) -> Refusal:
         return Refusal(
@@ -213,6 +249,7 @@ class StateDownload:
         While donors are busy, they are asked again, without limit.
         """
         refusal: Refusal | None = None
+        partial = Partial(self._wanted, self._progress, self._since)
         while True:
             busy = False
             for donor in await self._donors():
@@ -220,10 +257,12 @@ class StateDownload:
                 if donor in self.liars:
                     continue
                 try:
-                    return await self._load(donor)
+                    return await self._load(donor, partial)
                 except Refusal as error:
                     self.liars.add(donor)
+                    logger.warning("%s sent a wrong state, refused donors: %d: %s", donor, len(self.liars), error)
                     refusal = refusal or error
+                    partial.drop_part()
                 except BusyError:
                     busy = True
                 except BrokenOffError as error:
@@ -235,19 +274,18 @@ class StateDownload:
             raise refusal
         return None
 
-    async def _load(self, donor: PeerID) -> Arrived:
+    async def _load(self, donor: PeerID, partial: Partial) -> Arrived:
         """Raises Refusal, BrokenOffError, BusyError."""
-        partial = Partial(self._wanted, self._progress, self._since)
         while True:
-            before = partial.received
+            before = partial.taken
             try:
                 await self._stream(donor, partial)
             except BrokenOffError:
-                if partial.received == before:
+                if partial.taken == before:
                     raise
             if partial.epoch is not None and partial.complete:
                 return partial.epoch, partial.tensors
-            if not partial.copy or partial.received <= before:
+            if not partial.copy or partial.taken == before:
                 raise BrokenOffError("it stopped")
             await asyncio.sleep(self._pause)
 
@@ -281,8 +319,8 @@ def _take(frame: averaging_pb2.DownloadData, partial: Partial, *, ours: bool) ->
         offer = msgspec.msgpack.decode(frame.metadata, type=Offer)
         if not offer.copy:
             raise BusyError
-        partial.begin(offer.copy, offer.metadata)
+        partial.begin(offer)
     elif frame.metadata:
-        partial.begin("", frame.metadata)
+        partial.begin(Offer(metadata=frame.metadata))
     if frame.HasField("tensor_part"):
         partial.add(frame.tensor_part)

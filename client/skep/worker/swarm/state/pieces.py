@@ -13,21 +13,28 @@ from hivemind.utils import nested_flatten
 
 from skep.core.errors import SwarmError
 from skep.core.text import Text
+from skep.worker.swarm.plausible import LARGEST_GRADIENT
 
 OVERHEAD_BYTES: Final = 8192
 """What a codec may add to a tensor: 8-bit codecs send tables."""
-NEVER_NEGATIVE: Final = frozenset({"step", "exp_avg_sq", "max_exp_avg_sq"})
-"""Statistics of optimizers that are means of squares, or counts."""
+SQUARES: Final = frozenset({"exp_avg_sq", "max_exp_avg_sq"})
+"""Statistics of optimizers that are means of squares."""
+NEVER_NEGATIVE: Final = SQUARES | {"step"}
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One tensor of a state, as it must be. `wire_bytes` are those that it takes when it is sent."""
+    """One tensor of a state, as it must be. `wire_bytes` are those that it takes when it is sent.
+
+    No value exceeds `largest`, nor its negative: no usable gradient does, so no mean of gradients, and parameters of
+    that size are of no use.
+    """
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     wire_bytes: int
     non_negative: bool = False
+    largest: float = LARGEST_GRADIENT
 
     @property
     def dtype_name(self) -> str:
@@ -45,7 +52,8 @@ class Refusal(SwarmError):
 def piece_of(codec: CompressionBase, tensor: torch.Tensor, name: str, info: CompressionInfo) -> Piece:
     """What a tensor like ours must be, sent with `codec`. `name` is that of an optimizer's statistic, else ""."""
     on_wire = round(tensor.nbytes * codec.estimate_compression_ratio(info))
-    return Piece(tuple(tensor.shape), tensor.dtype, on_wire, non_negative=name in NEVER_NEGATIVE)
+    largest = LARGEST_GRADIENT**2 if name in SQUARES else LARGEST_GRADIENT
+    return Piece(tuple(tensor.shape), tensor.dtype, on_wire, name in NEVER_NEGATIVE, largest)
 
 
 def unfit(number: int, shape: tuple[int, ...], dtype: str, piece: Piece) -> Refusal:
@@ -67,10 +75,13 @@ def check(number: int, tensor: torch.Tensor, piece: Piece) -> None:
     """Raises Refusal unless tensor `number` is what `piece` says, and its values can be such a tensor's."""
     if tuple(tensor.shape) != piece.shape or tensor.dtype != piece.dtype:
         raise unfit(number, tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), piece)
-    if not torch.isfinite(tensor).all():
+    least, most = map(float, tensor.detach().aminmax()) if tensor.numel() else (0.0, 0.0)  # without a copy
+    if not (math.isfinite(least) and math.isfinite(most)):
         raise Refusal(Text("peer.peer_sent_state_values_not"), Text("peer.skep_tries_another_peer"))
-    if piece.non_negative and bool((tensor < 0).any()):
+    if piece.non_negative and least < 0:
         raise Refusal(Text("peer.peer_sent_negative_moments"), Text("peer.skep_tries_another_peer"))
+    if max(-least, most) > piece.largest:
+        raise Refusal(Text("peer.peer_sent_state_values_too_large"), Text("peer.skep_tries_another_peer"))
 
 
 def check_all(pieces: Sequence[Piece], tensors: Sequence[torch.Tensor]) -> None:
