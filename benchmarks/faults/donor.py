@@ -33,7 +33,7 @@ CHUNK = 512 * 1024
 """Bytes of one frame."""
 TENSOR = 4 * 327_680
 """Bytes of one tensor: those of a wrong one are received twice."""
-START_SECONDS, JOIN_SECONDS = 240.0, 300.0
+START_SECONDS, JOIN_SECONDS = 900.0, 600.0
 
 
 @dataclass(frozen=True)
