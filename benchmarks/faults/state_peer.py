@@ -184,11 +184,13 @@ def main() -> None:
     P2P._UNIX_SOCKET_PREFIX = f"/unix{tempfile.mkdtemp(prefix='s-')}/h-"  # noqa: SLF001
     torch.set_num_threads(1)
     options.update(json.loads(Path(sys.argv[1]).read_text()))
-    threading.Thread(target=end_with_input, daemon=True).start()
     # known to stock peers by hivemind's name
     Averager.__name__ = TrainingStateAverager.__name__
     averagers.CheckedStateAverager = Averager  # type: ignore[misc]
-    {"donor": hand_over, "newcomer": join}[options["kind"]](begun())
+    sync = begun()
+    # later: a fork closes standard input, which this thread holds
+    threading.Thread(target=end_with_input, daemon=True).start()
+    {"donor": hand_over, "newcomer": join}[options["kind"]](sync)
     threading.Event().wait()
 
 
