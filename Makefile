@@ -26,7 +26,7 @@ files = $(shell grep -rL --include='test_*.py' '^pytestmark = pytest.mark.long' 
 longest_first = $(filter $(files),$(LONGEST)) $(filter-out $(LONGEST),$(files))
 LONGEST := $(addprefix tests/,$(addsuffix .py, \
   $(addprefix swarm/test_,missed_rounds swarm_optimizer worker_stops run_ends bad_numbers state_transfer stock_peer) \
-  $(addprefix end_to_end/test_,practice_and_join asleep faults failing_joins killed_peer cli_demo) \
+  $(addprefix end_to_end/test_,practice_and_join asleep faults failing_joins killed_peer lost_donor cli_demo) \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
 # the pages' own strings; those of the core are in client/skep/language/locale
 GERMAN := gui/skep_gui/translations/skep_de

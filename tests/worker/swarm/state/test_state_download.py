@@ -1,16 +1,19 @@
 """Loading a state from donors that die, stall, lie or are busy; checked before all of it is in memory."""
 
 import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 import torch
 from hivemind.compression import CompressionInfo, Float16Compression, NoCompression
-from hivemind.p2p import P2PDaemonError
+from hivemind.p2p import P2PDaemonError, PeerID
 from hivemind.proto import averaging_pb2
 
 from english import raises
 from skep.core.errors import SwarmError
+from skep.worker.swarm.honest_averager import HonestAverager
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
 from skep.worker.swarm.state.download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
@@ -163,6 +166,40 @@ def test_what_a_liar_has_sent_before_is_not_sent_again_by_an_honest_donor():
     liar, honest = Donor([*TENSORS[:2], torch.full((200_001,), -2.0), TENSORS[3]]), Donor()
     assert is_whole(load(liar, honest))
     assert honest.sent == sum(each.nbytes for each in TENSORS[2:])
+
+
+class Newcomer:
+    """Loads states as an averager does; of its `offers`, by peer, the first is the one of highest priority."""
+
+    _donors, _download = HonestAverager._donors, HonestAverager._download
+    peer_id, _matchmaking = None, SimpleNamespace(group_key_manager=SimpleNamespace(prefix="states"))
+
+    def __init__(self, offers):
+        self._offers, self._loading, self.loading, self._liars = offers, None, Progress(), set()
+        self.dht = SimpleNamespace(get=self._get)
+
+    async def _get(self, key, **_options):
+        assert key == "states.all_averagers"
+        ranked = zip(self._offers, range(len(self._offers), 0, -1), strict=True)
+        return SimpleNamespace(value={peer: SimpleNamespace(value=priority) for peer, priority in ranked})
+
+    async def _call_donor(self, peer, place):
+        return await self._offers[peer.to_bytes()].open(place)
+
+    def load(self):
+        loaded = Future()
+        # hivemind's futures keep their result there too; here it would be gone before it is read
+        kept = SimpleNamespace(set_result=loaded.set_result)
+        asyncio.run(self._download(kept, WANTED))
+        return loaded.result()
+
+
+def test_a_donor_that_has_lied_is_asked_last_from_then_on():
+    liar, honest = Donor([*TENSORS[:3], torch.tensor(-1.0)]), Donor()
+    newcomer = Newcomer({PeerID(b"liar").to_bytes(): liar, PeerID(b"honest").to_bytes(): honest})
+    for _ in range(2):
+        assert is_whole(newcomer.load())
+    assert (liar.calls, honest.calls) == (1, 2)
 
 
 def test_a_donor_cannot_have_more_in_common_than_there_is():

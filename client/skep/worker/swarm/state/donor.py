@@ -6,9 +6,11 @@ begins again; a transfer takes as much of the link from a round as it can get.
 
 `rpc_fetch_state` is skep's own call. Its first frame carries an Offer or says that this peer is busy, and it can begin
 in the middle of a tensor: where a transfer of the same copy broke off, or one from another donor, as far as the bytes
-are the same here. Peers of one epoch that have the same state have it to the byte only if one got it from the other, or
-from the same file; else a newcomer begins anew, since what it takes over must be one peer's state as it was at one
-time. Peers without this call use hivemind's `rpc_download_state`, where an empty answer means "ask another peer".
+are the same here, from the first one on. From where they differ a newcomer begins anew, since what it takes over must be
+one peer's state as it was at one time. So it does in the state of another epoch. In one epoch the whole state is the
+same where a peer, the state keeper for example, got it from the other; trainers have the same parameters after an
+uncompressed round of the state, but not the same statistics, and after a compressed one nothing. Peers without this
+call use hivemind's `rpc_download_state`, where an empty answer means "ask another peer".
 """
 
 from __future__ import annotations

@@ -151,10 +151,10 @@ class Partial:
             return
         if part or not 0 <= tensors <= len(self.tensors):
             raise self._unlike(tensors)
-        self.drop_part()
+        self._drop_part()
         del self.tensors[tensors:], self._ends[tensors:], self._digests[tensors:]
 
-    def drop_part(self) -> None:
+    def _drop_part(self) -> None:
         """Forget what has arrived of an unfinished tensor."""
         self._parts, self._part_bytes, self._digest = [], 0, None
 
@@ -211,7 +211,7 @@ class Partial:
         self._ends.append(self.received)
         self.tensors.append(tensor)
         self._digests.append(digest)
-        self.drop_part()
+        self._drop_part()
 
     def _unlike(self, count: int) -> Refusal:
         return Refusal(
@@ -262,7 +262,6 @@ class StateDownload:
                     self.liars.add(donor)
                     logger.warning("%s sent a wrong state, refused donors: %d: %s", donor, len(self.liars), error)
                     refusal = refusal or error
-                    partial.drop_part()
                 except BusyError:
                     busy = True
                 except BrokenOffError as error:
