@@ -20,7 +20,7 @@ from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.text import NOTHING
 from terminals import SKEP, run_here
 
-VOLATILE = re.compile(r"lock|logs/.*")
+VOLATILE = re.compile(r"lock|logs/.*|settings\.last\.toml")
 """Files that do not count as the contents of a home."""
 NOTES = re.compile(r".* is published by .+\.|It needs .*")
 """Remarks printed for the user before a join goes on."""

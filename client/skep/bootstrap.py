@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +19,7 @@ from skep.adapters.net import control_socket
 from skep.adapters.net.control_socket import ControlServer
 from skep.adapters.storage.paths import Home, default_home, expanded, make_run_folder
 from skep.core.device import Device, PowerCap
-from skep.core.errors import BadInput, NotRunning
+from skep.core.errors import BadInput, NotRunning, SkepError, StorageError
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
@@ -76,11 +76,14 @@ def all_sensors(home: Home) -> Sequence[Sensor]:
     return senses.for_one_look(home, str(settings(home).load()["compute.device"]))
 
 
-def settings(home: Home) -> SettingsStore:
+def settings(home: Home, mended: Callable[[Problem], None] | None = None) -> SettingsStore:
+    """With `mended`, which is for the holder of the home, a damaged file is replaced, and `mended` is told so."""
     from skep.adapters.process.autostart import SettingsWithAutostart
-    from skep.adapters.storage.settings_file import SettingsFile
+    from skep.adapters.storage.settings_file import Mending, PauseFile, SettingsFile
 
-    return SettingsWithAutostart(SettingsFile(home.settings_file), autostart(home))
+    mending = mended and Mending(mended, guard=partial(PauseFile(home.pause_file).save, paused=True, until=None))
+    kept = SettingsFile(home.settings_file, home.settings_copy_file, mending=mending)
+    return SettingsWithAutostart(kept, autostart(home))
 
 
 def autostart(home: Home) -> Autostart:
@@ -170,8 +173,11 @@ def ledger(home: Home) -> Iterator[Ledger]:
 
 
 @contextmanager
-def hold(home: Home) -> Iterator[None]:
-    """Hold the lock of the home, and write its log. Raises AlreadyRunning, StorageError."""
+def hold(home: Home) -> Iterator[Sequence[Problem]]:
+    """Hold the lock of the home, and write its log; yields what was damaged and is mended, for `build`.
+
+    Raises AlreadyRunning, StorageError.
+    """
     from skep.adapters.process.process_tree import sweep_leftovers
     from skep.adapters.process.single_instance import instance_lock
     from skep.adapters.storage.logs import collect_logs
@@ -179,7 +185,10 @@ def hold(home: Home) -> Iterator[None]:
     home.create()
     with instance_lock(home.lock_file), collect_logs(home.logs_folder, "skep"):
         sweep_leftovers(home.worker_file)
-        yield
+        mended: list[Problem] = []
+        with suppress(SkepError):  # what cannot be mended is told by whoever needs it
+            settings(home, mended.append).load()
+        yield mended
 
 
 @contextmanager
@@ -187,13 +196,14 @@ def build(
     home: Home,
     join: m.Join | None = None,
     *,
+    mended: Sequence[Problem] = (),
     show: Callable[[str], None] | None = None,
     notify: Callable[[Problem], None] | None = None,
 ) -> Iterator[Engine]:
     """An engine that is not started yet, and its control socket. Hold the home first.
 
     With `join`, the port and the identity are checked now; without, the engine may stay idle, and they are checked when
-    it joins. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use,
+    it joins. `mended` is said first. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use,
     StorageError.
     """
     from skep import senses
@@ -223,7 +233,7 @@ def build(
             keep_free_bytes=lambda: int(float(engine.snapshot.settings["disk.keep_free_gb"]) * GB),
             proxy=lambda: str(engine.snapshot.settings["network.proxy"]),
         ),
-        settings=settings(home),
+        settings=settings(home, lambda said: engine.post(m.ProblemArose(said))),
         pauses=PauseFile(home.pause_file),
         identity=who,
         listen_host=lambda start: _free_host(start.project, start.options.seeds, start.options.port),
@@ -234,6 +244,8 @@ def build(
         known_peers_folder=str(home.known_peers_folder),
         notify=notify,
     )
+    for said in mended:
+        engine.post(m.ProblemArose(said))
     with senses.power_capped(home, engine), serve(home, engine, show):
         yield engine
 
@@ -256,7 +268,7 @@ def listen_host(peers: Sequence[str]) -> str:
 
 @contextmanager
 def serve(home: Home, engine: Engine, show: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Serve the engine's control socket to other processes.
+    """Serve the engine's control socket to other processes; if it cannot be opened, the engine says so and goes on.
 
     `show` raises the front end's window, if it has one, with a link to show or "".
     """
@@ -270,7 +282,11 @@ def serve(home: Home, engine: Engine, show: Callable[[str], None] | None = None)
             engine.post(command)
         return said
 
-    with ControlServer(home.control_file, answer):
+    with ExitStack() as opened:
+        try:
+            opened.enter_context(ControlServer(home.control_file, answer))
+        except StorageError as error:
+            engine.post(m.ProblemArose(error.problem))
         yield
 
 

@@ -176,7 +176,14 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize(("damage", "word", "code"), DAMAGED.values(), ids=DAMAGED)
+START_MENDS = ("settings",)
+
+
+@pytest.mark.parametrize(
+    ("damage", "word", "code"),
+    [case for name, case in DAMAGED.items() if name not in START_MENDS],
+    ids=[name for name in DAMAGED if name not in START_MENDS],
+)
 def test_a_damaged_home_is_named_and_left_as_it_is(homes, tmp_path, damage, word, code):
     for home in homes:
         damage(home)

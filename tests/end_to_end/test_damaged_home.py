@@ -1,11 +1,12 @@
 """Each file of a home damaged in five ways: skep starts, or says in one sentence why not; never a traceback."""
 
 import json
+import re
 import shutil
 
 import pytest
 
-from damages import DAMAGES, as_a_user, folder_in_its_place, halved, left, random_bytes, unreadable
+from damages import DAMAGES, as_a_user, folder_in_its_place, left, random_bytes, unreadable
 from english import in_english
 from manifests import signed
 from refusals import assert_calm, make_past
@@ -18,8 +19,11 @@ from skep.core.errors import SkepError
 from skep.core.session import messages as m
 
 ENDS_WITHIN = 30
-REPLACED = ("lock", "control.json", "worker.json", "power_limit.json", "ledger.sqlite", "logs/skep.log", "identity.id")
-"""What skep writes anew; of the ledger the damaged file is kept under another name."""
+MENDED = {"ledger.sqlite": "The ledger was damaged", "settings.toml": "The settings file was damaged"}
+"""What goes on after damage, and what is said then; the damaged file is kept under another name."""
+UNNOTICED = ("lock", "control.json", "worker.json", "power_limit.json", "logs/skep.log", "identity.id")
+REPLACED = (*MENDED, *UNNOTICED, "settings.last.toml")
+"""What skep writes anew."""
 FILES = {
     "settings.toml": [("settings",)],
     "ledger.sqlite": [("stats",), ("timeline",)],
@@ -31,6 +35,7 @@ FILES = {
     "secrets/key publisher": [("key", "list"), ("key", "delete", "publisher", "--yes")],
     "secrets/invitation to inner": [("project", "invitations")],
     "pause.json": [("explain",)],
+    "settings.last.toml": [("settings",)],
     "control.json": [("status",), ("pause",)],
     "lock": [],
     "worker.json": [],
@@ -39,15 +44,16 @@ FILES = {
 }
 """Each with the verbs that read it."""
 REFUSED = {
-    ("settings.toml", halved): "is damaged in line",
-    ("settings.toml", random_bytes): "is not UTF-8 text",
     **{("settings.toml", damage): "cannot be read" for damage in (unreadable, folder_in_its_place)},
     **{("ledger.sqlite", damage): "cannot be opened" for damage in (unreadable, folder_in_its_place)},
     **{("pause.json", damage): "cannot be read" for damage in (unreadable, folder_in_its_place)},
     **{("lock", damage): "cannot be opened" for damage in (unreadable, folder_in_its_place)},
-    ("control.json", folder_in_its_place): "Other terminals cannot connect",
 }
 """The starts that cannot go on, and a part of what they say."""
+
+
+TOLD = {("control.json", folder_in_its_place): "Other terminals cannot connect"}
+"""Starts that go on with less, and what is said then."""
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +67,7 @@ def past(tmp_path_factory):
     for file in (home.control_file, home.worker_file, home.power_limit_file):
         file.write_text("{}")
     home.lock_file.write_text("123")
+    shutil.copy(home.settings_file, home.settings_copy_file)
     home.logs_folder.mkdir()
     (home.logs_folder / "skep.log").write_text("a line\n")
     assert {str(file.relative_to(home.root)) for file in home.root.rglob("*") if file.is_file()} == FILES.keys()
@@ -78,7 +85,7 @@ def start(home):
     """What a start of the app or of `skep join` says, and whether it was refused."""
     said = []
     try:
-        with bootstrap.hold(home), bootstrap.build(home) as engine:
+        with bootstrap.hold(home) as mended, bootstrap.build(home, mended=mended) as engine:
             engine.observe(lambda message, _: said.append(message) if isinstance(message, m.ProblemArose) else None)
             engine.start()
             engine.post(m.Quit())
@@ -100,12 +107,13 @@ def test_skep_starts_with_a_damaged_file_or_says_why_it_cannot(home, name, damag
         assert_calm(in_english(problem.title), in_english(problem.hint))
     if refused:
         assert REFUSED[name, damage] in in_english(said[0])
-    rebuilt = name == "ledger.sqlite" and not refused
     assert left(home.root / name) == damaged or name in REPLACED
-    if not refused:
-        assert [in_english(each).partition(";")[0] for each in said] == ["The ledger was damaged"] * rebuilt
-    if rebuilt:
-        assert [each.read_bytes() for each in home.root.glob("ledger.sqlite.damaged-*")] == [damaged]
+    if refused:
+        return
+    words = MENDED.get(name) or TOLD.get((name, damage))
+    assert [re.split("[;:]", in_english(each))[0] for each in said] == [words] * bool(words)
+    if name in MENDED:
+        assert [each.read_bytes() for each in home.root.glob(f"{name}.damaged-*")] == [damaged]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

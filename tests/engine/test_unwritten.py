@@ -119,13 +119,31 @@ def test_a_ledger_on_a_disk_that_is_read_only_goes_on_when_it_is_not(tmp_path):
         assert [each.id for each in ledger.contributions()] == ["before", "after"]
 
 
+def test_a_ledger_that_is_opened_on_a_full_disk_can_be_read_and_written_when_there_is_room(tmp_path):
+    with (
+        small_disk(tmp_path / "disk", 2048) as disk,
+        contextlib.closing(SqliteLedger(disk / "ledger.sqlite")) as ledger,
+    ):
+        ledger.record("p", record("before").contribution)
+        ledger.close()
+        unwritten = Unwritten()
+        with filled(disk):
+            assert [each.id for each in ledger.contributions()] == ["before"]
+            with raises(StorageError, match="disk is full"):
+                unwritten.write(ledger, record("after"))
+            with contextlib.closing(SqliteLedger(disk / "ledger.sqlite")) as another:
+                assert [each.id for each in another.contributions()] == ["before"]
+        unwritten.catch_up(ledger)
+        assert [each.id for each in ledger.contributions()] == ["before", "after"]
+
+
 def test_a_new_ledger_on_a_full_disk_leaves_nothing_half_made(tmp_path):
     with (
         small_disk(tmp_path / "disk", 1024) as disk,
         contextlib.closing(SqliteLedger(disk / "ledger.sqlite")) as ledger,
     ):
         with filled(disk):
-            with raises(StorageError, match=r"ledger\.sqlite"):
+            with raises(StorageError, match=r"disk is full: the ledger .*ledger\.sqlite"):
                 ledger.totals()
             assert [path.name for path in disk.iterdir()] == ["ballast"]
         ledger.record("p", record("a").contribution)

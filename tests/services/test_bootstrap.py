@@ -6,9 +6,13 @@ import time
 
 import pytest
 
+from english import in_english
 from skep import bootstrap, senses
 from skep.adapters.net import shards_http
+from skep.adapters.storage.paths import Home
+from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
+from small_disks import filled, small_disk
 
 PEER = "p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
 
@@ -30,6 +34,35 @@ def test_the_limits_of_the_disk_may_change_while_skep_runs(home, monkeypatch):
         finally:
             engine.post(m.Quit())
             assert engine.join(10)
+
+
+def test_on_a_full_disk_it_starts_says_what_is_not_kept_and_keeps_it_when_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(senses, "for_engine", lambda *_: [])
+    with small_disk(tmp_path / "disk", 2048) as disk:
+        home, said = Home(disk), []
+        assert bootstrap.identity(home).peer_id
+        with bootstrap.ledger(home) as ledger:
+            ledger.record("p", Contribution("a", 1, 64, ContributionState.PENDING))
+        with filled(disk), bootstrap.hold(home) as mended, bootstrap.build(home, mended=mended) as engine:
+            engine.observe(lambda message, _: said.append(message) if isinstance(message, m.ProblemArose) else None)
+            engine.start()
+            deadline = time.monotonic() + 30
+            while len(said) < 2 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert {in_english(each.problem.title).partition(":")[0] for each in said} == {
+                "Other terminals cannot connect",
+                "The disk is full",
+            }
+            (disk / "ballast").write_bytes(b"")
+            while time.monotonic() < deadline:
+                with bootstrap.ledger(home) as ledger:
+                    if not ledger.pending("p"):
+                        break
+                time.sleep(0.1)
+            engine.post(m.Quit())
+            assert engine.join(10)
+        with bootstrap.ledger(home) as ledger:
+            assert [each.state for each in ledger.contributions()] == [ContributionState.LOST]
 
 
 @pytest.mark.parametrize(

@@ -174,14 +174,14 @@ class Engine:
         for project_id in self._ledger.projects():
             for contribution in self._ledger.pending(project_id):
                 lost = replace(contribution, state=ContributionState.LOST, reason=ENDED_BEFORE)
-                self._ledger.record(project_id, lost)
+                self._perform(e.Record(project_id, lost))
                 self._follow_ups.append(_lost(contribution, ENDED_BEFORE))
 
     def _close_the_timeline(self) -> None:
         now = self._clock.wall()
         last = next(iter(self._ledger.changes(now, now + 1.0)), None)
         if end := timeline.closing(last, self._ledger.alive(), now):
-            self._ledger.record_change(end)
+            self._perform(e.RecordChange(end))
 
     def _turn(self) -> None:
         wait = CALM_TICK_SECONDS if self._snapshot.phase in _CALM else TICK_SECONDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from skep import bootstrap
 from skep.adapters.storage import invitations, signing
 from skep.adapters.storage.paths import Home
 from skep.adapters.storage.shard_cache import free_bytes
-from skep.core.errors import BadInput, DoesNotFit, InvitationError
+from skep.core.errors import BadInput, DoesNotFit, InvitationError, StorageError
 from skep.core.project import fit as fitting
 from skep.core.project import invitation, manifest
 from skep.core.project.fit import Estimate, Fit, Verdict
@@ -44,10 +45,19 @@ def check_expiry(plan: Manifest) -> None:
 
 
 def fit(home: Home, plan: Manifest) -> Fit:
-    """The result of the fit check for the current state of this computer."""
+    """The result of the fit check for the current state of this computer.
+
+    A project in which it has trained keeps its data here, so that free space is no condition any more.
+    """
     home.create()
-    disk = free_bytes(home.root)
+    disk = None if _has_trained(home, plan) else free_bytes(home.root)
     return fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+
+
+def _has_trained(home: Home, plan: Manifest) -> bool:
+    with contextlib.suppress(StorageError), bootstrap.ledger(home) as ledger:
+        return plan.id in ledger.projects()
+    return False
 
 
 def check_fit(home: Home, project: VerifiedProject) -> Sequence[Text]:

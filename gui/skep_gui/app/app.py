@@ -18,7 +18,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
 from skep_gui.app.actions import Lookups, ProjectActions
-from skep_gui.app.background import OUR_OWN, Background, Bridge
+from skep_gui.app.background import Background, Bridge
 from skep_gui.app.error_reporter import ErrorReporter
 from skep_gui.app.language import Language
 from skep_gui.app.outside_settings import OutsideSettings
@@ -350,7 +350,7 @@ class App(QObject):
         window.strip.acted.connect(self.error_reporter.act)
         window.news.acted.connect(self.updating.act)
         window.news.closed.connect(self.updating.close)
-        window.show_fault(OUR_OWN if self.error_reporter.traces else None)
+        window.show_fault(self.error_reporter.fault)
         self.show_update()
 
     def look_at(self, link: str = "") -> None:

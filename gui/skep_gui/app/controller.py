@@ -68,6 +68,8 @@ class Controller:
         self._practice_lock = threading.Lock()
         self._stop_practice = threading.Event()
         self.updates = updating.updates(self._home)
+        self.mended: Problem | None = None
+        """What was damaged at the start, and how skep goes on."""
 
     @property
     def folder(self) -> Path:
@@ -82,11 +84,11 @@ class Controller:
         """
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(bootstrap.hold(self._home))
-                engine = stack.enter_context(bootstrap.build(self._home, show=show, notify=notify))
+                mended = stack.enter_context(bootstrap.hold(self._home))
+                engine = stack.enter_context(bootstrap.build(self._home, mended=mended, show=show, notify=notify))
                 engine.observe(observe)
                 engine.start()
-                self._engine = engine
+                self._engine, self.mended = engine, next(iter(mended), None)
                 self._stack = stack.pop_all()
         except AlreadyRunning as running:
             try:

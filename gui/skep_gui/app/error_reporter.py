@@ -99,6 +99,13 @@ class ErrorReporter(QObject):
         self.traces = [*self.traces, trace][-KEPT:]
         self.found.emit(OUR_OWN)
 
+    @property
+    def fault(self) -> Problem | None:
+        """What the strip shows until it is closed: an error in skep itself, or a damaged file that is mended."""
+        if self.traces:
+            return OUR_OWN
+        return self.controller.mended if self.controller is not None else None
+
     def act(self, problem: Problem) -> None:
         """Open what may help with the problem."""
         match problem.remedy:

@@ -35,15 +35,19 @@ def manifest(tmp_path):
     return signed(tmp_path)
 
 
-def download(home):
-    cache = ShardCache(
+def cached(home):
+    return ShardCache(
         home.cache_folder, limit_bytes=lambda: 10**9, keep_free_bytes=lambda: 0, free_space=lambda _: 10**9
     )
+
+
+def download(home):
+    cache = cached(home)
     with cache.room(SHARD):
         with PartFile(cache.part(SHARD), SHARD.bytes) as part:
             part.restart()
             part.write(RAW)
-        cache.keep(SHARD)
+        return cache.keep(SHARD)
 
 
 def listen(home):
@@ -115,3 +119,13 @@ def test_what_cannot_be_logged_stops_nothing(home, hindrance, capfd):
     assert "before" in text
     assert "after" in text
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("hindrance", [filled, read_only])
+def test_what_is_here_already_can_be_used(home, manifest, hindrance):
+    catalogue = FileCatalogue(home.projects_folder)
+    known = catalogue.add(str(manifest))
+    path = download(home)
+    with hindrance(home.root):
+        assert catalogue.add(str(manifest)) == known
+        assert cached(home).find(SHARD) == path

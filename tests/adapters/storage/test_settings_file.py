@@ -2,6 +2,7 @@
 
 import os
 import stat
+from functools import partial
 
 import pytest
 import tomlkit
@@ -10,9 +11,12 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from english import in_english, raises
-from skep.adapters.storage.settings_file import SettingsFile
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.settings_file import Mending, PauseFile, SettingsFile
 from skep.core.errors import SettingsError, StorageError
 from skep.core.settings.settings import DEFAULTS
+from skep.core.text import verbatim
+from small_disks import filled, small_disk
 
 
 @pytest.fixture
@@ -109,7 +113,7 @@ def test_a_value_that_cannot_be_is_refused_with_file_key_and_line(path, settings
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize(
+DAMAGED = pytest.mark.parametrize(
     ("content", "sentence"),
     [
         (b"[compute\n", "is damaged in line 1."),
@@ -122,6 +126,9 @@ def test_a_value_that_cannot_be_is_refused_with_file_key_and_line(path, settings
         (b"#" * 300_000, "is over 256 KiB."),
     ],
 )
+
+
+@DAMAGED
 def test_a_damaged_file_is_said_with_a_hint_and_left_alone(path, settings, content, sentence):
     path.write_bytes(content)
     for action in (settings.load, lambda: settings.save({"compute.threads": 1})):
@@ -130,6 +137,121 @@ def test_a_damaged_file_is_said_with_a_hint_and_left_alone(path, settings, conte
         assert in_english(caught.value.title) == f"The settings file {path} {sentence}"
         assert "move it away" in in_english(caught.value.hint)
     assert path.read_bytes() == content
+
+
+LIMITS = "# mine\n[compute]\nshare_away = 30\nthreads = 12\n"
+CUT = pytest.mark.parametrize("content", [b"", *(LIMITS[:-end].encode() for end in (2, 13, 20))])
+"""Some can be read, and say something else."""
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def holder(home, told):
+    """As the holder of the home's lock reads and writes them."""
+    return held(home, told)
+
+
+def held(home, told):
+    guard = partial(PauseFile(home.pause_file).save, paused=True, until=None)
+    return SettingsFile(home.settings_file, home.settings_copy_file, mending=Mending(told.append, guard))
+
+
+def asides(home):
+    return [each.read_bytes() for each in home.root.glob("settings.toml.damaged-*")]
+
+
+def assert_last_are_used(home, holder, told, content):
+    assert holder.load() == DEFAULTS | {"compute.share_away": 0.3, "compute.threads": 12}
+    assert home.settings_file.read_text() == home.settings_copy_file.read_text() == LIMITS
+    assert asides(home) == [content]
+    (problem,) = told
+    assert in_english(problem.title) == "The settings file was damaged; skep uses the settings that it used last."
+    assert ".damaged-" in in_english(problem.hint)
+    assert not home.pause_file.exists()
+
+
+@DAMAGED
+def test_a_damaged_file_is_replaced_by_the_settings_used_last(home, holder, told, content, sentence):
+    home.settings_file.write_text(LIMITS)
+    holder.load()
+    home.settings_file.write_bytes(content)
+    assert_last_are_used(home, holder, told, content)
+
+
+@CUT
+def test_a_file_that_was_cut_off_is_damaged_too(home, holder, told, content):
+    home.settings_file.write_text(LIMITS)
+    holder.load()
+    home.settings_file.write_bytes(content)
+    with raises(SettingsError, match=r"settings\.toml is cut off\."):
+        SettingsFile(home.settings_file, home.settings_copy_file).load()
+    assert_last_are_used(home, holder, told, content)
+
+
+def test_what_is_saved_while_the_file_is_damaged_loses_nothing(home, holder, told):
+    home.settings_file.write_text(LIMITS)
+    holder.load()
+    home.settings_file.write_bytes(b"\xff")
+    holder.save({"compute.threads": 3})
+    assert holder.load() == DEFAULTS | {"compute.share_away": 0.3, "compute.threads": 3}
+    assert home.settings_copy_file.read_text() == home.settings_file.read_text()
+    assert (asides(home), len(told)) == ([b"\xff"], 1)
+
+
+@DAMAGED
+def test_without_the_settings_used_last_skep_pauses_before_the_defaults_apply(home, holder, told, content, sentence):
+    home.settings_file.write_bytes(content)
+    assert holder.load() == DEFAULTS
+    assert PauseFile(home.pause_file).load() == (True, None)
+    assert (asides(home), home.settings_file.exists()) == ([content], False)
+    assert [in_english(each.title) for each in told] == [
+        "The settings file was damaged; skep starts with the defaults, and is paused."
+    ]
+
+
+def test_without_a_pause_the_defaults_do_not_apply(home, told):
+    def refuse():
+        raise StorageError(verbatim("The disk is full."))
+
+    home.settings_file.write_bytes(b"\xff")
+    with raises(StorageError, match="full"):
+        SettingsFile(home.settings_file, home.settings_copy_file, mending=Mending(told.append, refuse)).load()
+    assert (home.settings_file.read_bytes(), asides(home), told) == (b"\xff", [], [])
+
+
+def test_on_a_full_disk_the_settings_used_last_apply_though_the_file_cannot_be_replaced(tmp_path, told):
+    with small_disk(tmp_path / "disk", 1024) as disk:
+        home = Home(disk)
+        home.settings_file.write_text(LIMITS)
+        held(home, told).load()
+        home.settings_file.write_bytes(b"\xff")
+        with filled(disk):
+            assert held(home, told).load()["compute.threads"] == 12
+        assert (home.settings_file.read_bytes(), asides(home)) == (b"\xff", [])
+        assert "No space left" in in_english(told[0].hint)
+        told.clear()
+        assert_last_are_used(home, held(home, told), told, b"\xff")
+
+
+def test_a_wrong_value_is_no_damage_and_not_what_was_used_last(home, holder, told):
+    home.settings_file.write_text(LIMITS)
+    holder.load()
+    home.settings_file.write_text(LIMITS.replace("30", "400"))
+    with raises(SettingsError, match="line 3"):
+        holder.load()
+    assert (home.settings_copy_file.read_text(), told) == (LIMITS, [])
+
+
+def test_a_file_that_was_removed_leaves_no_settings_used_last(home, holder, told):
+    home.settings_file.write_text(LIMITS)
+    holder.load()
+    home.settings_file.unlink()
+    assert holder.load() == DEFAULTS
+    assert (home.settings_copy_file.exists(), told) == (False, [])
 
 
 def test_a_value_that_does_not_fit_is_not_saved(path, settings):

@@ -6,9 +6,12 @@ from PySide6.QtGui import QDropEvent
 
 from gui_starts import remember, started, wait
 from skep import bootstrap
+from skep.core.session import messages as m
 from skep.core.settings.settings import DEFAULTS
+from skep.core.text import Problem, verbatim
 
 DAMAGED = "[compute]\nshare_away = = 30\n"
+WRONG = "[heat]\ncap_celsius = 900\n"
 
 
 @pytest.fixture
@@ -21,27 +24,48 @@ def start(dressed, qtbot, home):
     return starting
 
 
-def test_damaged_settings_are_kept_and_the_defaults_offered(start, qtbot, home):
+def test_damaged_settings_are_kept_and_skep_pauses_with_the_defaults(start, qtbot, home):
     home.settings_file.write_text(DAMAGED)
+    with start() as app:
+        wait(qtbot, lambda: app.window is not None and app.window.strip.isVisible())
+        assert "skep starts with the defaults, and is paused" in app.window.strip.title.text()
+        assert app.snapshot.settings == DEFAULTS
+        assert app.snapshot.pause is not None
+        assert [kept.read_text() for kept in home.root.glob("settings.toml.damaged-*")] == [DAMAGED]
+        app.window.strip.close_button.click()
+        assert not app.window.strip.isVisible()
+
+
+def test_that_the_settings_were_damaged_stays_in_view_when_a_project_is_joined_at_the_start(start, qtbot, home):
+    home.settings_file.write_text(DAMAGED)
+    with start() as app:
+        wait(qtbot, lambda: app.window is not None and app.window.strip.isVisible())
+        app.post(m.ProblemArose(Problem(verbatim("Another problem."))))
+        wait(qtbot, lambda: app.snapshot.problem is not None and "Another" in str(app.snapshot.problem))
+        assert "The settings file was damaged" in app.window.strip.title.text()
+
+
+def test_wrong_settings_are_kept_and_the_defaults_offered(start, qtbot, home):
+    home.settings_file.write_text(WRONG)
     with start(ready=False) as app:
         wait(qtbot, lambda: app.box is not None)
-        assert "is damaged in line 2" in app.box.text()
+        assert "line 2" in app.box.text()
         assert app.box.textFormat() is Qt.TextFormat.PlainText
         assert app.box.defaultButton() is app.box.end
         app.box.anew.click()
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
         assert app.snapshot.settings == DEFAULTS
-        assert [kept.read_text() for kept in home.root.glob("settings.toml.damaged-*")] == [DAMAGED]
+        assert [kept.read_text() for kept in home.root.glob("settings.toml.damaged-*")] == [WRONG]
         assert not app.endings
 
 
-def test_damaged_settings_may_be_left_as_they_are(start, qtbot, home):
-    home.settings_file.write_text(DAMAGED)
+def test_wrong_settings_may_be_left_as_they_are(start, qtbot, home):
+    home.settings_file.write_text(WRONG)
     with start(ready=False) as app:
         wait(qtbot, lambda: app.box is not None)
         app.box.end.click()
         wait(qtbot, lambda: app.endings)
-    assert home.settings_file.read_text() == DAMAGED
+    assert home.settings_file.read_text() == WRONG
 
 
 def test_a_wrong_value_in_the_settings_is_named_with_its_line(start, qtbot, home):

@@ -228,13 +228,15 @@ class FileCatalogue:
 
     def _keep(self, project: VerifiedProject, signature: bytes) -> None:
         kept = {"manifest": project.text, "signature": signature.decode(), "source": project.source}
-        text = json.dumps(kept, indent=1)
+        raw = json.dumps(kept, indent=1).encode()
         folder = self._folder / project.id
         with os_errors(
             Text("catalogue.project_cannot_kept", folder=str(self._folder)), Text("key.free_some_space_check_folder")
         ):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            atomic_write(folder / NAME, text.encode())
+            path = folder / NAME
+            if not path.exists() or path.read_bytes() != raw:  # a full disk does not keep a known project from its use
+                atomic_write(path, raw)
 
 
 def _read(content: bytes, project_id: str) -> VerifiedProject:

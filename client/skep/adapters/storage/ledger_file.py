@@ -6,6 +6,7 @@ SQL triggers prevent changes of settled contributions. `ledger_rebuild` mends a 
 from __future__ import annotations
 
 import contextlib
+import errno
 import sqlite3
 import tempfile
 import time
@@ -19,6 +20,8 @@ from skep.core.text import Text
 from skep.files import sync
 
 BUSY_LOOK_SECONDS: Final = 0.01
+NO_ROOM_TO_SHARE: Final = sqlite3.SQLITE_IOERR_SHMSIZE
+"""SQLite's code when a full disk has no room for the file that all connections to one ledger share."""
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 MIGRATIONS: Final = (
@@ -125,12 +128,13 @@ MIGRATIONS: Final = (
 
 
 def open_ledger(
-    path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS, *, check: bool = False
+    path: Path, patience: float, migrations: Sequence[str] = MIGRATIONS, *, check: bool = False, alone: bool = False
 ) -> sqlite3.Connection:
     """A connection to the file, created or updated by `migrations`.
 
     `patience` is how many seconds a call waits for another process that is writing. `check` reads the whole file to
-    find damage. Raises DamagedFile, StorageError for a file of a later version, sqlite3.Error, OSError.
+    find damage. `alone` keeps all other connections away, and needs no file for what they share: on a full disk such a
+    connection can still read. Raises DamagedFile, StorageError for a file of a later version, sqlite3.Error, OSError.
     """
     if not path.exists():
         _create(path, migrations)
@@ -139,6 +143,8 @@ def open_ledger(
     # without isolation_level every statement is its own transaction, and durable when it returns
     connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
+        if alone:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         _refuse(connection, path, len(migrations), check=check)
         _log_ahead(connection, patience)
         connection.execute("PRAGMA synchronous = FULL")
@@ -249,8 +255,14 @@ def _words(path: str, code: int) -> tuple[Text, Text] | None:
             return None
 
 
+def _is_full(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def storage_error(path: Path, error: Exception) -> StorageError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits are SQLite's extended code
+    code = getattr(error, "sqlite_errorcode", 0)
+    # the other bits are SQLite's extended code
+    code = sqlite3.SQLITE_FULL if code == NO_ROOM_TO_SHARE or _is_full(error) else code & 0xFF
     if code in _DAMAGED:
         return damaged(path)
     if words := _words(str(path), code):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from skep.adapters.clock import SystemClock
-from skep.adapters.storage.ledger_file import open_ledger, storage_error
+from skep.adapters.storage.ledger_file import NO_ROOM_TO_SHARE, open_ledger, storage_error
 from skep.adapters.storage.ledger_rebuild import rebuild
 from skep.core.errors import DamagedFile, StorageError
 from skep.core.policy.allowance import Change, GpuMemory, Reaction
@@ -125,6 +125,7 @@ class SqliteLedger:
         self._path, self._patience, self._mended = path, patience, mended
         self._clock = clock or SystemClock()
         self._opened: sqlite3.Connection | None = None
+        self._unchecked = mended is not None
 
     def record(self, project_id: str, contribution: Contribution) -> None:
         state, reason = contribution.state.value, packed(contribution.reason)
@@ -221,9 +222,19 @@ class SqliteLedger:
 
     def _carry_out(self, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
         with self._translated():
-            if self._opened is None:
-                self._opened = open_ledger(self._path, self._patience, check=self._mended is not None)
+            try:
+                self._opened = self._opened or self._open()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != NO_ROOM_TO_SHARE:
+                    raise
+                # for this call only: others wait until it ends, and there may be room at the next one
+                with contextlib.closing(self._open(alone=True)) as connection:
+                    return connection.execute(statement, values).fetchall()
             return self._opened.execute(statement, values).fetchall()
+
+    def _open(self, *, alone: bool = False) -> sqlite3.Connection:
+        check, self._unchecked = self._unchecked, False
+        return open_ledger(self._path, self._patience, check=check, alone=alone)
 
     def _rebuilt(self) -> Problem:
         with contextlib.suppress(StorageError):  # what it cannot write any more is read from its pages

@@ -42,6 +42,8 @@ class Home:
     root: Path
 
     settings_file = Below("settings.toml")
+    settings_copy_file = Below("settings.last.toml")
+    """The settings as skep used them last, for when the file above is damaged."""
     ledger_file = Below("ledger.sqlite")
     identity_file = Below("identity.key")
     peer_id_file = Below("identity.id")

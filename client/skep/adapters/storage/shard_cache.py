@@ -152,7 +152,8 @@ class ShardCache:
                 # under the lock, so that no other download evicts it while it is hashed
                 self._keep_for_the_worker(shard)
             if path.stat().st_size == shard.bytes and self._is_verified(path, shard.sha256):
-                os.utime(path)
+                with contextlib.suppress(OSError):  # a disk that is read-only
+                    os.utime(path)
                 return path
             path.unlink()
         return None

@@ -79,7 +79,9 @@ def _now(device: Device) -> str:
 
 def _identity(context: Context, arguments: argparse.Namespace) -> None:
     if arguments.new:
-        with bootstrap.hold(context.home):
+        with bootstrap.hold(context.home) as mended:
+            for problem in mended:
+                context.terminal.note(say(problem.title))
             aside = bootstrap.renew_identity(context.home)
         if aside is not None:
             context.terminal.note(tr("The old key is kept as {path}.", path=aside))

@@ -53,12 +53,12 @@ def add(verbs: Verbs) -> None:
 
 def _join(context: Context, arguments: argparse.Namespace) -> int:
     seeds = spelled.addresses(context.environ.get("SKEP_PEERS", ""))
-    with bootstrap.hold(context.home):
+    with bootstrap.hold(context.home) as mended:
         project = known(context, arguments.project)
         joining.check_invitation(context.home, project)
         remarks(context, project)
         join, ending = m.Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
-        with bootstrap.build(context.home, join) as engine, Interrupts() as interrupts:
+        with bootstrap.build(context.home, join, mended=mended) as engine, Interrupts() as interrupts:
             return Run(engine, renderer_for(context.terminal), ending).go(join, interrupts)
 
 

@@ -111,8 +111,11 @@ def host_bytes(manifest: Manifest) -> int:
     return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
 
 
-def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int) -> Fit:
-    """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device."""
+def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int | None) -> Fit:
+    """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device.
+
+    What is None is not compared.
+    """
     gpu = best_gpu(devices)
     want = memory_needed(manifest, gpu)
     wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.of_memory"), want.memory, memory)]
