@@ -21,11 +21,21 @@ sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
 from report import HERE, MISSED, UNMEASURED, say
 
-from faults import churn, donor, kill, link, soak, stall, start, stop
+from faults import churn, disk, donor, kill, link, soak, stall, start, stop
 from faults.rows import Part, Rows, write_table
 from skep.core.errors import SkepError
 
-PARTS: list[Part] = [kill.PART, stop.PART, stall.PART, soak.PART, churn.PART, start.PART, donor.PART, link.PART]
+PARTS: list[Part] = [
+    kill.PART,
+    stop.PART,
+    stall.PART,
+    soak.PART,
+    churn.PART,
+    start.PART,
+    donor.PART,
+    link.PART,
+    disk.PART,
+]
 
 
 def main() -> int:

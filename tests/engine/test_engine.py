@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -356,13 +356,37 @@ def test_settings_that_cannot_be_read_are_told_by_start(make_house: Callable[...
     assert house.engine.join(SOON)
 
 
-def test_a_ledger_that_cannot_be_written_at_the_start_is_told_and_closed(make_house: Callable[..., House]):
+def test_a_ledger_that_cannot_be_written_at_the_start_is_told_and_written_later(make_house: Callable[..., House]):
     house = make_house()
     house.ledger.record("tiny", Contribution("old", 1, 8, ContributionState.PENDING))
     house.ledger.failing = FULL
+    house.engine.start()
+    house.wait(lambda: house.notified == [FULL.problem])
+    house.ledger.failing = None
+    house.wait(lambda: not house.ledger.pending("tiny"))
+    house.quit()
+
+
+class UnreadableLedger(FakeLedger):
+    def projects(self) -> Sequence[str]:
+        raise FULL
+
+
+def test_a_ledger_that_cannot_be_read_at_the_start_is_told_and_closed(make_house: Callable[..., House]):
+    house = make_house(ledger=UnreadableLedger())
     with pytest.raises(StorageError):
         house.engine.start()
     assert house.ledger.closed
+
+
+def test_what_was_never_recorded_is_told_at_the_end(house: House):
+    house.train()
+    house.ledger.failing = FULL
+    for name in ("c1", "c2"):
+        house.engine.post(m.ContributionConfirmed(name, 3, 8, 2))
+    house.quit()
+    told = house.saw(m.ProblemArose)[-1].problem
+    assert in_english(told.title).startswith("2 contributions could not be recorded")
 
 
 def test_a_worker_that_cannot_start_is_a_problem(house: House):

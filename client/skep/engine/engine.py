@@ -46,6 +46,7 @@ CALM_TICK_SECONDS: Final = 2.0
 """Seconds between ticks while idle or training: then only the end of a pause and the deadline of a sensor need them."""
 _CALM: Final = (Phase.IDLE, Phase.TRAINING)
 ENDED_BEFORE: Final = Text("engine.skep_ended_before_round")
+NOT_NEXT_TIME: Final = Text("engine.free_space_before_next_start")
 OUR_OWN: Final = Problem(Text("app.skep_met_error_own_goes"), Text("app.log_has_details"), Remedy.REPORT.value)
 
 log = logging.getLogger("skep.engine.engine")
@@ -232,6 +233,8 @@ class Engine:
     def _close(self) -> None:
         self._ended.set()
         self._catch_up()
+        if unwritten := len([*self._unwritten.settled()]):
+            self._tell(m.ProblemArose(Problem(Text("engine.not_recorded", count=unwritten), NOT_NEXT_TIME)))
         for part in (self._sensing, self._worker, self._shards, self._ledger):
             try:
                 part.close()

@@ -109,6 +109,17 @@ def test_a_write_is_refused_in_one_sentence_and_done_when_it_can_be(home, manife
 
 
 @pytest.mark.parametrize("hindrance", [filled, read_only])
+def test_an_identity_that_cannot_be_renewed_stays(home, hindrance):
+    before = FileIdentity(home.identity_file, home.peer_id_file).peer_id
+    with hindrance(home.root):
+        with pytest.raises(StorageError):
+            FileIdentity(home.identity_file, home.peer_id_file).renew()
+        assert FileIdentity(home.identity_file, home.peer_id_file).peer_id == before
+    aside = FileIdentity(home.identity_file, home.peer_id_file).renew()
+    assert FileIdentity(aside).peer_id == before != FileIdentity(home.identity_file, home.peer_id_file).peer_id
+
+
+@pytest.mark.parametrize("hindrance", [filled, read_only])
 def test_what_cannot_be_logged_stops_nothing(home, hindrance, capfd):
     log = open_log(home.logs_folder, "skep")
     log.info("before")

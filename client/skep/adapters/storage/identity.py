@@ -20,7 +20,7 @@ from skep.adapters.storage.files import atomic_create, atomic_write, name_aside,
 from skep.core.errors import DamagedFile
 from skep.core.project.addresses import peer_id_of, protobuf_key
 from skep.core.text import Text
-from skep.files import sync
+from skep.files import replacing, sync
 
 RSA_BITS: Final = 2048
 KEY_LIMIT: Final = 16 * 1024
@@ -52,14 +52,16 @@ class FileIdentity:
         return _peer_id(self._key())
 
     def renew(self) -> Path | None:
-        """Create a new identity; returns the old key's new path, None if there was no key. Raises StorageError."""
-        with self._errors():
+        """Create a new identity; returns the old key's new path, None if there was no key.
+
+        Raises StorageError; then the old one is still there.
+        """
+        with self._errors(), replacing(self._path, OWNER_ONLY) as new:
+            new.write_bytes(_new_key())
+            sync(new)  # nothing is moved before it is certain that the new one has room
             aside = name_aside(self._path) if self._path.exists() else None
             if aside is not None:
                 self._path.rename(aside)
-            if self._note is not None:
-                self._note.unlink(missing_ok=True)
-            sync(self._path.parent)
         self._key()
         return aside
 
@@ -75,6 +77,9 @@ class FileIdentity:
             self._write(self._note, _peer_id(key).encode())
         return key
 
+    def _make(self) -> None:
+        atomic_create(self._path, _new_key(), mode=OWNER_ONLY)
+
     def _write(self, note: Path, peer_id: bytes) -> None:
         with contextlib.suppress(OSError):  # a full disk must not keep a good key from its use
             if not note.exists() or note.read_bytes() != peer_id:
@@ -86,12 +91,13 @@ class FileIdentity:
             Text("secrets.check_folder_permissions_free_disk"),
         )
 
-    def _make(self) -> None:
-        key = rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
-        der = key.private_bytes(
-            serialization.Encoding.DER, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
-        )
-        atomic_create(self._path, protobuf_key(der), mode=OWNER_ONLY)
+
+def _new_key() -> bytes:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=RSA_BITS)
+    der = key.private_bytes(
+        serialization.Encoding.DER, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
+    )
+    return protobuf_key(der)
 
 
 def _peer_id(key: rsa.RSAPrivateKey) -> str:

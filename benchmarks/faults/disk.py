@@ -1,0 +1,334 @@
+"""The part `disk`: a volunteer's disk is full or read-only at each kind of write, and each file of its home is damaged.
+
+The home is on a small disk in a mount namespace of this process (as root), so that nothing stays mounted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from report import Row
+
+from damages import emptied, halved, random_bytes
+from faults.family import kill
+from faults.places import own_folder
+from faults.rows import Measured, Part
+from faults.volunteer import START_SECONDS, volunteer
+from skep.adapters.net.catalogue import FileCatalogue
+from skep.adapters.storage.paths import Home
+from skep.adapters.storage.settings_file import PauseFile, SettingsFile
+from skep.core.errors import SkepError
+from small_disks import filled, read_only, small_disk
+from terminals import SKEP, Running, is_event, practice_swarm, skep, wait_until
+
+KILOBYTES = 512 * 1024
+VERB_SECONDS = 120.0
+CLONE_NEWNS = 0x00020000
+HINDRANCES = {"full": filled, "read-only": read_only}
+VERBS: dict[str, tuple[str, ...]] = {
+    "settings": ("settings", "set", "compute.idle_minutes", "7"),
+    "identity": ("identity", "--new"),
+    "publisher's key": ("key", "new", "--name", "mine", "--unencrypted-file"),
+    "project": ("project", "add", "LINK"),
+    "diagnostics": ("diagnostics", "HOME/diagnostics.txt"),
+}
+"""Kinds of writes by one verb; in the last three words LINK and HOME stand for those of the row."""
+FILES = (
+    "settings.toml",
+    "settings.last.toml",
+    "ledger.sqlite",
+    "identity.key",
+    "identity.id",
+    "projects/*/project.json",
+    "pause.json",
+    "control.json",
+    "worker.json",
+    "lock",
+    "logs/skep.log",
+    "peers/*.json",
+    "snapshots/*/*.safetensors",
+    "cache/*.safetensors",
+)
+DAMAGES: dict[str, Callable[[Path], None]] = {"emptied": emptied, "halved": halved, "random bytes": random_bytes}
+LEFT_BY_A_KILL = ("control.json", "worker.json")
+GOES_ON = (is_event("joined"), is_event("paused"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A home that has trained, to be copied; the link that it joins through; the small disk."""
+
+    trained: Path
+    link: str
+    disk: Path
+
+    def home(self, number: int) -> Home:
+        copied = self.disk / f"home{number}"
+        shutil.copytree(self.trained, copied, copy_function=shutil.copy)
+        copied.chmod(0o700)
+        return Home(copied)
+
+
+@dataclass
+class Said:
+    """What one start or verb said; `code` is None for a start that went on until it was ended."""
+
+    code: int | None
+    titles: list[str]
+    traces: int
+
+
+def measure(numbers: range) -> Iterator[Measured]:
+    own_mounts()
+    with own_folder() as folder, practice_swarm(folder / "swarm") as link:
+        trained = train(folder / "trained", link)
+        for number in numbers:
+            with small_disk(folder / "disk", KILOBYTES) as disk:
+                place = Place(trained, link, disk)
+                yield {"number": number} | CASES[number % len(CASES)](place, number)
+
+
+def own_mounts() -> None:
+    """What this process mounts, only it and its children see. Raises RuntimeError when that cannot be had."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS):
+        raise RuntimeError(f"a small disk cannot be mounted ({os.strerror(ctypes.get_errno())}): it takes root")
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
+def train(folder: Path, link: str) -> Path:
+    """A home with every file that training leaves, and those that a killed front end leaves."""
+    with volunteer(folder, link) as made:
+        made.wait_until_training()
+        for name in LEFT_BY_A_KILL:
+            shutil.copy(folder / name, folder / f"{name}.kept")
+        assert made.running.process.poll() is None
+        made.running.process.send_signal(signal.SIGINT)
+        made.running.process.wait(START_SECONDS)
+    for name in LEFT_BY_A_KILL:
+        (folder / f"{name}.kept").rename(folder / name)
+    return folder
+
+
+# --- what a home holds, and what is lost of it
+
+
+def facts(home: Home) -> dict[str, Any]:
+    """What must not change unsaid; None for what cannot be read."""
+    return {
+        "settings": read(lambda: SettingsFile(home.settings_file).load()),
+        "contributions": read(lambda: confirmed(home)),
+        "identity": read(home.identity_file.read_bytes),
+        "projects": read(lambda: [each.id for each in FileCatalogue(home.projects_folder).projects()]),
+        "pause": read(lambda: PauseFile(home.pause_file).load()[0]),
+    }
+
+
+def read(look: Callable[[], Any]) -> Any:
+    with contextlib.suppress(SkepError, OSError, sqlite3.Error):
+        return look()
+    return None
+
+
+def confirmed(home: Home) -> list[str]:
+    with contextlib.closing(sqlite3.connect(home.ledger_file, timeout=10.0)) as file:
+        rows = file.execute("SELECT id FROM contributions WHERE state = 'confirmed' ORDER BY number")
+        return [name for (name,) in rows]
+
+
+def missing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The names of those facts that are not what they were; contributions may have been added."""
+    earned = set(before["contributions"] or ()) <= set(after["contributions"] or ())
+    return [each for each in before if (not earned if each == "contributions" else before[each] != after[each])]
+
+
+# --- single runs
+
+
+def run(home: Home, *verb: str) -> Said:
+    """A verb to its end."""
+    done = subprocess.run(
+        [*SKEP, "--home", str(home.root), "--json", *verb],
+        capture_output=True,
+        text=True,
+        timeout=VERB_SECONDS,
+        check=False,
+    )
+    titles = done.stderr.splitlines()[:1] if done.returncode else []
+    return Said(done.returncode, titles, traces(done.stdout + done.stderr))
+
+
+def start(home: Home, link: str, meanwhile: Callable[[Running], None] = lambda _: None) -> Said:
+    """A front end, until it has ended or gone on as far as the swarm and `meanwhile`; then it is interrupted."""
+    running = Running(home.root, "join", link)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while running.process.poll() is None and time.monotonic() < deadline:
+            if any(condition(event) for event in running.events for condition in GOES_ON):
+                break
+            time.sleep(0.1)
+        refused = running.process.poll()
+        if refused is None and time.monotonic() < deadline:
+            meanwhile(running)
+    finally:
+        family = running.family() if running.process.poll() is None else []
+        if family:
+            running.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.process.wait(VERB_SECONDS)
+        error = running.process.stderr.read() if running.process.poll() is not None else ""
+        running.end()
+        kill(family)
+    late = refused is None and not any(condition(event) for event in running.events for condition in GOES_ON)
+    titles = [event["title"] for event in running.named("problem")]
+    return Said(-1 if late else refused, titles, traces(error) + sum("internal error" in each for each in titles))
+
+
+def traces(text: str) -> int:
+    return text.count("Traceback") + text.count("internal error")
+
+
+def row(case: str, how: str, said: Said, lost: list[str], *, recovered: bool) -> Measured:
+    return {
+        "case": case,
+        "how": how,
+        "code": said.code,
+        "said": said.titles,
+        "traces": said.traces,
+        "lost": lost,
+        "silent": bool(lost or said.code) and not said.titles,
+        "recovered": recovered,
+    }
+
+
+# --- the rows
+
+
+def by_verb(name: str, how: str) -> Callable[[Place, int], Measured]:
+    def measured(place: Place, number: int) -> Measured:
+        home = place.home(number)
+        if name == "project":
+            shutil.rmtree(home.projects_folder)
+        verb = [word.replace("LINK", place.link).replace("HOME", str(home.root)) for word in VERBS[name]]
+        before = facts(home)
+        with HINDRANCES[how](place.disk):
+            said = run(home, *verb)
+        lost = missing(before, facts(home))
+        return row(name, how, said, lost, recovered=bool(said.code) and run(home, *verb).code == 0)
+
+    return measured
+
+
+def at_the_start(how: str) -> Callable[[Place, int], Measured]:
+    """A home that has trained starts: on a full disk it goes on, and what it says is not kept is kept when there is room."""
+
+    def measured(place: Place, number: int) -> Measured:
+        home = place.home(number)
+        before, shown = facts(home), set[str]()
+
+        def trains(running: Running) -> None:
+            shown.add(running.wait_for(is_event("contribution", state="confirmed"), START_SECONDS)["id"])
+            (place.disk / "ballast").write_bytes(b"")
+            wait_until(lambda: shown <= set(confirmed(home)), VERB_SECONDS)
+
+        with HINDRANCES[how](place.disk):
+            said = start(home, place.link, trains)
+        recovered = not said.code or start(home, place.link).code is None
+        return row("start", how, said, missing(before, facts(home)), recovered=recovered)
+
+    return measured
+
+
+def first_start(how: str) -> Callable[[Place, int], Measured]:
+    def measured(place: Place, number: int) -> Measured:
+        home = Home(place.disk / f"new{number}")
+        with HINDRANCES[how](place.disk):
+            said = start(home, place.link)
+        recovered = bool(said.code) and run(home, "identity").code == 0
+        return row("first start", how, said, [], recovered=recovered)
+
+    return measured
+
+
+def while_training(place: Place, number: int) -> Measured:
+    """The disk becomes full while it trains: it trains on, and all that was shown is in the ledger when there is room."""
+    home = place.home(number)
+    before, recovered = facts(home), []
+
+    def trains(running: Running) -> None:
+        running.wait_for(is_event("contribution", state="confirmed"), START_SECONDS)
+        told = len(running.named("contribution"))
+        with filled(place.disk):
+            skep(home.root, *VERBS["settings"], within=VERB_SECONDS)
+            skep(home.root, "pause", "--for", "1s", within=VERB_SECONDS)
+            running.wait_for(lambda _: len(ids(running)) > told + 1, START_SECONDS)
+        wait_until(lambda: ids(running) <= set(confirmed(home)), VERB_SECONDS)
+        recovered.append(True)
+
+    said = start(home, place.link, trains)
+    lost = [each for each in missing(before, facts(home)) if each != "settings"]
+    return row("while it trains", "full", said, lost, recovered=bool(recovered) and bool(said.titles))
+
+
+def ids(running: Running) -> set[str]:
+    return {event["id"] for event in running.named("contribution") if event["state"] == "confirmed"}
+
+
+def damaged(pattern: str, how: str) -> Callable[[Place, int], Measured]:
+    def measured(place: Place, number: int) -> Measured:
+        home = place.home(number)
+        if pattern == "pause.json":
+            PauseFile(home.pause_file).save(paused=True, until=None)
+        before, files = facts(home), list(home.root.glob(pattern))
+        assert files, f"training left no {pattern}"
+        for file in files:
+            DAMAGES[how](file)
+        said = start(home, place.link)
+        kept = said.code is None or way_on(home, place, pattern)
+        return row(pattern, how, said, missing(before, facts(home)), recovered=kept)
+
+    return measured
+
+
+def way_on(home: Home, place: Place, pattern: str) -> bool:
+    """Do what the refusal says: put back a backup of the key; remove the project and add it again."""
+    if pattern == "identity.key":
+        shutil.copy(place.trained / pattern, home.identity_file)
+        return run(home, "identity").code == 0
+    if pattern.startswith("projects/"):
+        shutil.rmtree(home.projects_folder)
+        return run(home, "project", "add", place.link).code == 0
+    return False
+
+
+CASES: list[Callable[[Place, int], Measured]] = [
+    *(by_verb(name, how) for name in VERBS for how in HINDRANCES),
+    *(first_start(how) for how in HINDRANCES),
+    *(at_the_start(how) for how in HINDRANCES),
+    while_training,
+    *(damaged(pattern, how) for pattern in FILES for how in DAMAGES),
+]
+
+
+def judged(rows: list[Measured]) -> list[Row]:
+    of = [0.0] * len(rows)
+    return [
+        Row("tracebacks", sum(each["traces"] for each in rows), "", 0, of),
+        Row("lost or refused without a sentence", sum(each["silent"] for each in rows), "", 0, of),
+        Row("not recovered", sum(not each["recovered"] for each in rows), "", 0, of),
+        Row("kinds of writes and damages", len({(each["case"], each["how"]) for each in rows}), "", None, of),
+    ]
+
+
+PART = Part("disk", "a disk that is full or read-only, and damaged files", len(CASES), measure, judged)
