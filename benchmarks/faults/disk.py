@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import shutil
 import signal
@@ -24,7 +25,9 @@ from damages import emptied, halved, random_bytes
 from faults.family import kill
 from faults.places import own_folder
 from faults.rows import Measured, Part
-from faults.volunteer import START_SECONDS, volunteer
+from faults.volunteer import volunteer
+from manifests import signed
+from refusals import make_past
 from skep.adapters.net.catalogue import FileCatalogue
 from skep.adapters.storage.paths import Home
 from skep.adapters.storage.settings_file import PauseFile, SettingsFile
@@ -34,16 +37,18 @@ from terminals import SKEP, Running, is_event, practice_swarm, skep, wait_until
 
 KILOBYTES = 512 * 1024
 VERB_SECONDS = 120.0
+TRAINED_SECONDS = 900.0
+"""Seconds within which even a very busy computer joins, or has a contribution confirmed."""
 CLONE_NEWNS = 0x00020000
 HINDRANCES = {"full": filled, "read-only": read_only}
 VERBS: dict[str, tuple[str, ...]] = {
     "settings": ("settings", "set", "compute.idle_minutes", "7"),
     "identity": ("identity", "--new"),
     "publisher's key": ("key", "new", "--name", "mine", "--unencrypted-file"),
-    "project": ("project", "add", "LINK"),
+    "project": ("project", "add", "MANIFEST"),
     "diagnostics": ("diagnostics", "HOME/diagnostics.txt"),
 }
-"""Kinds of writes by one verb; in the last three words LINK and HOME stand for those of the row."""
+"""Kinds of writes by one verb; MANIFEST and HOME stand for paths."""
 FILES = (
     "settings.toml",
     "settings.last.toml",
@@ -65,19 +70,36 @@ LEFT_BY_A_KILL = ("control.json", "worker.json")
 GOES_ON = (is_event("joined"), is_event("paused"))
 
 
-@dataclass(frozen=True)
 class Place:
-    """A home that has trained, to be copied; the link that it joins through; the small disk."""
+    """Homes to be copied to a small disk, and a practice swarm, made when they are needed and ended with `ending`."""
 
-    trained: Path
-    link: str
-    disk: Path
+    def __init__(self, folder: Path, ending: contextlib.ExitStack) -> None:
+        self._folder, self._ending = folder, ending
+        self.disk = folder / "disk"
 
-    def home(self, number: int) -> Home:
-        copied = self.disk / f"home{number}"
-        shutil.copytree(self.trained, copied, copy_function=shutil.copy)
-        copied.chmod(0o700)
-        return Home(copied)
+    @functools.cached_property
+    def link(self) -> str:
+        return self._ending.enter_context(practice_swarm(self._folder / "swarm"))
+
+    @functools.cached_property
+    def used(self) -> Path:
+        """A home with settings, an identity, a project and a ledger."""
+        return make_past(self._folder)
+
+    @functools.cached_property
+    def trained(self) -> Path:
+        """One with every file that training in the swarm leaves, and those that a killed front end leaves."""
+        return train(self._folder / "trained", self.link)
+
+    @functools.cached_property
+    def manifest(self) -> Path:
+        return signed(self._folder, id="another")
+
+    def copied(self, home: Path) -> Home:
+        made = self.disk / "home"
+        shutil.copytree(home, made, copy_function=shutil.copy)
+        made.chmod(0o700)
+        return Home(made)
 
 
 @dataclass
@@ -91,12 +113,11 @@ class Said:
 
 def measure(numbers: range) -> Iterator[Measured]:
     own_mounts()
-    with own_folder() as folder, practice_swarm(folder / "swarm") as link:
-        trained = train(folder / "trained", link)
+    with own_folder() as folder, contextlib.ExitStack() as ending:
+        place = Place(folder, ending)
         for number in numbers:
-            with small_disk(folder / "disk", KILOBYTES) as disk:
-                place = Place(trained, link, disk)
-                yield {"number": number} | CASES[number % len(CASES)](place, number)
+            with small_disk(place.disk, KILOBYTES):
+                yield {"number": number} | CASES[number % len(CASES)](place)
 
 
 def own_mounts() -> None:
@@ -108,14 +129,13 @@ def own_mounts() -> None:
 
 
 def train(folder: Path, link: str) -> Path:
-    """A home with every file that training leaves, and those that a killed front end leaves."""
     with volunteer(folder, link) as made:
-        made.wait_until_training()
+        made.wait_until_training(TRAINED_SECONDS)
         for name in LEFT_BY_A_KILL:
             shutil.copy(folder / name, folder / f"{name}.kept")
         assert made.running.process.poll() is None
         made.running.process.send_signal(signal.SIGINT)
-        made.running.process.wait(START_SECONDS)
+        made.running.process.wait(VERB_SECONDS)
     for name in LEFT_BY_A_KILL:
         (folder / f"{name}.kept").rename(folder / name)
     return folder
@@ -173,7 +193,7 @@ def start(home: Home, link: str, meanwhile: Callable[[Running], None] = lambda _
     """A front end, until it has ended or gone on as far as the swarm and `meanwhile`; then it is interrupted."""
     running = Running(home.root, "join", link)
     try:
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + TRAINED_SECONDS
         while running.process.poll() is None and time.monotonic() < deadline:
             if any(condition(event) for event in running.events for condition in GOES_ON):
                 break
@@ -215,12 +235,10 @@ def row(case: str, how: str, said: Said, lost: list[str], *, recovered: bool) ->
 # --- the rows
 
 
-def by_verb(name: str, how: str) -> Callable[[Place, int], Measured]:
-    def measured(place: Place, number: int) -> Measured:
-        home = place.home(number)
-        if name == "project":
-            shutil.rmtree(home.projects_folder)
-        verb = [word.replace("LINK", place.link).replace("HOME", str(home.root)) for word in VERBS[name]]
+def by_verb(name: str, how: str) -> Callable[[Place], Measured]:
+    def measured(place: Place) -> Measured:
+        home, manifest = place.copied(place.used), place.manifest
+        verb = [word.replace("MANIFEST", str(manifest)).replace("HOME", str(home.root)) for word in VERBS[name]]
         before = facts(home)
         with HINDRANCES[how](place.disk):
             said = run(home, *verb)
@@ -230,15 +248,15 @@ def by_verb(name: str, how: str) -> Callable[[Place, int], Measured]:
     return measured
 
 
-def at_the_start(how: str) -> Callable[[Place, int], Measured]:
+def at_the_start(how: str) -> Callable[[Place], Measured]:
     """A home that has trained starts: on a full disk it goes on, and what it says is not kept is kept when there is room."""
 
-    def measured(place: Place, number: int) -> Measured:
-        home = place.home(number)
+    def measured(place: Place) -> Measured:
+        home = place.copied(place.trained)
         before, shown = facts(home), set[str]()
 
         def trains(running: Running) -> None:
-            shown.add(running.wait_for(is_event("contribution", state="confirmed"), START_SECONDS)["id"])
+            shown.add(running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)["id"])
             (place.disk / "ballast").write_bytes(b"")
             wait_until(lambda: shown <= set(confirmed(home)), VERB_SECONDS)
 
@@ -250,29 +268,29 @@ def at_the_start(how: str) -> Callable[[Place, int], Measured]:
     return measured
 
 
-def first_start(how: str) -> Callable[[Place, int], Measured]:
-    def measured(place: Place, number: int) -> Measured:
-        home = Home(place.disk / f"new{number}")
+def first_start(how: str) -> Callable[[Place], Measured]:
+    def measured(place: Place) -> Measured:
+        home, link = Home(place.disk / "new"), place.link
         with HINDRANCES[how](place.disk):
-            said = start(home, place.link)
+            said = start(home, link)
         recovered = bool(said.code) and run(home, "identity").code == 0
         return row("first start", how, said, [], recovered=recovered)
 
     return measured
 
 
-def while_training(place: Place, number: int) -> Measured:
+def while_training(place: Place) -> Measured:
     """The disk becomes full while it trains: it trains on, and all that was shown is in the ledger when there is room."""
-    home = place.home(number)
+    home = place.copied(place.trained)
     before, recovered = facts(home), []
 
     def trains(running: Running) -> None:
-        running.wait_for(is_event("contribution", state="confirmed"), START_SECONDS)
+        running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)
         told = len(running.named("contribution"))
         with filled(place.disk):
             skep(home.root, *VERBS["settings"], within=VERB_SECONDS)
             skep(home.root, "pause", "--for", "1s", within=VERB_SECONDS)
-            running.wait_for(lambda _: len(ids(running)) > told + 1, START_SECONDS)
+            running.wait_for(lambda _: len(ids(running)) > told + 1, TRAINED_SECONDS)
         wait_until(lambda: ids(running) <= set(confirmed(home)), VERB_SECONDS)
         recovered.append(True)
 
@@ -285,9 +303,9 @@ def ids(running: Running) -> set[str]:
     return {event["id"] for event in running.named("contribution") if event["state"] == "confirmed"}
 
 
-def damaged(pattern: str, how: str) -> Callable[[Place, int], Measured]:
-    def measured(place: Place, number: int) -> Measured:
-        home = place.home(number)
+def damaged(pattern: str, how: str) -> Callable[[Place], Measured]:
+    def measured(place: Place) -> Measured:
+        home = place.copied(place.trained)
         if pattern == "pause.json":
             PauseFile(home.pause_file).save(paused=True, until=None)
         before, files = facts(home), list(home.root.glob(pattern))
@@ -312,7 +330,7 @@ def way_on(home: Home, place: Place, pattern: str) -> bool:
     return False
 
 
-CASES: list[Callable[[Place, int], Measured]] = [
+CASES: list[Callable[[Place], Measured]] = [
     *(by_verb(name, how) for name in VERBS for how in HINDRANCES),
     *(first_start(how) for how in HINDRANCES),
     *(at_the_start(how) for how in HINDRANCES),

@@ -174,7 +174,8 @@ class Joining:
             return None
         names = [name for name, parameter in trainer.model.named_parameters() if parameter.requires_grad]
         folder, run_id = Path(options.snapshots_folder), self.manifest.run_id
-        return Snapshots(folder, run_id, options.manifest, names, options.snapshot_bytes_per_day)
+        limit = options.snapshot_bytes_per_day
+        return Snapshots(folder, run_id, options.manifest, names, limit, tell=self._notice)
 
     def _known_peers(self) -> KnownPeers | None:
         folder = self.options.known_peers_folder

@@ -1,14 +1,17 @@
 """A peer's own copy of the state: far enough apart, in a thread of its own, and on leaving."""
 
 import os
+import shutil
 import threading
 import time
 
 import pytest
 import torch
 
+from english import in_english
 from manifests import raw
 from skep.worker.swarm.state.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, Snapshots
+from small_disks import small_disk
 
 NAMES = ["weight", "bias"]
 WITHIN = 30.0
@@ -38,12 +41,14 @@ def source():
 
 @pytest.fixture
 def made(tmp_path):
-    clock = [time.time()]
+    clock, told = [time.time()], []
 
     def make(bytes_per_day=10**12):
-        return Snapshots(tmp_path, "run-1", raw().decode(), NAMES, bytes_per_day, clock=lambda: clock[0])
+        return Snapshots(
+            tmp_path, "run-1", raw().decode(), NAMES, bytes_per_day, clock=lambda: clock[0], tell=told.append
+        )
 
-    make.clock = clock
+    make.clock, make.told = clock, told
     return make
 
 
@@ -118,12 +123,27 @@ def test_a_damaged_one_or_another_models_is_not_used(made, source):
     assert made().newest() is None
 
 
-def test_a_disk_that_cannot_be_written_ends_nothing(made, source, tmp_path):
+def test_a_disk_that_cannot_be_written_ends_nothing_and_is_said(made, source, tmp_path):
     (tmp_path / "run-1").write_text("in the way")
     snapshots = made()
     snapshots.consider(source.take)
     snapshots.finish(source.take, WITHIN)
     assert snapshots.newest() is None
+    assert "cannot be read or written" in in_english(made.told[0].title)
+
+
+def test_a_full_disk_is_not_filled_again_at_every_epoch(made, source, tmp_path):
+    with small_disk(tmp_path, 512):
+        snapshots = made()
+        for _ in range(3):
+            snapshots.consider(source.take)
+            snapshots._writing.join(WITHIN)
+        assert [in_english(each.title).rpartition(": ")[2] for each in made.told] == ["No space left on device."]
+        assert shutil.disk_usage(tmp_path).used < 64 * 1024
+        made.clock[0] += LEAST_SECONDS
+        snapshots.consider(source.take)
+        snapshots._writing.join(WITHIN)
+        assert len(made.told) == 2
 
 
 def test_old_ones_of_other_runs_are_removed(made, source, tmp_path):

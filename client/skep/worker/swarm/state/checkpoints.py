@@ -7,6 +7,7 @@ state, in hivemind's order; its metadata contains the format, run id, epoch and 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -109,7 +110,8 @@ def _save(checkpoint: Checkpoint, path: Path) -> None:
     try:
         save_file(_tensors(checkpoint), path, _metadata(checkpoint))
     except SafetensorError as error:  # the library's form of the system's errors
-        raise OSError(str(error)) from None
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        raise (OSError(int(number[1]), os.strerror(int(number[1]))) if number else OSError(str(error))) from None
 
 
 def _tensors(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:

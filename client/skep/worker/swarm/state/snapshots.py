@@ -17,6 +17,7 @@ import torch
 from hivemind.utils import get_logger
 
 from skep.core.errors import StorageError
+from skep.core.text import Problem
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
 
 LEAST_SECONDS: Final = 180.0
@@ -33,7 +34,10 @@ Take = Callable[[], State]
 
 @dataclass
 class Snapshots:
-    """Of one run, in a folder of `folder`. `text` is its manifest, `names` its parameters; `clock` is wall clock."""
+    """Of one run, in a folder of `folder`. `text` is its manifest, `names` its parameters; `clock` is wall clock.
+
+    `tell` is called when one could not be written, in another thread.
+    """
 
     folder: Path
     run_id: str
@@ -41,9 +45,12 @@ class Snapshots:
     names: Sequence[str]
     bytes_per_day: int
     clock: Callable[[], float] = time.time
+    tell: Callable[[Problem], object] = lambda _: None
     _writing: threading.Thread | None = None
     _written: int = 0
     """The epoch of the last one."""
+    _refused: float = float("-inf")
+    """When one could not be written last: each attempt fills what is left of the disk for a moment."""
     _kept: CheckpointFolder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,9 +102,13 @@ class Snapshots:
             self._written = epoch
         except StorageError as error:
             logger.warning("the state cannot be saved: %s", error)
+            self._refused = self.clock()
+            self.tell(error.problem)
 
     def _is_due(self) -> bool:
         """Whether the last one is old enough; its own size says how far apart they have to be, over restarts too."""
+        if 0 <= self.clock() - self._refused < LEAST_SECONDS:
+            return False
         try:
             newest = next(iter(self._kept.paths()), None)
             if newest is None:
