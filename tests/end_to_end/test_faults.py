@@ -1,8 +1,10 @@
 """A process of a volunteer that trains is killed or hangs: single cases of `make test-faults`."""
 
+import contextlib
 import itertools
 
 import pytest
+from faults import disk
 from faults.churn import at_equal
 from faults.family import Role
 from faults.kill import PART
@@ -10,6 +12,8 @@ from faults.recovery import kill_one, stop_one
 from faults.rows import Rows, this_commit
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
+
+from small_disks import small_disk
 
 RECOVERY_SECONDS = 150
 """Seconds within which a busy computer notices the fault, joins again and has a contribution confirmed."""
@@ -44,6 +48,34 @@ def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
     seen = stop_one(trained, Role.P2PD, RECOVERY_SECONDS)
     assert seen.back is not None, seen
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
+
+
+@pytest.fixture
+def place(tmp_path):
+    with contextlib.ExitStack() as ending, small_disk(tmp_path / "disk", disk.KILOBYTES):
+        yield disk.Place(tmp_path, ending)
+
+
+@pytest.mark.parametrize("how", disk.HINDRANCES)
+def test_a_write_that_is_hindered_is_one_sentence_and_done_when_it_can_be(place, how):
+    row = disk.by_verb("identity", how)(place)
+    assert [each.name for each in disk.judged([row]) if each.missed] == [], row
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+def test_a_disk_that_becomes_full_while_it_trains_costs_nothing(place):
+    row = disk.while_training(place)
+    assert [each.name for each in disk.judged([row]) if each.missed] == [], row
+
+
+def test_a_loss_without_a_sentence_and_a_traceback_are_counted():
+    said = disk.Said(None, [], disk.traces("Traceback (most recent call last):"))
+    before = {"settings": {"a": 1}, "contributions": ["a", "b"], "identity": b"1"}
+    lost = disk.missing(before, {"settings": {"a": 1}, "contributions": ["b", "c"], "identity": b"2"})
+    assert lost == ["contributions", "identity"]
+    rows = disk.judged([disk.row("settings", "full", said, lost, recovered=False)])
+    assert [each.value for each in rows] == [1, 1, 1, 1]
 
 
 BEFORE = {"a": Entry(1, 64, "confirmed", 10.0, 12.0), "b": Entry(2, 64, "pending", 13.0, 0.0)}
