@@ -167,6 +167,10 @@ def confirmed(home: Home) -> list[str]:
         return [name for (name,) in rows]
 
 
+def recorded(home: Home) -> set[str]:
+    return set(read(lambda: confirmed(home)) or ())
+
+
 def missing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """The names of those facts that are not what they were; contributions may have been added."""
     earned = set(before["contributions"] or ()) <= set(after["contributions"] or ())
@@ -258,7 +262,7 @@ def at_the_start(how: str) -> Callable[[Place], Measured]:
         def trains(running: Running) -> None:
             shown.add(running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)["id"])
             (place.disk / "ballast").write_bytes(b"")
-            wait_until(lambda: shown <= set(confirmed(home)), VERB_SECONDS)
+            wait_until(lambda: shown <= recorded(home), VERB_SECONDS)
 
         with HINDRANCES[how](place.disk):
             said = start(home, place.link, trains)
@@ -286,12 +290,12 @@ def while_training(place: Place) -> Measured:
 
     def trains(running: Running) -> None:
         running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)
-        told = len(running.named("contribution"))
+        told = len(ids(running))
         with filled(place.disk):
             skep(home.root, *VERBS["settings"], within=VERB_SECONDS)
             skep(home.root, "pause", "--for", "1s", within=VERB_SECONDS)
             running.wait_for(lambda _: len(ids(running)) > told + 1, TRAINED_SECONDS)
-        wait_until(lambda: ids(running) <= set(confirmed(home)), VERB_SECONDS)
+        wait_until(lambda: ids(running) <= recorded(home), VERB_SECONDS)
         recovered.append(True)
 
     said = start(home, place.link, trains)
