@@ -35,7 +35,7 @@ from skep.core.errors import SkepError
 from small_disks import filled, read_only, small_disk
 from terminals import SKEP, Running, is_event, practice_swarm, skep, wait_until
 
-KILOBYTES = 512 * 1024
+KILOBYTES = 96 * 1024
 VERB_SECONDS = 120.0
 TRAINED_SECONDS = 900.0
 """Seconds within which even a very busy computer joins, or has a contribution confirmed."""
@@ -60,7 +60,7 @@ FILES = (
     "control.json",
     "worker.json",
     "lock",
-    "logs/skep.log",
+    "logs/*.log",
     "peers/*.json",
     "snapshots/*/*.safetensors",
     "cache/*.safetensors",
