@@ -24,6 +24,7 @@ from skep.core.session.messages import (
     WorkerEvaluated,
     WorkerFinished,
     WorkerMemory,
+    WorkerNoticed,
     WorkerPaused,
     WorkerProgress,
 )
@@ -35,6 +36,7 @@ from skep.worker.connection.network import ByteCounters, add
 from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
+from skep.worker.training.data import NotFetched
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
 from skep.worker.training.loop import DOUBTFUL, HOPELESS, RATE_SECONDS, STATE_PART_BYTES, TrainingLoop
@@ -70,10 +72,12 @@ class FakeSamples:
     position: int = 0
     held_out_count: int = 6
     broken: DataError | None = None
+    refused: int = 0
     heard: list = field(default_factory=list)
 
     def ready(self, count):
         if self.broken:
+            self.refused += 1
             raise self.broken
         return self.position + count <= self.limit
 
@@ -89,7 +93,7 @@ class FakeSamples:
         self.heard.append((sha256, path))
 
     def failed(self, sha256, problem):
-        self.broken = DataError(problem.title, problem.hint)
+        self.broken = NotFetched(problem.title, problem.hint)
 
 
 @dataclass
@@ -601,13 +605,29 @@ def test_data_on_its_way_is_waited_for_as_neither_computing_nor_a_nap():
     assert bench.loop.waits_for is Wait.NOTHING
 
 
-def test_news_of_shards_reach_the_samples_and_a_failure_ends_training_in_words():
+def test_news_of_shards_reach_the_samples():
     bench = Bench()
     bench.link.inbox = [SetShare(1.0), ShardArrived("ab", "/cache/ab")]
     bench.run_until(lambda: bench.samples.heard)
     assert bench.samples.heard == [("ab", "/cache/ab")]
-    bench.link.inbox = [ShardFailed("cd", Problem(verbatim("The server is down."), verbatim("Try later.")))]
-    with raises(DataError, match="The server is down"):
+
+
+def test_data_that_cannot_be_fetched_is_said_once_and_asked_for_again():
+    bench, full = Bench(), Problem(verbatim("The disk is full."), verbatim("Free some space."))
+    bench.loop.ask_again_seconds = 0.05
+    bench.run_until(lambda: bench.trainer.done)
+    bench.link.inbox = [ShardFailed("cd", full)]
+    bench.run_until(lambda: bench.samples.refused > 2)
+    assert bench.loop.waits_for is Wait.DATA
+    assert [each.problem for each in bench.link.all(WorkerNoticed)] == [full]
+    bench.samples.broken, before = None, len(bench.trainer.done)
+    bench.run_until(lambda: len(bench.trainer.done) > before)
+
+
+def test_data_that_is_wrong_ends_training_in_words():
+    bench = Bench()
+    bench.samples.broken = DataError(verbatim("The shard is wrong."))
+    with raises(DataError, match="The shard is wrong"):
         bench.run_until(lambda: False)
 
 

@@ -95,7 +95,11 @@ def _unusable(shard: ShardRef, why: Text) -> DataError:
 
 
 _TRIES: Final = 2
-"""How often a shard is requested before its failure ends training."""
+"""How often a shard is requested before its failure is raised."""
+
+
+class NotFetched(DataError):
+    """A file cannot be fetched or stored now; it is requested again at the next call."""
 
 
 class _Requests:
@@ -122,11 +126,11 @@ class _Requests:
             self._ask_for(shard.sha256)
 
     def path_of(self, shard: ShardRef | FileRef) -> Path | None:
-        """The shard's path; None if it was requested and has not arrived. Raises DataError if it cannot be fetched."""
+        """The shard's path; None if it was requested and has not arrived. Raises NotFetched."""
         failures = self._failures.get(shard.sha256, [])
         if len(failures) >= _TRIES:
             del self._failures[shard.sha256]
-            raise DataError(failures[-1].title, failures[-1].hint)
+            raise NotFetched(failures[-1].title, failures[-1].hint)
         self._ask_for(shard.sha256)
         return self._paths.get(shard.sha256)
 
@@ -229,7 +233,7 @@ class Samples:
 
         It cannot while another peer's claims are being asked for.
 
-        Raises DataError when a shard that is needed does not match the index, or cannot be fetched after two tries.
+        Raises DataError when a shard that is needed does not match the index, NotFetched after two tries to fetch it.
         """
         plan = self._plan(count)
         if plan is None:

@@ -25,7 +25,7 @@ from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
-from skep.worker.training.data import Samples
+from skep.worker.training.data import NotFetched, Samples
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
 from skep.worker.training.resource_limits import ResourceLimits
@@ -33,6 +33,7 @@ from skep.worker.training.trainer import Evaluator, Trainer
 
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
+ASK_AGAIN_SECONDS: Final = 30.0
 FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker restarts."""
 HAND_OVER_SECONDS: Final = 45.0
@@ -67,7 +68,7 @@ def hear_data(link: Link, samples: Samples) -> None:
 class TrainingLoop:
     """The training thread's work, with all parts that it uses.
 
-    `find_back_seconds` and `hand_over_seconds` are as FIND_BACK_SECONDS and HAND_OVER_SECONDS.
+    `find_back_seconds` and those after it are as FIND_BACK_SECONDS, HAND_OVER_SECONDS and ASK_AGAIN_SECONDS.
     """
 
     link: Link
@@ -82,10 +83,13 @@ class TrainingLoop:
     sleep: SleepDetector = field(default_factory=SleepDetector)
     find_back_seconds: float = FIND_BACK_SECONDS
     hand_over_seconds: float = HAND_OVER_SECONDS
+    ask_again_seconds: float = ASK_AGAIN_SECONDS
     _filled: int = 0
     _resting: bool = False
     _skipped: int = 0
     """Micro-batches in a row whose loss was not finite."""
+    _ask_at: float = 0.0
+    """When data that could not be fetched is asked for again; 0 when none is lacking."""
     _slept: float = 0.0
     """Seconds of sleep that were handled."""
     waits_for: Wait = Wait.NOTHING
@@ -159,13 +163,27 @@ class TrainingLoop:
             if evaluation:
                 self.link.send(messages.WorkerEvaluated(evaluation))
             return 0
-        if self.samples.ready(self._next_size):
+        if self._has_data():
             return self._train()
         self.waits_for = Wait.DATA
         with self.pace.waiting():
             time.sleep(DATA_LOOK_SECONDS)
         self._keep_in_step()
         return None
+
+    def _has_data(self) -> bool:
+        """Whether the next micro-batch can be computed. What cannot be fetched is said once, and asked for again."""
+        if time.monotonic() < self._ask_at:
+            return False
+        try:
+            ready = self.samples.ready(self._next_size)
+        except NotFetched as error:
+            if not self._ask_at:
+                self.link.send(messages.WorkerNoticed(error.problem))
+            self._ask_at = time.monotonic() + self.ask_again_seconds
+            return False
+        self._ask_at = 0.0 if ready else self._ask_at
+        return ready
 
     @property
     def _next_size(self) -> int:
