@@ -1,6 +1,7 @@
 """Peers to measure: skep's worker, a stock hivemind loop, a bare PyTorch loop; all real processes, one thread each.
 
-Results are judged in `against_stock`.
+A sample is counted, as `counted` of a progress event, when the step batch that it belongs to is in the gradients of an
+epoch; skep's peers and stock ones alike. `samples` are those drawn by skep's peers, whose step batch may be unfinished.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,12 +26,13 @@ from msgspec import structs
 from skep.adapters.process.worker import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
-from skep.core.project.data import ShardIndex
+from skep.core.project.data import Shapes, ShardIndex, values
 from skep.core.session import wire
 from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
     ContributionPending,
+    FinishTraining,
     SetShare,
     ShardArrived,
     ShardWanted,
@@ -40,7 +42,7 @@ from skep.core.session.messages import (
     WorkerOptions,
     WorkerProgress,
 )
-from skep.host.practice.swarm import PracticeFolder, practice_manifest, seed
+from skep.host.practice.swarm import LOOPBACK, PracticeFolder, practice_manifest, seed
 from skep.host.shards.dataset import build_shards, library_sources
 from skep.recipes.registry import parse_manifest
 
@@ -50,8 +52,10 @@ NO_KEY = "ed25519:" + "A" * 43 + "="
 """A placeholder for a publisher's key; the engine checks signatures before it passes a manifest to the worker."""
 MODELS: dict[str, dict[str, int]] = {
     "0.45 M": {"layers": 2, "heads": 4, "width": 128, "sequence_length": 128},
+    "0.52 M": {"layers": 1, "heads": 4, "width": 192, "sequence_length": 128},
     "3.3 M": {"layers": 4, "heads": 4, "width": 256, "sequence_length": 128},
     "22 M": {"layers": 7, "heads": 8, "width": 512, "sequence_length": 128},
+    "126 M": {"layers": 10, "heads": 16, "width": 1024, "sequence_length": 16},
 }
 
 
@@ -77,11 +81,26 @@ class Swarm:
             "optimizer": self.manifest["optimizer"],
         }
 
+    @property
+    def shapes(self) -> Shapes:
+        """Of the tensors that are trained."""
+        return parse_manifest(json.dumps(self.manifest).encode()).recipe.trained
+
+    @property
+    def parameters(self) -> int:
+        return values(self.shapes)
+
 
 @contextmanager
 def swarm(folder: Path, model: str, **sync: Any) -> Iterator[Swarm]:
     """A seed peer and shards for a model of MODELS, with changes to the practice manifest's `sync`."""
     folder.mkdir(parents=True, exist_ok=True)
+    with seed(PracticeFolder(folder), 0) as addresses:
+        yield described(folder, addresses, model, sync)
+
+
+def described(folder: Path, seeds: list[str], model: str, sync: dict[str, Any]) -> Swarm:
+    """The same without a seed peer of its own; cuts the shards into `folder`."""
     shape = dict(MODELS[model])
     length = shape.pop("sequence_length")
     _, sha256, index = build_shards(
@@ -92,34 +111,36 @@ def swarm(folder: Path, model: str, **sync: Any) -> Iterator[Swarm]:
         max_shards=4,
         held_out_samples=32,
     )
-    with seed(PracticeFolder(folder), 0) as addresses:
-        manifest = practice_manifest(
-            revision=1,
-            publisher_key=NO_KEY,
-            peers=addresses,
-            index_address="https://example.org/index.json",
-            index_sha256=sha256,
-            now=datetime.now(UTC),
-        )
-        manifest["recipe"]["model"] |= shape
-        manifest["recipe"]["sequence_length"] = length
-        manifest["sync"] |= sync
-        yield Swarm(folder, manifest, index, addresses)
+    manifest = practice_manifest(
+        revision=1,
+        publisher_key=NO_KEY,
+        peers=seeds,
+        index_address="https://example.org/index.json",
+        index_sha256=sha256,
+        now=datetime.now(UTC),
+    )
+    manifest["recipe"]["model"] |= shape
+    manifest["recipe"]["sequence_length"] = length
+    manifest["sync"] |= sync
+    return Swarm(folder, manifest, index, seeds)
 
 
 class Peer:
-    """A process that prints JSON events; ended with its whole process tree."""
+    """A process that prints JSON events; ended with its whole process tree. `history` are all its events so far."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
         self.begun = time.monotonic()
+        self.history: list[dict[str, Any]] = []
         self._events: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             for event in self._understand(line):
+                self.history.append(event)
                 self._events.put(event)
         self._events.put(None)
 
@@ -177,11 +198,14 @@ class Peer:
     def ask_to_stop(self) -> None:
         self.process.terminate()
 
-    def stop(self) -> float:
-        """Ask it to stop; returns the seconds until no process of it is left."""
+    def named(self, name: str) -> list[dict[str, Any]]:
+        return [event for event in self.history if event["event"] == name]
+
+    def stop(self, ask: Callable[[], None] | None = None) -> float:
+        """Ask it to stop, by default as `ask_to_stop`; returns the seconds until no process of it is left."""
         family = self.family()
         begun = time.monotonic()
-        self.ask_to_stop()
+        (ask or self.ask_to_stop)()
         while any(alive(process) for process in family) and time.monotonic() - begun < PATIENCE:
             self.process.poll()
             time.sleep(0.02)
@@ -194,6 +218,10 @@ class Peer:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self.process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
 
 
 def is_progress(event: dict[str, Any]) -> bool:
@@ -223,14 +251,25 @@ class LoopPeer(Peer):
 
 
 class SkepPeer(Peer):
-    """skep's worker; its shards are passed immediately, as the engine does."""
+    """skep's worker; its shards are passed immediately, as the engine does.
+
+    `place` is a command that runs it elsewhere, where it accepts connections at `host`.
+    """
 
     def __init__(
-        self, shared: Swarm, share: float = 1.0, *, nice: int = 19, threads: int = 1, device: str = "cpu"
+        self,
+        shared: Swarm,
+        share: float = 1.0,
+        *,
+        nice: int = 19,
+        threads: int = 1,
+        device: str = "cpu",
+        place: Sequence[str] = (),
+        host: str = LOOPBACK,
     ) -> None:
-        self._shared = shared
+        self._shared, self._taken = shared, 0
         self._run_folder = make_run_folder()
-        process = spawn(COMMAND, self._run_folder, threads)
+        process = spawn([*place, *COMMAND], self._run_folder, threads)
         threading.Thread(target=self._note, args=(process,), daemon=True).start()
         self.joined: dict[str, Any] = {}
         super().__init__(process)
@@ -244,6 +283,7 @@ class SkepPeer(Peer):
                 device=device,
                 threads=threads,
                 nice=nice,
+                listen_host=host,
             )
         )
 
@@ -252,7 +292,7 @@ class SkepPeer(Peer):
 
     def _note(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stderr is not None
-        with (self._shared.folder / "skep.log").open("ab") as log:
+        with process.stderr, (self._shared.folder / "skep.log").open("ab") as log:
             shutil.copyfileobj(process.stderr, log)
 
     def _identity(self) -> Path:
@@ -272,17 +312,20 @@ class SkepPeer(Peer):
             )
         elif isinstance(message, WorkerJoined):
             self.joined = structs.asdict(message)
+            return [{"event": "joined", "seconds": time.monotonic()}]
         elif isinstance(message, ContributionLost):
             return [{"event": "lost"} | structs.asdict(message)]
         elif isinstance(message, ContributionConfirmed):
             return [{"event": "confirmed"} | structs.asdict(message)]
         elif isinstance(message, ContributionPending):
+            self._taken += message.samples
             return [{"event": "contribution", "epoch": message.epoch, "samples": message.samples}]
         elif isinstance(message, WorkerProgress):
-            progress = message.progress
+            progress, batch = message.progress, self.joined["step_batch"]
             event = {
                 "event": "progress",
                 "samples": message.position,
+                "counted": self._taken + message.samples // batch * batch,
                 "epoch": progress.epoch,
                 "peers": progress.peers,
                 "seconds": time.monotonic(),
@@ -292,11 +335,15 @@ class SkepPeer(Peer):
                 "rate": progress.samples_per_second,
                 "asked": progress.share_asked,
             }
-            return [{"event": "counted"}, event] if message.position else [event]
+            return [{"event": "counted"}, event] if event["counted"] else [event]
         return []
 
     def ask_to_stop(self) -> None:
         self._tell(StopTraining())
+
+    def ask_to_finish(self) -> None:
+        """It goes when the round that takes what it has computed is over."""
+        self._tell(FinishTraining())
 
     def kill(self) -> None:
         super().kill()

@@ -2,20 +2,23 @@
 
     python rounding.py OPTIONS.json
 
-Prints {compression: relative error}, the error being |sent - received| / |sent| over all parameters together.
+Prints {compression: relative error}, the error being |sent - received| / |sent| over all parameters together. That of
+"powersgd" is of a first round, before anything has been fed back; the options name its rank.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 from bare_loop import build_model, samples_of
-from hivemind.compression import CompressionInfo
+from hivemind.compression import CompressionBase, CompressionInfo
 
-from skep.worker.swarm.averagers import CODECS, round_codec
+from skep.core.project.manifest import PowerSGD
+from skep.worker.swarm.averagers import CODECS, orthonormalise_, round_codec
 
 SAMPLES = 64
 
@@ -26,19 +29,40 @@ def main() -> None:
     model, chosen = build_model(options["model"]), samples_of(options["shard"])[:SAMPLES]
     model(input_ids=chosen, labels=chosen).loss.backward()
     threshold = options["sync"]["size_adaptive_threshold"]
-    errors = {name: relative_error(model, name, threshold) for name in (*CODECS, "size-adaptive")}
+    errors = {name: relative_error(model, coded(round_codec(name, threshold))) for name in (*CODECS, "size-adaptive")}
+    if wanted := options["sync"]["powersgd"]:
+        errors["powersgd"] = relative_error(model, low_rank(PowerSGD(**wanted)))
     print(json.dumps(errors))
 
 
-def relative_error(model: torch.nn.Module, name: str, threshold: int) -> float:
-    codec, lost, whole = round_codec(name, threshold), 0.0, 0.0
-    for place, parameter in enumerate(model.parameters()):
-        assert parameter.grad is not None
-        sent = parameter.grad
-        received = codec.extract(codec.compress(sent.clone(), CompressionInfo.from_tensor(sent, key=place)))
-        lost += float((sent - received).double().square().sum())
-        whole += float(sent.double().square().sum())
-    return (lost / whole) ** 0.5
+Sending = Callable[[torch.Tensor], torch.Tensor]
+"""What arrives of a tensor that is sent."""
+
+
+def coded(codec: CompressionBase) -> Sending:
+    def send(sent: torch.Tensor) -> torch.Tensor:
+        received = codec.extract(codec.compress(sent.clone(), CompressionInfo.from_tensor(sent, key=0)))
+        assert isinstance(received, torch.Tensor)
+        return received
+
+    return send
+
+
+def low_rank(powersgd: PowerSGD) -> Sending:
+    def send(sent: torch.Tensor) -> torch.Tensor:
+        if not powersgd.applies_to(tuple(sent.shape)):
+            return sent
+        basis = sent @ torch.randn(sent.shape[1], powersgd.rank, generator=torch.Generator().manual_seed(0))
+        orthonormalise_(basis)
+        return basis @ (basis.t() @ sent)
+
+    return send
+
+
+def relative_error(model: torch.nn.Module, send: Sending) -> float:
+    gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+    lost = sum(float((sent - send(sent)).double().square().sum()) for sent in gradients)
+    return (lost / sum(float(sent.double().square().sum()) for sent in gradients)) ** 0.5
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@ Batch, flags, compressions and times are the manifest's, not the example's, so t
     python stock_peer.py OPTIONS.json
 
 The options: model (our recipe's fields), shard, peers, run_id, sync (the manifest's), optimizer, batch. Prints JSON
-lines: {"event": "counted"} after the first counted samples, then {"event": "progress", "samples", "epoch", "seconds"}
-about twice a second. On SIGTERM it shuts hivemind down as its documentation says, then ends.
+lines: {"event": "counted"} when its first step batch is in the gradients of an epoch; {"event": "progress", "samples",
+"counted", "epoch", "seconds"} about twice a second and when the epoch has changed; of each round {"event":
+"contribution", "epoch", "samples"} and {"event": "confirmed" or "lost", "epoch", "samples", "peers"}, where hivemind
+also confirms a group whose data did not all arrive. On SIGTERM it shuts hivemind down as its documentation says, then
+ends.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from hivemind.compression import (
     SizeAdaptiveCompression,
     Uniform8BitQuantization,
 )
+from hivemind.optim.grad_averager import GradientAverager
 
 
 def compression(name: str, threshold: int) -> CompressionBase:
@@ -47,6 +51,30 @@ def compression(name: str, threshold: int) -> CompressionBase:
     }[name]()
     assert isinstance(made, CompressionBase)
     return made
+
+
+class ObservedAverager(GradientAverager):
+    """hivemind's; it reports what is accumulated, and what enters a round and becomes of it."""
+
+    counted, epoch = 0, 0
+
+    def accumulate_grads_(self, batch_size: int) -> None:
+        super().accumulate_grads_(batch_size)
+        if not self.counted:
+            say(event="counted")
+        self.counted += batch_size
+
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        entered = {"epoch": self.epoch, "samples": self.local_samples_accumulated}
+        say(event="contribution", **entered)
+        control = super().step(*args, **kwargs)
+
+        def tell(done: Any) -> None:
+            peers = 0 if done.cancelled() or done.exception() else len(done.result()) - 1
+            say(event="confirmed" if peers else "lost", **entered, peers=peers)
+
+        control.add_done_callback(tell)
+        return control
 
 
 def build_optimizer(options: dict[str, Any], model: torch.nn.Module) -> hivemind.Optimizer:
@@ -66,17 +94,21 @@ def build_optimizer(options: dict[str, Any], model: torch.nn.Module) -> hivemind
         averaging_timeout=sync["averaging_timeout_seconds"],
         reuse_grad_buffers=sync["reuse_grad_buffers"],
         offload_optimizer=sync["offload_optimizer"],
+        average_state_every=sync["average_state_every"],
         delay_optimizer_step=sync["delay_optimizer_step"],
         delay_grad_averaging=sync["delay_grad_averaging"],
         delay_state_averaging=sync["delay_state_averaging"],
         grad_compression=compression(sync["grad_compression"], sync["size_adaptive_threshold"]),
         state_averaging_compression=compression(sync["state_compression"], sync["size_adaptive_threshold"]),
         load_state_compression=compression(sync["load_compression"], sync["size_adaptive_threshold"]),
+        grad_averager_factory=ObservedAverager,
     )
 
 
 def say(**event: Any) -> None:
-    print(json.dumps(event), flush=True)
+    # in one piece: rounds are settled in hivemind's threads
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -89,19 +121,19 @@ def main() -> None:
     optimizer.load_state_from_peers()
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    batch, trained, told = options["batch"], 0, 0.0
+    batch, trained, told, epoch = options["batch"], 0, 0.0, -1
+    observed: ObservedAverager = optimizer.grad_averager
     while not stop.is_set():
         chosen = samples[torch.randint(len(samples), (batch,))]
         model(input_ids=chosen, labels=chosen).loss.backward()
+        observed.epoch = optimizer.local_epoch
         optimizer.step()
         if not sync_reuses(options):
             model.zero_grad()
         trained += batch
-        if trained == batch:
-            say(event="counted")
-        if time.monotonic() - told > REPORT_SECONDS:
-            told = time.monotonic()
-            say(event="progress", samples=trained, epoch=optimizer.local_epoch, seconds=told)
+        if time.monotonic() - told > REPORT_SECONDS or optimizer.local_epoch != epoch:
+            told, epoch = time.monotonic(), optimizer.local_epoch
+            say(event="progress", samples=trained, counted=observed.counted, epoch=epoch, seconds=told)
     optimizer.shutdown()
     optimizer.dht.shutdown()
     os._exit(0)  # its threads would delay the interpreter's end by seconds

@@ -20,7 +20,7 @@ MISSING = "packaging/system-packages.sh names the Debian packages it takes."
 
 def why_not():
     """Why network namespaces cannot be created here; empty if they can."""
-    for tool in ("ip", "nft"):
+    for tool in ("ip", "nft", "tc"):
         if shutil.which(tool) is None:
             return f"there is no {tool}: {MISSING}"
     name = f"skt{secrets.token_hex(3)}"
@@ -86,6 +86,11 @@ class Computers:
         """The cable of that computer: pulled out, or back in; its addresses and routes stay."""
         port, state = f"p{name.rpartition('-')[2]}", "up" if into_hub else "down"
         run(*inside(self._bridge, "ip", "link", "set", port, state))
+
+    def limit(self, name, bits):
+        """What that computer sends is at most so many bits a second, Ethernet frames."""
+        shape = ("tbf", "rate", f"{bits}bit", "burst", "32kb", "latency", "100ms")
+        run(*inside(name, "tc", "qdisc", "add", "dev", "eth0", "root", *shape))
 
     def close(self):
         for name in self._names:

@@ -25,6 +25,7 @@ from network_namespaces import Computers, inside, run, why_not
 from skep.host.practice.swarm import PracticeFolder, prepare_data
 
 PORT, FILES = "31337", "8080"
+ANYWHERE = "0.0.0.0"
 SHARE = 0.3
 DOWN = (5.0, 15.0, 45.0, 120.0)
 """Seconds without a link, in turn; every fifth fault is a change of the address."""
@@ -56,18 +57,22 @@ def hosted(computers: Computers, root: Path) -> Iterator[str]:
     root.mkdir()
     folder = PracticeFolder(root)
     _, sha256 = prepare_data(folder)
-    name, host = computers.add()
+    with seed_on(*computers.add(), folder) as addresses:
+        yield publish(folder, addresses, f"http://127.0.0.1:{FILES}", sha256, {})[0]
+
+
+@contextlib.contextmanager
+def seed_on(name: str, host: str, folder: PracticeFolder) -> Iterator[list[str]]:
+    """A seed peer on the computer `name`; its addresses at `host`."""
     assert folder.identity("seed").peer_id
-    sockets = root / "run"
+    sockets = folder.root / "run"
     sockets.mkdir()
-    options = ["--host", "0.0.0.0", "--port", PORT, "--identity", str(folder.identity("seed").path)]
+    options = ["--host", ANYWHERE, "--port", PORT, "--identity", str(folder.identity("seed").path)]
     command = [sys.executable, "-m", "skep.host.server.seed", *options, "--run-folder", str(sockets)]
     with subprocess.Popen(inside(name, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as seed:
         assert seed.stdout is not None
-        assert seed.stdin is not None
-        addresses = [each for each in json.loads(seed.stdout.readline())["addresses"] if host in each]
-        yield publish(folder, addresses, f"http://127.0.0.1:{FILES}", sha256, {})[0]
-        seed.stdin.close()
+        yield [each for each in json.loads(seed.stdout.readline())["addresses"] if host in each]
+        # its input ends here, on which it does
 
 
 @contextlib.contextmanager

@@ -1,0 +1,132 @@
+"""How fast one peer and two peers train, and how long a peer takes to stop."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from peers import Peer, SkepPeer, is_progress
+
+from against_stock.rows import Row, beside
+from against_stock.running import (
+    EVERY_DELAY,
+    KINDS,
+    at_epoch,
+    fresh_swarm,
+    make_bare,
+    make_skep,
+    missing_rounds,
+    real_samples,
+    running,
+    wait_for_rounds,
+)
+
+EPOCHS = 4
+LEAST_SAMPLES = 0.95
+"""Part of the target."""
+
+
+def measure_speed(repeats: int) -> list[Row]:
+    """Counted samples per second of one unthrottled peer, alone in a swarm: from the end of an epoch of 512 samples to
+    the next.
+
+    This includes the optimizer's step and skep's measurement of its loss once. The bare loop is measured for 20 s.
+    """
+    rates: dict[str, list[float]] = {"skep": [], "stock": [], "bare": []}
+    for _ in range(repeats):
+        for kind, make in {**KINDS, "bare": make_bare}.items():
+            with fresh_swarm("3.3 M", target_batch_size=512) as shared, running(shared, make) as (peer,):
+                rates[kind].append(peer.rate(20.0) if make is make_bare else rate_of_an_epoch(peer))
+    name = "samples per second of one unthrottled peer"
+    return [
+        Row(name, "samples/s", rates["skep"], rates["stock"], at_least=0.97),
+        Row(name, "samples/s", rates["skep"], rates["bare"], other_name="bare PyTorch", at_least=0.90),
+    ]
+
+
+def rate_of_an_epoch(peer: Peer) -> float:
+    first = peer.wait_for(at_epoch(peer.wait_for(is_progress)["epoch"] + 1))
+    last = peer.wait_for(at_epoch(first["epoch"] + 1))
+    return float((last["counted"] - first["counted"]) / (last["seconds"] - first["seconds"]))
+
+
+def measure_epochs(repeats: int) -> list[Row]:
+    """Seconds and real samples per epoch of two peers with every delay flag on, over EPOCHS epochs after the first
+    common one.
+
+    Real samples are those that both peers put into the round that ends an epoch, whatever their progress records say.
+    """
+    target = 1024
+    seconds: dict[str, list[float]] = {"skep": [], "stock": []}
+    samples: dict[str, list[float]] = {"skep": [], "stock": []}
+    missing = dict.fromkeys(KINDS, 0)
+    for _ in range(repeats):
+        for kind, make in KINDS.items():
+            with (
+                fresh_swarm("0.45 M", target_batch_size=target, **EVERY_DELAY) as shared,
+                running(shared, make, make) as peers,
+            ):
+                epoch = peers[1].wait_for(is_progress)["epoch"]
+                first = peers[1].wait_for(at_epoch(epoch + 2))
+                last = peers[1].wait_for(at_epoch(first["epoch"] + EPOCHS))
+                epochs = range(first["epoch"], last["epoch"])
+                wait_for_rounds(peers, epochs)
+                seconds[kind].append((last["seconds"] - first["seconds"]) / len(epochs))
+                samples[kind].append(statistics.mean(real_samples(peers, epochs)))
+                missing[kind] += len(missing_rounds(peers, epochs))
+    note = f"rounds that a peer missed: skep {missing['skep']}, stock {missing['stock']} of {EPOCHS * repeats}"
+    return [
+        Row("seconds per epoch of two peers, communication overlapped", "s", **beside(seconds), at_most=1.0, note=note),
+        Row(
+            f"real samples in each of these epochs, of {target}",
+            "samples",
+            **beside(samples),
+            at_least=LEAST_SAMPLES * target,
+            own=True,
+        ),
+    ]
+
+
+def measure_stop(repeats: int) -> list[Row]:
+    """Time from the order to stop until no process is left, every delay flag on, a second after an epoch ended, when
+    the round of that epoch runs.
+
+    The kinds do not do the same. skep drops the round that runs when it is told to stop, and reports its samples as
+    lost; hivemind's `shutdown` finishes it, and drops what was computed since. skep asked to finish, as for Leave,
+    finishes it and also waits for the round of what it has computed since.
+    """
+    seconds: dict[str, list[float]] = {"skep": [], "stock": [], "finishing": []}
+    lost = dict.fromkeys(seconds, 0)
+    for _ in range(repeats):
+        for kind, make in {**KINDS, "finishing": make_skep}.items():
+            with (
+                fresh_swarm("3.3 M", target_batch_size=512, **EVERY_DELAY) as shared,
+                running(shared, make, make) as peers,
+            ):
+                stopped = peers[1]
+                epoch = stopped.wait_for(is_progress)["epoch"]
+                ended = stopped.wait_for(at_epoch(epoch + 2))
+                before = len(stopped.named("lost"))
+                time.sleep(max(0.0, ended["seconds"] + 1.0 - time.monotonic()))
+                finishing = kind == "finishing" and isinstance(stopped, SkepPeer)
+                seconds[kind].append(stopped.stop(stopped.ask_to_finish if finishing else None))
+                lost[kind] += len(stopped.named("lost")) - before
+    drops = f"skep lost {lost['skep']} contributions in {repeats} stops, stock finishes its round"
+    waits = f"skep lost {lost['finishing']}; it waits for a round that stock does not wait for"
+    return [
+        Row(
+            "stop with every delay flag on, as each kind stops",
+            "s",
+            **beside(seconds),
+            at_most=2.0,
+            note=drops,
+            own=True,
+        ),
+        Row(
+            "the same, when skep first averages all that it has computed",
+            "s",
+            seconds["finishing"],
+            seconds["stock"],
+            note=waits,
+        ),
+    ]

@@ -1,0 +1,135 @@
+"""A newcomer that loads the state over a slow link: network namespaces (as root) with `tc`, real packets."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from faults.link import ANYWHERE, seed_on
+from peers import SkepPeer, Swarm, described
+from report import Unmeasured
+
+from against_stock.joining import STATE_BYTES
+from against_stock.rows import Row
+from against_stock.running import at_epoch
+from network_namespaces import Computers, inside, why_not
+from skep.host.practice.swarm import PracticeFolder
+
+MODEL = "126 M"
+BITS = 20_000_000
+DOWN_SECONDS = 20.0
+TARGET = 8
+"""Samples of an epoch: the donor has a state after the first one."""
+SLOW = 0.02
+"""Share of the peers while the state is sent, so that they take no time from the transfer."""
+START_SECONDS = 600.0
+LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """`seconds` from the first byte of the state until it is in place, less those without a link; `ideal` at the bare
+    rate; `states` received meanwhile, as the link counts them.
+    """
+
+    seconds: float
+    ideal: float
+    states: float
+
+
+def measure_shaped(_repeats: int, *, cut: bool) -> list[Row]:
+    """Seconds from the first byte of a state to the state in place, over a link of 20 Mbit/s both ways; once.
+
+    With `cut` the newcomer's link is down for DOWN_SECONDS when half of the state has arrived, which are left out.
+    """
+    if reason := why_not():
+        raise Unmeasured(reason)
+    found = load_over(MODEL, BITS, down=DOWN_SECONDS if cut else 0.0)
+    name = f"state of {MODEL} parameters loaded at {BITS / 1e6:g} Mbit/s" + ", the link down once at half" * cut
+    note = f"{found.states:.2f} states came over the link"
+    return [Row(name, "s", [found.seconds], [found.ideal], "state ÷ rate", at_most=1.1, note=note)]
+
+
+def load_over(model: str, bits: int, *, down: float) -> Arrival:
+    """A donor and a newcomer on computers of their own. Raises Unmeasured when the state does not arrive."""
+    with (
+        tempfile.TemporaryDirectory(prefix="sb-") as folder,
+        contextlib.closing(Computers()) as computers,
+        seed_on(*computers.add(), PracticeFolder(Path(folder))) as seeds,
+    ):
+        shared = described(Path(folder), seeds, model, {"target_batch_size": TARGET})
+        with peer_on(Link(computers, bits), shared, 1.0) as donor:
+            donor.wait_for(at_epoch(1), START_SECONDS)
+            donor.set_share(SLOW)
+            with peer_on(link := Link(computers, bits), shared, SLOW) as newcomer:
+                return watched(newcomer, link, STATE_BYTES * shared.parameters, down)
+
+
+class Link:
+    """That of a new computer, on which `bits` a second can be sent."""
+
+    def __init__(self, computers: Computers, bits: int) -> None:
+        self._computers, self.bits = computers, bits
+        self.name, _ = computers.add()
+        computers.limit(self.name, bits)
+
+    def cut(self, seconds: float) -> float:
+        """Take it down for so long; returns how long it really was."""
+        begun = time.monotonic()
+        self._computers.plug(self.name, into_hub=False)
+        time.sleep(seconds)
+        self._computers.plug(self.name, into_hub=True)
+        return time.monotonic() - begun
+
+
+@contextlib.contextmanager
+def peer_on(link: Link, shared: Swarm, share: float) -> Iterator[SkepPeer]:
+    peer = SkepPeer(shared, share, place=inside(link.name), host=ANYWHERE)
+    try:
+        yield peer
+    finally:
+        peer.kill()
+
+
+def watched(peer: SkepPeer, link: Link, state: int, down: float) -> Arrival:
+    bits = link.bits
+    ideal, seen, cut = 8 * state / bits, list[tuple[float, int]](), 0.0
+    begun: tuple[float, int] | None = None
+    deadline = time.monotonic() + START_SECONDS + 3 * ideal
+    while not peer.named("joined"):
+        if peer.process.poll() is not None or time.monotonic() > deadline:
+            raise Unmeasured(f"the state of {state} bytes has not arrived; received: {seen[-1:]}")
+        with contextlib.suppress(OSError):  # it has just ended
+            seen.append((time.monotonic(), received(peer.process.pid)))
+        begun = begun or first_byte(seen, bits)
+        if down and not cut and begun and seen[-1][1] - begun[1] >= state / 2:
+            cut = link.cut(down)
+        time.sleep(LOOK_SECONDS)
+    begun = begun or first_byte(seen, bits)
+    if begun is None:
+        raise Unmeasured("the state did not come over the link")
+    seconds = peer.named("joined")[0]["seconds"] - begun[0] - cut
+    return Arrival(seconds, ideal, (seen[-1][1] - begun[1]) / state)
+
+
+def received(pid: int) -> int:
+    """Bytes that the computer on which this process runs has received so far."""
+    lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
+    return sum(int(line.split(":")[1].split()[0]) for line in lines if line.strip().startswith("eth0:"))
+
+
+def first_byte(seen: list[tuple[float, int]], bits: float) -> tuple[float, int] | None:
+    """When the state began to come: from then on the link was at least half full for a second. `seen` are times and
+    the bytes received until then.
+    """
+    for place, (at, before) in enumerate(seen):
+        for later, total in seen[place:]:
+            if later >= at + 1.0:
+                if total - before >= (later - at) * bits / 8 / 2:
+                    return at, before
+                break
+    return None
