@@ -51,7 +51,9 @@ def measure_wire(repeats: int, *, name: str) -> list[Row]:
     sent, losses = [each[0] for each in results], [each[1] for each in results]
     samples = TARGET * LOSS_EPOCHS.start
     with fresh_swarm(MODEL, **WIRES[name]) as shared:
-        note = f"relative error {rounding_error(shared, name):.2g}, loss {words(losses)} from {samples} common samples on"
+        note = (
+            f"relative error {rounding_error(shared, name):.2g}, loss {words(losses)} from {samples} common samples on"
+        )
         if name == "size-adaptive":
             note += f"; {100 * eight_bits_part(shared):.0f} % of the values are sent in 8 bits"
     if rejected:

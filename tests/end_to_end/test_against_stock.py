@@ -5,10 +5,10 @@ import json
 import pytest
 from against_stock import joining, rates, rows, running, shaped, wire
 from against_stock.rows import Row
-from network_namespaces import why_not
 from peers import SkepPeer, described
 from report import Unmeasured
 
+from network_namespaces import why_not
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.project.data import Shapes
 from skep.core.session import wire as lines
@@ -121,7 +121,14 @@ def progress(epoch, seconds):
 
 
 def test_only_whole_epochs_have_a_length():
-    seen = [progress(3, 1.0), progress(4, 2.0), progress(4, 5.0), progress(5, 12.0), progress(7, 30.0), progress(8, 33.0)]
+    seen = [
+        progress(3, 1.0),
+        progress(4, 2.0),
+        progress(4, 5.0),
+        progress(5, 12.0),
+        progress(7, 30.0),
+        progress(8, 33.0),
+    ]
     assert running.seconds_of_epochs(seen) == [10.0, 3.0]
     with pytest.raises(Unmeasured):
         running.typical_epoch(seen[:3])
