@@ -32,6 +32,7 @@ from against_stock.rates import measure_epochs, measure_speed, measure_stop
 from against_stock.rows import Row, kept, table, words, write
 from against_stock.shaped import measure_shaped
 from against_stock.wire import WIRES, measure_wire
+from skep.core.errors import SkepError
 
 MEASURES: dict[str, Callable[[int], list[Row]]] = {
     "speed": measure_speed,
@@ -59,7 +60,7 @@ def main() -> int:
     for name in options.only:
         try:
             rows = MEASURES[name](options.repeats)
-        except (Unmeasured, TimeoutError, RuntimeError, subprocess.SubprocessError) as error:
+        except (Unmeasured, TimeoutError, RuntimeError, subprocess.SubprocessError, SkepError) as error:
             say(f"{name} is not measured: {error}")
             unmeasured = True
             continue

@@ -10,7 +10,7 @@ from typing import Any
 from peers import Peer, SkepPeer, Swarm, is_progress
 from report import Unmeasured
 
-from against_stock.rows import Row, beside, off
+from against_stock.rows import Row, off
 from against_stock.running import (
     EVERY_DELAY,
     KINDS,
@@ -51,7 +51,13 @@ def measure_join(repeats: int) -> list[Row]:
                         progress = newcomer.wait_for(is_progress)
                         downloaded.append(progress["received"] / (STATE_BYTES * shared.parameters))
     return [
-        Row("process start to first counted sample, 22 M parameters", "s", **beside(seconds), at_most=0.7),
+        Row(
+            "process start to first counted sample, 22 M parameters",
+            "s",
+            seconds["skep"],
+            seconds["stock"],
+            at_most=0.7,
+        ),
         Row("bytes received until then, in states", "states", downloaded, at_most=1.1),
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faults.stall import CASES, KINDS, STALL_BOUNDS, measure
 
-from against_stock.rows import Row, beside
+from against_stock.rows import Row
 
 
 def measure_stall(repeats: int, *, size: int) -> list[Row]:
@@ -23,7 +23,7 @@ def measure_stall(repeats: int, *, size: int) -> list[Row]:
             number = CASES.index((size, "kill", kind)) + repeat * len(CASES)
             stalls[kind] += [max(row["stall"]) for row in measure(range(number, number + 1))]
     name = f"stall of a survivor when one of {size} peers is killed"
-    return [Row(name, "s", **beside(stalls), at_most=STALL_BOUNDS["kill"], own=True)]
+    return [Row(name, "s", stalls["skep"], stalls["stock"], at_most=STALL_BOUNDS["kill"], own=True)]
 
 
 def measure_lightning(_repeats: int) -> list[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 
 from peers import Peer, SkepPeer, is_progress
 
-from against_stock.rows import Row, beside
+from against_stock.rows import Row
 from against_stock.running import (
     EVERY_DELAY,
     KINDS,
@@ -59,7 +60,7 @@ def measure_epochs(repeats: int) -> list[Row]:
     target = 1024
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     samples: dict[str, list[float]] = {"skep": [], "stock": []}
-    missing = dict.fromkeys(KINDS, 0)
+    missing, seen = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0)
     for _ in range(repeats):
         for kind, make in KINDS.items():
             with (
@@ -74,13 +75,22 @@ def measure_epochs(repeats: int) -> list[Row]:
                 seconds[kind].append((last["seconds"] - first["seconds"]) / len(epochs))
                 samples[kind].append(statistics.mean(real_samples(peers, epochs)))
                 missing[kind] += len(missing_rounds(peers, epochs))
-    note = f"rounds that a peer missed: skep {missing['skep']}, stock {missing['stock']} of {EPOCHS * repeats}"
+                seen[kind] += len(epochs)
+    note = "rounds that a peer missed: " + ", ".join(f"{kind} {missing[kind]} of {seen[kind]}" for kind in KINDS)
     return [
-        Row("seconds per epoch of two peers, communication overlapped", "s", **beside(seconds), at_most=1.0, note=note),
+        Row(
+            "seconds per epoch of two peers, communication overlapped",
+            "s",
+            seconds["skep"],
+            seconds["stock"],
+            at_most=1.0,
+            note=note,
+        ),
         Row(
             f"real samples in each of these epochs, of {target}",
             "samples",
-            **beside(samples),
+            samples["skep"],
+            samples["stock"],
             at_least=LEAST_SAMPLES * target,
             own=True,
         ),
@@ -108,8 +118,7 @@ def measure_stop(repeats: int) -> list[Row]:
                 ended = stopped.wait_for(at_epoch(epoch + 2))
                 before = len(stopped.named("lost"))
                 time.sleep(max(0.0, ended["seconds"] + 1.0 - time.monotonic()))
-                finishing = kind == "finishing" and isinstance(stopped, SkepPeer)
-                seconds[kind].append(stopped.stop(stopped.ask_to_finish if finishing else None))
+                seconds[kind].append(stopped.stop(way_of(stopped, kind)))
                 lost[kind] += len(stopped.named("lost")) - before
     drops = f"skep lost {lost['skep']} contributions in {repeats} stops, stock finishes its round"
     waits = f"skep lost {lost['finishing']}; it waits for a round that stock does not wait for"
@@ -117,7 +126,8 @@ def measure_stop(repeats: int) -> list[Row]:
         Row(
             "stop with every delay flag on, as each kind stops",
             "s",
-            **beside(seconds),
+            seconds["skep"],
+            seconds["stock"],
             at_most=2.0,
             note=drops,
             own=True,
@@ -130,3 +140,7 @@ def measure_stop(repeats: int) -> list[Row]:
             note=waits,
         ),
     ]
+
+
+def way_of(peer: Peer, kind: str) -> Callable[[], None]:
+    return peer.ask_to_finish if kind == "finishing" and isinstance(peer, SkepPeer) else peer.ask_to_stop

@@ -60,10 +60,6 @@ class Row:
         return f"≥ {self.at_least:g}{times}" if self.at_least is not None else ""
 
 
-def beside(values: dict[str, list[float]]) -> dict[str, list[float]]:
-    return {"skep": values["skep"], "other": values["stock"]}
-
-
 def words(values: list[float]) -> str:
     """Median and range as text."""
     if not values:

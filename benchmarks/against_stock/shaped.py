@@ -59,7 +59,7 @@ def load_over(model: str, bits: int, *, down: float) -> Arrival:
     with (
         tempfile.TemporaryDirectory(prefix="sb-") as folder,
         contextlib.closing(Computers()) as computers,
-        seed_on(*computers.add(), PracticeFolder(Path(folder))) as seeds,
+        seed_on(computers.add(), PracticeFolder(Path(folder))) as seeds,
     ):
         shared = described(Path(folder), seeds, model, {"target_batch_size": TARGET})
         with peer_on(Link(computers, bits), shared, 1.0) as donor:

@@ -57,13 +57,14 @@ def hosted(computers: Computers, root: Path) -> Iterator[str]:
     root.mkdir()
     folder = PracticeFolder(root)
     _, sha256 = prepare_data(folder)
-    with seed_on(*computers.add(), folder) as addresses:
+    with seed_on(computers.add(), folder) as addresses:
         yield publish(folder, addresses, f"http://127.0.0.1:{FILES}", sha256, {})[0]
 
 
 @contextlib.contextmanager
-def seed_on(name: str, host: str, folder: PracticeFolder) -> Iterator[list[str]]:
-    """A seed peer on the computer `name`; its addresses at `host`."""
+def seed_on(computer: tuple[str, str], folder: PracticeFolder) -> Iterator[list[str]]:
+    """A seed peer on that computer, as `Computers.add` gives it; its addresses there."""
+    name, host = computer
     assert folder.identity("seed").peer_id
     sockets = folder.root / "run"
     sockets.mkdir()
