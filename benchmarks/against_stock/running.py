@@ -89,10 +89,7 @@ def seconds_of_epochs(history: list[dict[str, Any]]) -> list[float]:
 def rounds(peers: list[Peer], name: str) -> dict[tuple[int, int], int]:
     """The samples of those peers' "contribution" or "confirmed" events, by peer and epoch."""
     return {
-        (number, event["epoch"]): event["samples"]
-        for number, peer in enumerate(peers)
-        for event in peer.named(name)
-        if name != "confirmed" or event["peers"]
+        (number, event["epoch"]): event["samples"] for number, peer in enumerate(peers) for event in peer.named(name)
     }
 
 

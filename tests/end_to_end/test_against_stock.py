@@ -190,7 +190,7 @@ def test_the_first_byte_is_where_the_link_begins_to_be_used():
 def test_a_state_comes_once_over_a_slow_link_that_is_interrupted():
     if reason := why_not():
         pytest.skip(reason)
-    found = shaped.load_over("0.45 M", 4_000_000, down=3.0)
+    found = shaped.load_over("0.45 M", 4_000_000, down=18.0)  # the donor counts as stalled after 15 s
     assert found.seconds > 0.9 * found.ideal
     assert 0.9 < found.states < 1.3
 
