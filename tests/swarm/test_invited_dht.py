@@ -67,14 +67,15 @@ def invited(who, kind=Membership, **options):
 
 
 def store(dht, key="news"):
-    return dht.store(key, value=1, expiration_time=get_dht_time() + 30, return_future=True).result(20)
+    until = get_dht_time() + 30
+    return dht.store(key, subkey="mine", value=1, expiration_time=until, return_future=True).result(20)
 
 
 def test_invited_peers_meet_and_share_what_they_store(folk, enter):
     seed = enter(folk["seed"], invited(folk["seed"], role="seed"))
     trainer = enter(folk["trainer"], invited(folk["trainer"]), seed)
     assert store(trainer)
-    assert seed.get("news", latest=True, return_future=True).result(20).value == 1
+    assert seed.get("news", latest=True, return_future=True).result(20).value["mine"].value == 1
 
 
 def test_an_open_project_lets_a_stock_peer_in(folk, enter):
