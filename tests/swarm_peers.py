@@ -12,12 +12,12 @@ from pathlib import Path
 from unittest import mock
 
 import hivemind
-import psutil
 import torch
 from hivemind.optim.progress_tracker import ProgressTracker
 from hivemind.p2p import P2P
 from hivemind.utils.crypto import RSAPrivateKey
 
+import forked_peers
 from manifests import raw
 from skep.core.session.messages import ContributionConfirmed, ContributionLost, ContributionPending
 from skep.recipes.registry import parse_manifest
@@ -107,9 +107,7 @@ class SmallPeer:
 
     def close(self):
         self.optimizer.tracker.shutdown(2.0)
-        for averager in (self.optimizer.grad_averager, self.optimizer.state_averager):
-            averager.kill()
-            averager.join(10)
+        forked_peers.end([self.optimizer.grad_averager, self.optimizer.state_averager])
 
 
 def wait_until(condition, within=PATIENCE):
@@ -179,10 +177,7 @@ def small_swarm():
             swarm = SmallSwarm()
             yield swarm
         signal.signal(signal.SIGINT, interrupt)  # hivemind ignores SIGINT after its first averager
-        for process in psutil.Process().children(recursive=True):
-            process.kill()
-        for dht in swarm.dhts:
-            dht.join(10)
+        forked_peers.end_dhts(swarm.dhts)
     shutil.rmtree(folder)
 
 

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 from skep.worker.process import processes
@@ -52,10 +51,9 @@ def make_dhts(private_sockets):
         return made
 
     yield make
-    for process in psutil.Process().children(recursive=True):
-        process.kill()
-    for dht in made:
-        dht.join(10)
+    import forked_peers  # noqa: PLC0415 - as above
+
+    forked_peers.end_dhts(made)
 
 
 @pytest.fixture
@@ -63,9 +61,9 @@ def averagers():
     """A list of averagers that are ended after the test."""
     made = []
     yield made
-    for averager in made:
-        averager.kill()
-        averager.join(10)
+    import forked_peers  # noqa: PLC0415 - as above
+
+    forked_peers.end(made)
 
 
 @pytest.fixture(scope="module")

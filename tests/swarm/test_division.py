@@ -4,6 +4,7 @@ import time
 
 from hivemind.utils import get_dht_time
 
+import forked_peers
 from manifests import raw
 from skep.core.project.shards import Claim, Claims
 from skep.recipes.registry import parse_manifest
@@ -38,9 +39,13 @@ def test_a_peer_learns_what_another_claims_and_not_its_own(make_dhts):
 def test_an_answer_is_used_for_a_moment_and_not_waited_for(make_dhts):
     (dht,) = make_dhts(1)
     division = DataDivision(dht, MANIFEST)
+    asked = forked_peers.family(dht)
+    forked_peers.suspend(asked)
     begun = time.monotonic()
     assert division.claims() is None  # asked, and not answered yet
     assert time.monotonic() - begun < 1
+    for process in asked:
+        process.resume()
     wait_until(lambda: division.claims() is not None)
     division._known_at -= CALL_SECONDS
     assert division.claims() == Claims()  # what is known is used while it is asked for anew

@@ -9,6 +9,7 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.optim.grad_averager import GradientAverager
 
+import forked_peers
 from skep.worker.swarm.averagers import CheckedGradientAverager
 from skep.worker.swarm.state.uplink import Uplink
 
@@ -68,9 +69,7 @@ def value_of(averager):
 def averagers():
     made = []
     yield made
-    for averager in made:
-        averager.kill()
-        averager.join(10)
+    forked_peers.end(made)
 
 
 def test_the_uplink_is_busy_while_a_round_is_sent(make_dhts, averagers):

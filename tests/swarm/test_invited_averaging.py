@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import AsyncIterator  # noqa: UP035 - hivemind detects a streaming RPC only by typing's name
 
 import hivemind
-import psutil
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
@@ -21,6 +20,7 @@ from hivemind.p2p import P2P, P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
+import forked_peers
 from invitations import Project, identity
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.swarm.averagers import CheckedGradientAverager
@@ -95,13 +95,8 @@ def enter(private_sockets, identities):
         return averager
 
     yield start
-    for averager in averagers:
-        averager.kill()
-        averager.join(10)
-    for process in psutil.Process().children(recursive=True):
-        process.kill()
-    for dht in dhts:
-        dht.join(10)
+    forked_peers.end(averagers)
+    forked_peers.end_dhts(dhts)
 
 
 def value_of(averager):

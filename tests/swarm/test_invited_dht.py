@@ -4,12 +4,12 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
 import hivemind
-import psutil
 import pytest
 from hivemind.proto import dht_pb2
 from hivemind.utils import get_dht_time
 from hivemind.utils.auth import AuthRole, AuthRPCWrapper
 
+import forked_peers
 from english import raises
 from invitations import Project, identity
 from skep.core.errors import InvitationError
@@ -56,10 +56,7 @@ def enter(private_sockets):
         return dht
 
     yield start
-    for process in psutil.Process().children(recursive=True):
-        process.kill()
-    for dht in made:
-        dht.join(10)
+    forked_peers.end_dhts(made)
 
 
 def invited(who, kind=Membership, **options):

@@ -8,6 +8,7 @@ from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 
+import forked_peers
 from skep.worker.swarm.averagers import CheckedGradientAverager
 from skep.worker.swarm.search import LOOK_SECONDS
 
@@ -51,9 +52,7 @@ def search(make_dhts):
             step.result(10 * SEARCH_SECONDS)
 
     yield run
-    for averager in made:
-        averager.kill()
-        averager.join(10)
+    forked_peers.end(made)
 
 
 def test_stock_asks_without_a_pause(looks, search):

@@ -8,6 +8,7 @@ import torch
 from hivemind.averaging.control import AveragingStage
 from hivemind.optim.grad_averager import GradientAverager
 
+import forked_peers
 from skep.worker.swarm.all_reduce import PATIENCE
 from skep.worker.swarm.averagers import CheckedGradientAverager
 from swarm_peers import together, wait_until
@@ -64,9 +65,7 @@ class Pair:
         return [*roots, *(child for root in roots for child in root.children(recursive=True))]
 
     def close(self):
-        for averager in self.averagers:
-            averager.kill()
-            averager.join(10)
+        forked_peers.end(self.averagers)
 
 
 class Round:
@@ -116,8 +115,7 @@ def test_nobody_waits_for_a_groupmate_that_has_died(make_pair, kind, prompt, siz
     pair = make_pair(kind, size, LESS_SILENCE)
     together(*(each.seconds for each in pair.found()))  # the stock one does not know its groupmate better by that
     survivor, _ = pair.found()
-    for process in pair.tree(1):
-        process.kill()
+    forked_peers.kill(pair.tree(1))
     assert (survivor.seconds() < PROMPT) == prompt
 
 
@@ -134,13 +132,11 @@ def test_a_groupmate_that_hangs_costs_less_than_one_that_is_slow(make_pair, kind
     pair = make_pair(kind, size)
     survivor, _ = pair.found()
     hanging = pair.tree(1)
-    for process in hanging:
-        process.suspend()
+    forked_peers.suspend(hanging)
     try:
         seconds = survivor.seconds()
     finally:
-        for process in hanging:
-            process.kill()
+        forked_peers.kill(hanging)
     assert (PATIENCE * SILENCE <= seconds < SILENCE) == prompt
 
 
@@ -156,8 +152,7 @@ def test_two_rounds_that_are_due_at_the_same_time_are_averaged(make_pair):
 def test_a_peer_whose_groupmates_are_all_gone_meets_a_newcomer(make_pair, make_dhts):
     pair = make_pair(CheckedGradientAverager)
     together(*(each.seconds for each in pair.found()))
-    for process in pair.tree(1):
-        process.kill()
+    forked_peers.kill(pair.tree(1))
     alone, newcomer = pair.averagers[0], pair.add(make_dhts(1)[-1])
     early = Round(newcomer)
     wait_until(lambda: looks_for_a_group(newcomer, alone.dht))

@@ -2,9 +2,9 @@
 
 import time
 
-import psutil
 import pytest
 
+import forked_peers
 from skep.worker.connection.unresponsive import PAUSES, ask_in_background
 from swarm_peers import wait_until
 
@@ -27,9 +27,7 @@ def test_who_waits_for_a_node_that_hangs(make_dhts, ours):
     if ours:
         asking.run_coroutine(ask_in_background)
     wait_until(lambda: seconds_of_a_request(asking) < SLOW)
-    root = psutil.Process(hanging.pid)
-    for process in [root, *root.children(recursive=True)]:
-        process.suspend()
+    forked_peers.suspend(forked_peers.family(hanging))
     wait_until(lambda: seconds_of_a_request(asking) > SLOW)  # it is known from now on
     slow = 0
     until = time.monotonic() + AGAIN

@@ -9,6 +9,7 @@ import torch
 from hivemind.compression import NoCompression
 from hivemind.optim.state_averager import TrainingStateAverager
 
+import forked_peers
 from skep.worker.swarm.averagers import CheckedStateAverager
 from skep.worker.swarm.state.snapshots import Snapshots
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
@@ -120,7 +121,7 @@ def test_when_a_donor_is_killed_in_the_middle_the_next_one_is_asked(make):
         loading = pool.submit(newcomer.load_checked, 0, seen.append)
         assert stuck.reached.wait(SECONDS)
         wait_until(lambda: any(each.received for each in seen), SECONDS)
-        first.kill()
+        forked_peers.kill([first])
         assert loading.result(SECONDS) == 0
     assert [parameter[0].item() for parameter in newcomer.main_parameters] == [17.0, 18.0, 19.0]
     assert {each.total for each in seen} == {3 * 4 * VALUES}
@@ -143,7 +144,6 @@ def test_a_state_that_is_handed_over_makes_way_for_rounds_of_both_averagers(swar
         state, gradients = peer.optimizer.state_averager, peer.optimizer.grad_averager
         assert state._uplink is gradients._uplink
         assert state.number_of_averager != gradients.number_of_averager
-        peer.settle_in()  # one that is killed while it starts may keep a lock that all use
 
 
 # --- restarts

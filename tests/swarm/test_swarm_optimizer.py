@@ -14,6 +14,7 @@ from hivemind.optim.progress_tracker import ProgressTracker, TrainingProgressSch
 from hivemind.utils import get_dht_time
 from hivemind.utils.crypto import RSAPrivateKey
 
+import forked_peers
 from english import in_english, raises
 from manifests import raw
 from skep.core.errors import SwarmError
@@ -146,9 +147,7 @@ def peers(make_dhts, trackers):
     yield make
     signal.signal(signal.SIGINT, interrupt)  # hivemind ignores SIGINT after its first averager
     for peer in made:
-        for averager in (peer.optimizer.grad_averager, peer.optimizer.state_averager):
-            averager.kill()
-            averager.join(10)
+        forked_peers.end([peer.optimizer.grad_averager, peer.optimizer.state_averager])
 
 
 @pytest.fixture

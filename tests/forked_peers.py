@@ -1,0 +1,55 @@
+"""Ends or stops peers that were forked from this process without leaving one of hivemind's locks behind.
+
+Futures of all these processes share locks: one that is killed or stopped while it holds one keeps it for good, and every
+other process then waits without end. In skep each worker has its own, and its processes end together.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+from hivemind.utils.mpfuture import MPFuture, SharedBytes
+
+LOCK_SECONDS = 10
+JOIN_SECONDS = 10
+
+
+@contextmanager
+def no_lock_held() -> Iterator[None]:
+    """While this is open no other process holds one of these locks, unless it has kept it for LOCK_SECONDS already."""
+    with ExitStack() as held:
+        for lock in (MPFuture._initialization_lock, MPFuture._update_lock, SharedBytes._lock):
+            if lock.acquire(timeout=LOCK_SECONDS):
+                held.callback(lock.release)
+        yield
+
+
+def kill(processes):
+    with no_lock_held():
+        for process in processes:
+            process.kill()
+
+
+def suspend(processes):
+    with no_lock_held():
+        for process in processes:
+            process.suspend()
+
+
+def family(process):
+    root = psutil.Process(process.pid)
+    return [root, *root.children(recursive=True)]
+
+
+def end(averagers):
+    """Kill averagers, and wait for their ends."""
+    kill(averagers)
+    for averager in averagers:
+        averager.join(JOIN_SECONDS)
+
+
+def end_dhts(dhts):
+    """Kill all processes below this one, and wait for the ends of these DHTs."""
+    kill(psutil.Process().children(recursive=True))
+    for dht in dhts:
+        dht.join(JOIN_SECONDS)
