@@ -1,6 +1,7 @@
 """Loading a state from donors that die, stall, lie or are busy; checked before all of it is in memory."""
 
 import asyncio
+import math
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -90,19 +91,34 @@ class Gone:
         raise P2PDaemonError("failed to dial")
 
 
-def download(*donors, wanted=WANTED, progress=None):
+class OutOfReach:
+    """A donor that is out of reach for some calls after it has broken off once, as without a connection."""
+
+    def __init__(self, calls):
+        self.donor, self._left = Donor(ends="once", after=3), calls
+
+    async def open(self, place):
+        if self.donor.calls and self._left:
+            self._left -= 1
+            raise P2PDaemonError("failed to dial")
+        return await self.donor.open(place)
+
+
+def download(*donors, wanted=WANTED, progress=None, patience=5.0):
     async def listed():
         return list(range(len(donors)))
 
     def call(donor, place):
         return donors[donor].open(place)
 
-    made = StateDownload(wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=0.5)
+    made = StateDownload(
+        wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=0.5, patience=patience
+    )
     return made.run()
 
 
-def load(*donors, wanted=WANTED):
-    return asyncio.run(download(*donors, wanted=wanted))
+def load(*donors, wanted=WANTED, patience=5.0):
+    return asyncio.run(download(*donors, wanted=wanted, patience=patience))
 
 
 def is_whole(arrived):
@@ -128,6 +144,16 @@ def test_when_a_donor_dies_or_stalls_the_next_one_is_asked(stock, ends, after):
     assert is_whole(load(Gone(), first, second))
     assert second.calls == 1
     assert first.closed == first.calls
+
+
+def test_what_has_arrived_is_kept_while_its_only_donor_is_out_of_reach():
+    away = OutOfReach(calls=8)  # skep's call and stock's, in four attempts
+    assert is_whole(load(away))
+    assert away.donor.sent == sum(tensor.nbytes for tensor in TENSORS)
+
+
+def test_a_donor_that_stays_out_of_reach_is_given_up():
+    assert load(OutOfReach(calls=math.inf), patience=0.1) is None
 
 
 def test_a_donor_of_ours_goes_on_where_the_stream_broke_off():

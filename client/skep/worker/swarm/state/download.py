@@ -42,7 +42,9 @@ STALL_SECONDS: Final = 15.0
 SLOWER: Final = 10
 """A donor may take this many times its own mean time per frame before it counts as stalled."""
 PAUSE_SECONDS: Final = 2.0
-"""Before a donor is asked to go on, and before the donors are asked again when all are busy."""
+"""Before a donor is asked to go on, and before the donors are asked again."""
+PATIENCE_SECONDS: Final = 60.0
+"""How long what has arrived is kept while no donor can be reached, as when this computer has no connection."""
 EPOCHS_AHEAD: Final = 10
 """How far a donor's epoch may be beyond the one that this peer knows of; one more for each second since it was known."""
 
@@ -236,22 +238,25 @@ class StateDownload:
         call: Open,
         pause: float = PAUSE_SECONDS,
         stall: float = STALL_SECONDS,
+        patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """`pause` and `stall` as PAUSE_SECONDS and STALL_SECONDS."""
+        """`pause`, `stall` and `patience` as PAUSE_SECONDS, STALL_SECONDS and PATIENCE_SECONDS."""
         self._wanted, self._progress, self._since = wanted, progress, time.monotonic()
         self._donors, self._call = donors, call
-        self._pause, self._stall = pause, stall
+        self._pause, self._stall, self._patience = pause, stall, patience
         self.liars: set[PeerID] = set()
 
     async def run(self) -> Arrived | None:
         """The first whole and right state; None when no donor has one. Raises the first Refusal when they sent wrong ones only.
 
-        While donors are busy, they are asked again, without limit.
+        While donors are busy, they are asked again, without limit; while those that have sent something do not answer, as
+        long as what has arrived is kept.
         """
         refusal: Refusal | None = None
         partial = Partial(self._wanted, self._progress, self._since)
+        taken, given_up_at = 0, 0.0
         while True:
-            busy = False
+            busy = lost = False
             for donor in await self._donors():
                 self._progress.note(0)
                 if donor in self.liars:
@@ -265,8 +270,12 @@ class StateDownload:
                 except BusyError:
                     busy = True
                 except BrokenOffError as error:
+                    lost = True
                     logger.info("%s did not send its state: %s", donor, error)
-            if not busy:
+            if partial.taken != taken:
+                taken, given_up_at = partial.taken, time.monotonic() + self._patience
+            # a stock donor cannot go on, so that nothing is kept of what it has sent
+            if not busy and not (lost and partial.copy and time.monotonic() < given_up_at):
                 break
             await asyncio.sleep(self._pause)
         if refusal:
