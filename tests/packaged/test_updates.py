@@ -312,16 +312,17 @@ PortableFolder(Path(sys.argv[1]), "0.1.0").install(Path(sys.argv[2]), sys.argv[3
 def interrupted(app, archive, version, rounds, chance):
     """Kill an installation at a random moment, `rounds` times; returns how often each version started afterwards."""
     seen = {}
-    longest = None
+    longest = None  # of the fastest that was not killed: a busy moment would make all later kills come too late
     while sum(seen.values()) < rounds:
         began = time.monotonic()
         child = subprocess.Popen([sys.executable, "-c", INSTALL, app, archive, version])
         try:
             child.wait(None if longest is None else chance.uniform(0.3 * longest, 1.05 * longest))
+            took = time.monotonic() - began
+            longest = min(longest or took, took)
         except subprocess.TimeoutExpired:
             os.kill(child.pid, signal.SIGKILL)
             child.wait()
-        longest = longest or time.monotonic() - began
         said = starts(app)
         seen[said] = seen.get(said, 0) + 1
         # as a user would: run the version that starts, and try again
