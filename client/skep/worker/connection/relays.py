@@ -14,12 +14,15 @@ import asyncio
 import contextlib
 import ipaddress
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import hivemind
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.unknown_fields import UnknownFieldSet
 from hivemind.p2p import P2P
+from hivemind.p2p.p2p_daemon_bindings.utils import read_pbmsg_safe
 from hivemind.utils import get_logger
 
 from skep.core.project.addresses import host_of
@@ -90,32 +93,15 @@ async def _data_limit(_dht: hivemind.DHT, node: Any, *, address: str) -> int:
 
 async def _told(reader: asyncio.StreamReader) -> int:
     """The limit in a relay's answer; 0 stands for none in libp2p, and a relay of p2pd always has one."""
-    length = await _number(reader)
-    answer = {field: value async for field, value in _fields(await reader.readexactly(length))}
-    limit = {field: value async for field, value in _fields(answer[LIMIT_FIELD])}
-    return int(limit[DATA_FIELD])
+    answer = Empty()
+    await read_pbmsg_safe(reader, answer)
+    limit = Empty.FromString(_fields(answer)[LIMIT_FIELD])
+    return int(_fields(limit)[DATA_FIELD])
 
 
-async def _fields(message: bytes) -> AsyncIterator[tuple[int, Any]]:
-    """The fields of a protobuf message, which are numbers or bytes."""
-    reader = asyncio.StreamReader()
-    reader.feed_data(message)
-    reader.feed_eof()
-    while not reader.at_eof():
-        kind = await _number(reader)
-        number = await _number(reader)
-        yield kind >> 3, await reader.readexactly(number) if kind & 7 else number
-
-
-async def _number(reader: asyncio.StreamReader) -> int:
-    """A number of protobuf: seven bits a byte, the lowest first; the highest bit says that another byte follows."""
-    number = shift = 0
-    while True:
-        (byte,) = await reader.readexactly(1)
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:  # noqa: PLR2004 - the highest bit
-            return number
+def _fields(message: Empty) -> dict[int, Any]:
+    """The values of a message by the numbers of its fields: its type is in no library that hivemind needs."""
+    return {each.field_number: each.data for each in UnknownFieldSet(message)}
 
 
 def start_relaying(
