@@ -112,9 +112,14 @@ class SettingsFile:
         """Raises SettingsError for a file that is empty, which skep never writes, or the beginning of what it used last."""
         if raw is None or self._copy is None:
             return
-        last = self._last()
-        if not raw or (last and raw != last[0].encode() and last[0].encode().startswith(raw)):
+        if not raw or (self._begins_copy(self._copy, raw) and self._last()):
             raise SettingsError(Text("setting.settings_file_cut", path=str(self._path)), _MEND_DAMAGED)
+
+    def _begins_copy(self, copy: Path, raw: bytes) -> bool:
+        with contextlib.suppress(StorageError):
+            kept = self._bytes(copy)
+            return kept is not None and kept != raw and kept.startswith(raw)
+        return False
 
     def _mended(self, mending: Mending, *, guarded: bool) -> tuple[str, TOMLDocument] | None:
         """The copy, which replaces the file if that can be written; or nothing, if `guarded`; or None."""
