@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from report import Row
 
 from faults.places import own_folder
 from faults.rows import Measured, Part
-from faults.small_swarm import Event, SmallPeer
+from faults.small_swarm import Event, SmallPeer, wait
 from skep.host.practice.swarm import PracticeFolder, seed
 
 SCRIPT = Path(__file__).with_name("state_peer.py")
@@ -34,6 +33,7 @@ CHUNK = 512 * 1024
 TENSOR = 4 * 327_680
 """Bytes of one tensor: those of a wrong one are received twice."""
 START_SECONDS, JOIN_SECONDS = 900.0, 600.0
+LOOK_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -87,17 +87,19 @@ def one(start: Start, case: Case) -> Measured:
         priority = EPOCH + 2 if first else EPOCH + 1
         common = {"kind": "donor", "epoch": epoch, "seed": number, "priority": priority, "rate": case.rate}
         made[name] = start(name, **common, **(lie if first else {}))
-    wait(lambda: all(peer.named("ready") for peer in made.values()), START_SECONDS, made)
+    wait(lambda: all(peer.named("ready") for peer in made.values()), START_SECONDS, made.values(), LOOK_SECONDS)
     named = {peer.named("ready")[0]["peer"]: name for name, peer in made.items()}
     newcomer = made["newcomer"] = start("newcomer", kind="newcomer", donors=2, states=states)
-    wait(lambda: bool(newcomer.named("asks")), START_SECONDS, made)
+    wait(lambda: bool(newcomer.named("asks")), START_SECONDS, made.values(), LOOK_SECONDS)
     total = int(newcomer.named("asks")[0]["state"])
     at: float | None = None
     if case.fault not in LIES:
-        wait(lambda: received(newcomer.named("frame")) >= case.moment * total, JOIN_SECONDS, made)
+        wait(
+            lambda: received(newcomer.named("frame")) >= case.moment * total, JOIN_SECONDS, made.values(), LOOK_SECONDS
+        )
         {"killed": made["first"].kill, "frozen": made["first"].freeze}[case.fault]()
         at = received(newcomer.named("frame")) / total
-    wait(lambda: bool(newcomer.named("joined") or newcomer.named("failed")), JOIN_SECONDS, made)
+    wait(lambda: bool(newcomer.named("joined") or newcomer.named("failed")), JOIN_SECONDS, made.values(), LOOK_SECONDS)
     joined = next(iter(newcomer.named("joined")), None)
     frames = newcomer.named("frame")
     sent = {name: received(frames, peer) for peer, name in named.items()}
@@ -119,16 +121,6 @@ def one(start: Start, case: Case) -> Measured:
 def received(frames: list[Event], peer: str | None = None) -> int:
     """Bytes of a state, from one peer or all."""
     return sum(frame["bytes"] for frame in frames if peer in (None, frame["peer"]))
-
-
-def wait(condition: Callable[[], bool], within: float, made: dict[str, SmallPeer]) -> None:
-    """Raises TimeoutError."""
-    deadline = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > deadline:
-            said = [f"{name}: {peer.events[-1:]} {peer.words()[-800:]}" for name, peer in made.items()]
-            raise TimeoutError(f"not within {within:g} s: {said}")
-        time.sleep(0.02)
 
 
 def judged(rows: list[Measured]) -> list[Row]:

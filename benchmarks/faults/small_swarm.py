@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,10 @@ class SmallPeer:
     def runs(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def name(self) -> str:
+        return self._log.stem
+
     def words(self) -> str:
         """The end of its log, for an error."""
         return self._log.read_text(errors="replace")[-2000:]
@@ -89,6 +93,16 @@ class SmallPeer:
         self._process.stdin.flush()
 
 
+def wait(condition: Callable[[], bool], within: float, peers: Iterable[SmallPeer], look: float = 0.1) -> None:
+    """Until the condition is true; it is looked at every `look` seconds. Raises TimeoutError with what the peers said."""
+    deadline = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > deadline:
+            said = [f"{each.name}: {each.events[-2:]} {each.words()[-500:]}" for each in peers]
+            raise TimeoutError(f"not within {within:g} s: {said}")
+        time.sleep(look)
+
+
 class SmallSwarm:
     """Peers of one kind in one run. `target` samples an epoch, `rate` samples a second of each peer."""
 
@@ -106,12 +120,7 @@ class SmallSwarm:
 
     def wait(self, condition: Callable[[], bool], within: float) -> None:
         """Raises TimeoutError."""
-        deadline = time.monotonic() + within
-        while not condition():
-            if time.monotonic() > deadline:
-                said = [f"{each.events[-2:]} {each.words()[-500:]}" for each in self.peers]
-                raise TimeoutError(f"not within {within:g} s: {said}")
-            time.sleep(0.1)
+        wait(condition, within, self.peers)
 
     def close(self) -> None:
         for peer in self.peers:

@@ -103,13 +103,20 @@ def test_a_ledger_whose_disk_is_full_goes_on_when_it_is_not_and_nothing_is_lost_
         assert sorted(each.id for each in ledger.contributions()) == sorted(["before", *names])
 
 
-def test_a_ledger_on_a_disk_that_is_read_only_goes_on_when_it_is_not(tmp_path):
+@contextlib.contextmanager
+def on_a_small_disk(tmp_path):
+    """The disk, and a ledger on it with one contribution, which is opened by the next call."""
     with (
         small_disk(tmp_path / "disk", 2048) as disk,
         contextlib.closing(SqliteLedger(disk / "ledger.sqlite")) as ledger,
     ):
         ledger.record("p", record("before").contribution)
         ledger.close()
+        yield disk, ledger
+
+
+def test_a_ledger_on_a_disk_that_is_read_only_goes_on_when_it_is_not(tmp_path):
+    with on_a_small_disk(tmp_path) as (disk, ledger):
         unwritten = Unwritten()
         with read_only(disk):
             with raises(StorageError, match=r"The ledger .* cannot be (written|opened)\."):
@@ -120,12 +127,7 @@ def test_a_ledger_on_a_disk_that_is_read_only_goes_on_when_it_is_not(tmp_path):
 
 
 def test_a_ledger_that_is_opened_on_a_full_disk_can_be_read_and_written_when_there_is_room(tmp_path):
-    with (
-        small_disk(tmp_path / "disk", 2048) as disk,
-        contextlib.closing(SqliteLedger(disk / "ledger.sqlite")) as ledger,
-    ):
-        ledger.record("p", record("before").contribution)
-        ledger.close()
+    with on_a_small_disk(tmp_path) as (disk, ledger):
         unwritten = Unwritten()
         with filled(disk):
             assert [each.id for each in ledger.contributions()] == ["before"]

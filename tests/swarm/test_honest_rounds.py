@@ -9,7 +9,6 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.optim.grad_averager import GradientAverager
 
-import forked_peers
 from skep.worker.swarm.averagers import CheckedGradientAverager
 from skep.worker.swarm.state.uplink import Uplink
 
@@ -63,13 +62,6 @@ def outcome(control):
 def value_of(averager):
     with averager.get_tensors() as tensors:
         return float(tensors[0].mean())
-
-
-@pytest.fixture
-def averagers():
-    made = []
-    yield made
-    forked_peers.end(made)
 
 
 def test_the_uplink_is_busy_while_a_round_is_sent(make_dhts, averagers):

@@ -2,7 +2,6 @@
 
 import time
 
-import psutil
 import pytest
 import torch
 from hivemind.averaging.control import AveragingStage
@@ -61,8 +60,7 @@ class Pair:
     def tree(self, number):
         """The processes of one of them, with its DHT and p2pd."""
         averager = self.averagers[number]
-        roots = [psutil.Process(process.pid) for process in (averager, averager.dht)]
-        return [*roots, *(child for root in roots for child in root.children(recursive=True))]
+        return [*forked_peers.family(averager), *forked_peers.family(averager.dht)]
 
     def close(self):
         forked_peers.end(self.averagers)
