@@ -186,7 +186,7 @@ def hold(home: Home) -> Iterator[Sequence[Problem]]:
     with instance_lock(home.lock_file), collect_logs(home.logs_folder, "skep"):
         sweep_leftovers(home.worker_file)
         mended: list[Problem] = []
-        with suppress(SkepError):  # what cannot be mended is told by whoever needs it
+        with suppress(SkepError):  # whoever loads them later raises the same error
             settings(home, mended.append).load()
         yield mended
 
@@ -203,8 +203,8 @@ def build(
     """An engine that is not started yet, and its control socket. Hold the home first.
 
     With `join`, the port and the identity are checked now; without, the engine may stay idle, and they are checked when
-    it joins. `mended` is said first. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when the port is in use,
-    StorageError.
+    it joins. `mended` is said first. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when
+    the port is in use, StorageError.
     """
     from skep import senses
     from skep.adapters.net.shards_http import HttpShards

@@ -179,9 +179,10 @@ class RestartedPeer:
     def _live(self) -> None:
         self._listen()
         while not self._stopping.is_set():
+            pause = 0.0
             if not self._renews:
                 self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
-            pause = 0.0 if self._renews else RESTART_SECONDS
+                pause = RESTART_SECONDS
             if not self._stopping.wait(pause):
                 self._start_again()
 

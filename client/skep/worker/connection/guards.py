@@ -2,7 +2,7 @@
 
 Stock behaviour that this corrects, each covered by a test:
 - a record of 1.4 kB, with extension types inside each other, ends every process that reads its key (SIGSEGV);
-- whoever reads a key waits without end if one value under it cannot be decoded;
+- a look-up never returns if one value under the key cannot be decoded;
 - one bad record in another node's answer hides all records of that answer;
 - a single value replaces a key's values of all peers;
 - an expiration time that is no finite number breaks the order in which a key's values expire.
@@ -36,6 +36,7 @@ until they end."""
 
 _stock_decode = MSGPackSerializer._decode_ext_types.__func__  # noqa: SLF001 - hivemind has no other way
 _stock_loads = MSGPackSerializer.loads.__func__
+_UNDECODABLE: Final = object()
 
 
 class _Depth(threading.local):
@@ -88,9 +89,6 @@ class CarefulSearch(node._SearchState):  # noqa: SLF001 - hivemind has no other 
             return self.serializer.loads(raw)
         except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
             return _UNDECODABLE
-
-
-_UNDECODABLE: Final = object()
 
 
 def _keep_valid(protocol: DHTProtocol, key: bytes, records: DictionaryDHTValue) -> bool:

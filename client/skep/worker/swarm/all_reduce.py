@@ -1,9 +1,9 @@
 """One all-reduce among the members of a group, and what this peer observed of it.
 
 Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, also while it sends, or
-that says that the group is over, is waited for as long as a silent one. With a search for a group that does not end (see `search`), two
-peers that once missed each other's round miss each other in every later one: each comes when the other has given up,
-and waits so long that it is late for the next round itself.
+that says that the group is over, is waited for as long as a silent one. With a search for a group that does not end
+(see `search`), two peers that once missed each other's round miss each other in every later one: each comes when the
+other has given up, and waits so long that it is late for the next round itself.
 """
 
 from __future__ import annotations
