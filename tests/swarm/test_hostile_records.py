@@ -63,13 +63,18 @@ def swarm(make_dhts, unguarded_again):
     return make
 
 
+def large():
+    """A record that is made where it is sent: hivemind's DHT process ends by a request of more than 16 kB to it."""
+    return MSGPackSerializer.dumps(b"x" * 20_000)
+
+
 async def send(_dht, its_node, to, record):
     """Run in a stock node's process: ask the node `to` to store raw bytes. Returns whether it took them."""
     key, value, expires_in, tag = record
     request = dht_pb2.StoreRequest(
         keys=[DHTID.generate(source=key).to_bytes()],
         subkeys=[tag],
-        values=[value],
+        values=[value() if callable(value) else value],
         expiration_time=[get_dht_time() + expires_in],
         in_cache=[False],
     )
@@ -77,7 +82,7 @@ async def send(_dht, its_node, to, record):
 
 
 def put(sender, to, value, *, key=KEY, subkey=b"hostile", expires_in=LATER, tag=None):
-    """Let a stock node ask another node to store raw bytes; returns whether that did."""
+    """Let a stock node ask another node to store raw bytes, or what `value` makes; returns whether that did."""
     tag = MSGPackSerializer.dumps(subkey) if tag is None else tag
     asked = functools.partial(send, to=to.peer_id, record=(key, value, expires_in, tag))
     with contextlib.suppress(P2PHandlerError):
@@ -133,7 +138,7 @@ def test_a_stock_reader_waits_without_end_for_a_value_that_cannot_be_decoded(swa
 
 HOSTILE = {
     "undecodable": {"value": UNDECODABLE},
-    "large": {"value": MSGPackSerializer.dumps(b"x" * 20_000)},
+    "large": {"value": large},
     "for ever": {"value": HONEST, "expires_in": math.inf},
     "for years": {"value": HONEST, "expires_in": 10 * 365 * 86_400.0},
     "until no number": {"value": HONEST, "expires_in": math.nan},

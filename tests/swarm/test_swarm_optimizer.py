@@ -29,6 +29,8 @@ from skep.worker.swarm.strategy import Participant
 TARGET = 64
 STEP_BATCH = 8
 RATE = 0.01
+HALF_OF_STOCK = 5.0
+"""Seconds; hivemind looks at the others' progress every 10 s while it expects the epoch to go on for long."""
 PLAIN = {
     "sync__target_batch_size": TARGET,
     "sync__matchmaking_seconds": 2,
@@ -317,6 +319,24 @@ def test_a_woken_peer_knows_at_once_how_far_the_swarm_is(make_dhts, peers, ghost
     peer.optimizer.catch_up = lambda reason: looked.append((reason, tracker.global_epoch))
     peer.optimizer.wake()
     assert in_english(looked) == [("this computer was paused", 4)]
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_end_of_an_epoch_that_comes_sooner_than_expected_is_learnt_while_others_search(
+    make_dhts, peers, ghost, ours
+):
+    dhts = make_dhts(2)
+    tracker = peers(Peer if ours else StockPeer, dhts[0]).optimizer.tracker
+    other = ghost(dhts[1], epoch=0)
+    other.performance_ema.samples_per_second = 0.01
+    other.report_local_progress(0, 1)
+    wait_until(lambda: 1e3 < tracker.global_progress.eta_next_epoch - get_dht_time() < 1e9)
+    other.report_local_progress(0, TARGET)
+    if ours:
+        wait_until(lambda: tracker.ready_to_update_epoch, within=HALF_OF_STOCK)
+    else:
+        with pytest.raises(AssertionError):
+            wait_until(lambda: tracker.ready_to_update_epoch, within=HALF_OF_STOCK)
 
 
 # --- one epoch behind

@@ -35,7 +35,7 @@ from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_o
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.state.uplink import Uplink
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
-from skep.worker.swarm.tracker import LiveProgressTracker, Presence
+from skep.worker.swarm.tracker import LiveProgressTracker, Presence, fetching
 
 PAUSED: Final = Text("round.computer_was_paused")
 RECORD_SECONDS: Final = 30.0
@@ -100,7 +100,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             load_state_compression=averagers.loading_codec(sync.load_compression, threshold),
             grad_averager_factory=averagers.gradient_averager(sync.powersgd, shared),
             averager_opts=shared,
-            tracker_opts={"metadata_expiration": RECORD_SECONDS},
+            tracker_opts={"metadata_expiration": RECORD_SECONDS, **fetching(sync.matchmaking_seconds)},
         )
         self.grad_averager.step_batch = self.tracker.step_batch = own.step_batch
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)

@@ -22,6 +22,18 @@ GROWTH_SECONDS: Final = 2.0
 """Between two with only more samples, which other peers extrapolate: each record costs work in three processes."""
 LATE_SECONDS: Final = 4.0
 """How much later than due a record may come: clocks may differ by 3 s."""
+LONGEST_FETCH_SECONDS: Final = 10.0
+"""Between two looks at the others' progress, as in hivemind."""
+
+
+def fetching(matchmaking_seconds: float) -> dict[str, float]:
+    """Options of the tracker with which a peer learns that the epoch has ended while the others still search for it.
+
+    hivemind looks every 10 s at most, whatever the matchmaking time: if others compute faster than expected, it learns
+    of the end up to 10 s late. Our search for a group does not last that long.
+    """
+    longest = min(LONGEST_FETCH_SECONDS, matchmaking_seconds / 2)
+    return {"max_refresh_period": longest, "default_refresh_period": min(3.0, longest)}
 
 
 class Presence(enum.Enum):
