@@ -9,6 +9,7 @@ import sys
 from PySide6.QtWidgets import QApplication
 
 from skep_gui.app import interpreter
+from skep_gui.app.garbage import GarbageCollector
 from skep_gui.app.language import Language
 from skep_gui.app.tray import Tray
 from skep_gui.widgets import theme
@@ -30,6 +31,7 @@ def run() -> int:
     chosen = parser().parse_args()
     interpreter.prepare()
     qt = QApplication(sys.argv[:1])
+    GarbageCollector(qt)
     language = Language(qt)
     tongue = language.speak("system")
     tray = Tray(Now(tongue), theme.chosen("system").panel)

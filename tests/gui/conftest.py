@@ -1,15 +1,25 @@
-"""Qt without a screen, with the app's theme, and with the fix for PySide's reference counts of None and True."""
+"""Qt without a screen, with the app's theme, and with the fixes for PySide's references and Python's collector."""
 
+import gc
 import os
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 
+from skep_gui.app import garbage
 from skep_gui.app.interpreter import prepare
 from skep_gui.widgets import theme
 
 prepare()
+gc.disable()
+
+
+@pytest.fixture(autouse=True)
+def garbage_collected_in_qt_s_thread():
+    """As in the app, which does it by a timer."""
+    yield
+    garbage.collect()
 
 
 @pytest.fixture(scope="session")
