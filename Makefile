@@ -64,7 +64,7 @@ test: check system-packages ## every check and the default test suites (about 17
 	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	AT_ONCE=3 tests/each_file.sh $(PYTEST) $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 
@@ -74,7 +74,7 @@ system-packages: ## what the tests need of the system: installed as root, else n
 
 .PHONY: test-long
 test-long: $(READY) system-packages ## the cases that the default suites leave out for their length
-	AT_ONCE=1 tests/each_file.sh $(PYTEST) -m long -- tests/swarm/test_*.py
+	$(BIN)/python tests/each_file.py 1 -m long -- tests/swarm/test_*.py
 	$(PYTEST) -m long tests/worker
 	$(PYTEST) -m long tests/end_to_end
 

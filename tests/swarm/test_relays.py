@@ -6,7 +6,7 @@ import contextlib
 import hivemind
 from hivemind.p2p import PeerID
 
-from skep.worker.connection.relays import becomes_relayed, is_relayed, start_relaying, through
+from skep.worker.connection.relays import becomes_relayed, is_relayed, start_relayed, start_relaying, through
 
 SINK = "skep-test-sink"
 LARGE = 1 << 20
@@ -18,7 +18,7 @@ def test_peers_without_a_relay_know_it(make_dhts):
     assert not is_relayed(seed)
     seeds = [str(address) for address in seed.get_visible_maddrs()]
     for options in ({"client_mode": True, "no_listen": True}, through(seeds)):
-        dht = hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60, **options)
+        dht = start_relayed(lambda options=options: hivemind.DHT(seeds, start=True, startup_timeout=60, **options))
         try:
             assert not becomes_relayed(dht)
         finally:
@@ -61,7 +61,7 @@ def test_more_passes_through_a_seed_than_through_one_of_p2pd_s_relays(private_so
     try:
         seed = start_relaying(lambda options: make(**options))
         at = [str(address) for address in seed.get_visible_maddrs()]
-        hidden = make(*at, client_mode=True, no_listen=True, **through(at))
+        hidden = start_relayed(lambda: make(*at, client_mode=True, no_listen=True, **through(at)))
         hidden.run_coroutine(take)
         sender = make(*at, f"{at[0]}/p2p-circuit/p2p/{hidden.peer_id}")
         assert sender.run_coroutine(send) == LARGE

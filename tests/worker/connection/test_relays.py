@@ -3,9 +3,21 @@
 from concurrent.futures import Future
 
 import pytest
+from hivemind.p2p import P2PDaemonError
 
 from manifests import PEER
-from skep.worker.connection.relays import DATA_LIMIT, STARTS, becomes_relayed, part, start_relaying
+from skep.core.errors import SwarmError
+from skep.core.text import NOTHING, verbatim
+from skep.worker.connection.relays import (
+    DATA_LIMIT,
+    NO_BOOTSTRAP,
+    RELAYED_STARTS,
+    STARTS,
+    becomes_relayed,
+    part,
+    start_relayed,
+    start_relaying,
+)
 
 PEER_ID = PEER.rpartition("/")[2]
 
@@ -94,3 +106,37 @@ def test_a_seed_that_relays_little_or_does_not_say_is_better_than_none(limits):
     assert kept is made[-1]
     assert not kept.is_down
     assert len(made) == len(limits)
+
+
+class Starts:
+    """Starts of a peer behind a relay: those in `fail` raise what p2pd says, or an error of ours because of it."""
+
+    def __init__(self, *fail):
+        self.number, self._fail = 0, fail
+
+    def make(self):
+        self.number += 1
+        if self.number > len(self._fail):
+            return self.number
+        cause = P2PDaemonError(f"Daemon failed to start: 2026/11/25 13:54:24 {self._fail[self.number - 1]}")
+        if self.number % 2:
+            raise cause
+        raise SwarmError(verbatim("not joined"), NOTHING) from cause
+
+
+def test_a_peer_whose_p2pd_ended_because_two_dials_met_is_started_again():
+    assert start_relayed(Starts(NO_BOOTSTRAP, NO_BOOTSTRAP).make) == 3
+
+
+def test_no_start_follows_one_that_failed_for_another_reason():
+    starts = Starts("address already in use")
+    with pytest.raises(P2PDaemonError):
+        start_relayed(starts.make)
+    assert starts.number == 1
+
+
+def test_where_nobody_answers_the_starts_have_an_end():
+    starts = Starts(*[NO_BOOTSTRAP] * 100)
+    with pytest.raises((P2PDaemonError, SwarmError)):
+        start_relayed(starts.make)
+    assert starts.number == RELAYED_STARTS

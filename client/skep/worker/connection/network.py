@@ -40,9 +40,6 @@ START_SECONDS: Final = 60.0
 FRAME_LIMIT: Final = 64 * 1024 * 1024
 """Longest stream frame in bytes that is accepted. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
 
-NO_BOOTSTRAP: Final = "failed to connect to bootstrap peers"
-"""p2pd's message when it reached no seed with the identity in its address."""
-
 
 _CLOCKS: Final = re.compile(r"local time must be within \d+ seconds.*local: (\d+\.\d+), peer: (\d+\.\d+)", re.DOTALL)
 """The message of hivemind's check of the clock, when it first talks to a seed."""
@@ -120,7 +117,7 @@ def connect_as_needed(
         return dht
     if options.client_mode == "automatic" and find_out(dht) is False:
         dht.shutdown()
-        dht = connect(client_mode=False, relayed=True)
+        dht = relays.start_relayed(partial(connect, client_mode=False, relayed=True))
         if not becomes_relayed(dht):
             dht.shutdown()
             return connect(client_mode=True)
@@ -175,7 +172,7 @@ def _as_swarm_error(alive: Sequence[str]) -> Iterator[None]:
             raise SwarmError(title, Text("swarm.set_clock")) from error
         title = Text("swarm.seed_peers_answer_but_joining", reason=first_line(error))
         hint = Text("swarm.try_again_later_if_stays")
-        if NO_BOOTSTRAP in str(error):
+        if relays.NO_BOOTSTRAP in str(error):
             title = Text("swarm.what_answers_not_seed_peer", names=tuple(map(endpoint, alive)))
             hint = Text("swarm.may_have_been_restarted_under")
         raise SwarmError(title, hint) from error
