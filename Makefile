@@ -25,8 +25,10 @@ IN_ORDER := --no-loadscope-reorder
 files = $(shell grep -rL --include='test_*.py' '^pytestmark = pytest.mark.long' $(1) | sort)
 longest_first = $(filter $(files),$(LONGEST)) $(filter-out $(LONGEST),$(files))
 LONGEST := $(addprefix tests/,$(addsuffix .py, \
-  $(addprefix swarm/test_,missed_rounds swarm_optimizer worker_stops run_ends bad_numbers state_transfer stock_peer) \
-  $(addprefix end_to_end/test_,practice_and_join asleep faults failing_joins killed_peer lost_donor cli_demo) \
+  end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
+  $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
+  $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds stock_peer) \
+  $(addprefix end_to_end/test_,cli_demo lost_donor) \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
 # the pages' own strings; those of the core are in client/skep/language/locale
 GERMAN := gui/skep_gui/translations/skep_de
@@ -59,12 +61,12 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: check system-packages ## every check and the default test suites (about 17 minutes on 2 cores)
-	$(PYTEST) $(CORE)
-	$(PYTEST) $(TWO) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
-	OMP_NUM_THREADS=1 $(PYTEST) $(TWO) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
+test: $(READY) system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
+	$(PYTEST) $(THREE) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
+	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(BIN)/python tests/each_file.py 5 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 

@@ -28,9 +28,18 @@ def locks_given_back():
         futures.MPFuture.reset_backend()
 
 
+@pytest.fixture(autouse=True)
+def unhurried_look_ups(monkeypatch):
+    """Stock averagers query the DHT without a pause while they look for a group, on the cores of all other tests."""
+    if matchmaking := sys.modules.get("hivemind.averaging.matchmaking"):
+        from skep.worker.swarm.search import UnhurriedKeys  # noqa: PLC0415 - takes seconds; only for tests of a swarm
+
+        monkeypatch.setattr(matchmaking, "GroupKeyManager", UnhurriedKeys)
+
+
 @pytest.fixture
 def private_sockets(monkeypatch):
-    from hivemind.p2p import P2P  # noqa: PLC0415 - takes seconds; only for tests that need a swarm
+    from hivemind.p2p import P2P  # noqa: PLC0415 - as above
 
     folder = Path(tempfile.mkdtemp(prefix="s-"))  # short: unix socket paths end at 108 characters
     monkeypatch.setattr(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-")

@@ -48,5 +48,8 @@ def test_an_answer_is_used_for_a_moment_and_not_waited_for(make_dhts):
         process.resume()
     wait_until(lambda: division.claims() is not None)
     division._known_at -= CALL_SECONDS
+    forked_peers.suspend(asked)
     assert division.claims() == Claims()  # what is known is used while it is asked for anew
     assert division._answer is not None
+    for process in asked:
+        process.resume()

@@ -4,6 +4,7 @@ import multiprocessing
 
 import pytest
 import torch
+from hivemind.averaging import matchmaking
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
@@ -25,6 +26,7 @@ def looks(monkeypatch):
             count.value += 1
         return await look(self, *args, **kwargs)
 
+    monkeypatch.setattr(matchmaking, "GroupKeyManager", GroupKeyManager)  # stock's own, unlike in other tests
     monkeypatch.setattr(GroupKeyManager, "get_averagers", counted)
     return count
 

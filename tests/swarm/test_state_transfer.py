@@ -201,6 +201,7 @@ def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_nex
         states = [peer.optimizer.state_averager for peer in peers]
         for peer, state in zip(peers, states, strict=True):
             state.adopt(3, state.copied()[1])
+            peer.optimizer.tracker.stand_at(3)  # the tracker may have fetched the swarm's progress before
             peer.optimizer.tracker.report_local_progress(3, 0)
         states[1]._whole_epoch.value = 0
         together(*(peer.settle_in for peer in peers))

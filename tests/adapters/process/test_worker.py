@@ -305,9 +305,10 @@ while True: time.sleep(1)
 
 def test_a_stopped_process_is_ended_too(house: House, run: Run):
     worker = run("""
-say("ShardWanted", sha256="ready"); os.kill(os.getpid(), signal.SIGSTOP)
+note("pid", os.getpid()); os.kill(os.getpid(), signal.SIGSTOP)
 """)
-    house.wait_message()
+    child = psutil.Process(house.note("pid"))
+    wait_for(lambda: child.status() == psutil.STATUS_STOPPED)
     worker.end_stuck(within=0.5)
     assert house.wait_exit() == -signal.SIGKILL
 
