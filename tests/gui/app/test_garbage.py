@@ -48,3 +48,29 @@ def test_objects_in_cycles_are_destroyed_in_qt_s_thread(before, elsewhere):
     number, *threads = ended.stdout.split()
     assert number == "100", ended.stderr
     assert ("other" in threads) == elsewhere
+
+
+APP = """
+import gc, sys
+from PySide6.QtCore import QObject, QTimer, Signal
+from skep_gui import main
+from skep_gui.app import app
+
+class App(QObject):
+    ended = Signal()
+
+    def __init__(self, *parts, **options):
+        super().__init__()
+
+    def start(self):
+        print("other threads collect" if gc.isenabled() else "they do not")
+        QTimer.singleShot(0, self.ended.emit)
+
+app.App, sys.argv = App, ["skep-gui"]
+sys.exit(main.run())
+"""
+
+
+def test_while_the_app_runs_other_threads_collect_nothing():
+    ended = subprocess.run([sys.executable, "-c", APP], capture_output=True, text=True, check=True)
+    assert ended.stdout == "they do not\n"
