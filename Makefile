@@ -61,12 +61,12 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: $(READY) system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+test: $(READY) system-packages ## every check and the default test suites (about 17 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
 	$(PYTEST) $(THREE) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	$(BIN)/python tests/each_file.py 5 $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(ALONE) tests/engine tests/adapters
 

@@ -4,6 +4,7 @@ Futures of all these processes share locks: one that is killed or stopped while 
 other process then waits without end. In skep each worker has its own, and its processes end together.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -28,6 +29,18 @@ def kill(processes):
     with no_lock_held():
         for process in processes:
             process.kill()
+        # one that was about to take a lock must have ended before the lock is free
+        deadline = time.monotonic() + JOIN_SECONDS
+        while not all(_has_ended(process.pid) for process in processes) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def _has_ended(pid):
+    # without psutil's wait, which takes the exit status that multiprocessing waits for
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def suspend(processes):

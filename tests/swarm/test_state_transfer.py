@@ -139,13 +139,6 @@ def test_a_download_that_is_given_up_ends_in_the_averagers_process(make):
     assert newcomer.main_parameters[0][0] == 0.0
 
 
-def test_a_state_that_is_handed_over_makes_way_for_rounds_of_both_averagers(swarm):
-    with swarm.peers(manifest_of("uplink", STEP_BATCH), [[torch.zeros(4)]]) as (peer,):
-        state, gradients = peer.optimizer.state_averager, peer.optimizer.grad_averager
-        assert state._uplink is gradients._uplink
-        assert state.number_of_averager != gradients.number_of_averager
-
-
 # --- restarts
 
 
@@ -200,6 +193,9 @@ def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_nex
     with swarm.peers(manifest, [[torch.ones(4)], [torch.full((4,), 5.0)]]) as peers:
         states = [peer.optimizer.state_averager for peer in peers]
         for peer, state in zip(peers, states, strict=True):
+            # a state that is handed over makes way for rounds of both averagers
+            assert state._uplink is peer.optimizer.grad_averager._uplink
+            assert state.number_of_averager != peer.optimizer.grad_averager.number_of_averager
             state.adopt(3, state.copied()[1])
             peer.optimizer.tracker.stand_at(3)  # the tracker may have fetched the swarm's progress before
             peer.optimizer.tracker.report_local_progress(3, 0)
