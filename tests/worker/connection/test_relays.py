@@ -135,7 +135,7 @@ def test_no_start_follows_one_that_failed_for_another_reason():
     assert starts.number == 1
 
 
-def test_where_nobody_answers_the_starts_have_an_end():
+def test_without_an_answer_a_relayed_peer_is_started_a_limited_number_of_times():
     starts = Starts(*[NO_BOOTSTRAP] * 100)
     with pytest.raises((P2PDaemonError, SwarmError)):
         start_relayed(starts.make)

@@ -40,7 +40,6 @@ START_SECONDS: Final = 60.0
 FRAME_LIMIT: Final = 64 * 1024 * 1024
 """Longest stream frame in bytes that is accepted. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
 
-
 _CLOCKS: Final = re.compile(r"local time must be within \d+ seconds.*local: (\d+\.\d+), peer: (\d+\.\d+)", re.DOTALL)
 """The message of hivemind's check of the clock, when it first talks to a seed."""
 

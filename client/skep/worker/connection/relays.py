@@ -140,7 +140,7 @@ def start_relayed(make: Callable[[], hivemind.DHT]) -> hivemind.DHT:
     """The DHT that `make` starts with the options of `through`.
 
     p2pd's search for a relay dials it while p2pd dials its first peers, which are the same: sometimes both dials fail, and
-    p2pd ends as if nobody had answered. Then `make` is called again. Raises what `make` raises.
+    p2pd ends with NO_BOOTSTRAP although the peers answer. Then `make` is called again. Raises what `make` raises.
     """
     for _ in range(RELAYED_STARTS - 1):
         try:
