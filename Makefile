@@ -10,14 +10,15 @@ READY := $(VENV)/.ready
 PACKAGER := $(VENV)/.packager
 PYTHON ?=
 PYTEST := $(BIN)/python -m pytest
-# two files in parallel, for CI's two cores; tests that measure the whole computer or time run alone
+# two files in parallel, for CI's two cores; those that measure the whole computer or time are left to the end
 BESIDE := -m "not long and not built and not alone"
 ALONE := -m "alone and not long"
 # a crashed process ends the run: xdist would start another one, and with --no-loadscope-reorder wait for it without end
 SPLIT := --dist loadfile --max-worker-restart 0
 TWO := -n 2 $(SPLIT)
-# three where most of the time is waiting: for peers, rounds and deadlines
+# more where most of the time is waiting: for peers, rounds and deadlines
 THREE := -n 3 $(SPLIT)
+FOUR := -n 4 $(SPLIT)
 # in the given order: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
 # the files of folders, except the long ones, those first that take longest; xdist gives a file to the worker of one with
@@ -63,12 +64,12 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: $(READY) system-packages ## every check and the default test suites (about 17 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
-	$(PYTEST) $(THREE) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
+	$(PYTEST) $(FOUR) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
 	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
-	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
-	$(PYTEST) $(ALONE) tests/engine tests/adapters
+	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
+	$(PYTEST) $(TWO) $(ALONE) tests/engine tests/adapters
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named

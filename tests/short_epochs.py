@@ -1,4 +1,4 @@
-"""Runs `skep practice` with half of the samples in an epoch, from peers that compute half as much.
+"""Runs `skep practice` with a quarter of the samples in an epoch, from peers that compute half as much.
 
 For tests that wait for rounds, whatever their size: it leaves the processor to what they test.
 """
@@ -13,7 +13,7 @@ usual = swarm.practice_manifest
 
 def shorter(**facts):
     manifest = usual(**facts)
-    manifest["sync"]["target_batch_size"] //= 2
+    manifest["sync"]["target_batch_size"] //= 4
     return manifest
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import skep as skep_package
-from terminals import JOIN_SECONDS, Running, devote, is_event, skep
+from terminals import GENTLY, JOIN_SECONDS, Running, devote, is_event, skep
 
 BACK_SECONDS = 240
 """Seconds within which a contribution must be confirmed again on a busy computer: several epochs."""
@@ -21,7 +21,7 @@ class Sleeper:
     """After `__init__` it has joined and has a confirmed contribution. `end` may be called more than once."""
 
     def __init__(self, home, link):
-        self.running = Running(devote(home), "join", link)
+        self.running = Running(devote(home, **GENTLY), "join", link)
         try:
             self.running.wait_for(is_event("joined"), JOIN_SECONDS)
             self.running.wait_for(is_confirmed, BACK_SECONDS)

@@ -21,6 +21,8 @@ from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
 SHORT_EPOCHS = [sys.executable, str(Path(__file__).with_name("short_epochs.py"))]
+GENTLY = {"compute.share_using": 0.3}
+"""Settings for tests that wait for rounds, whatever the peer adds to them: it leaves the processor to other tests."""
 JOIN_SECONDS = 120
 """Seconds within which a busy computer must join a swarm or start a practice swarm."""
 
@@ -139,12 +141,12 @@ def count_of(running, name):
 
 
 @contextlib.contextmanager
-def practice_swarm(folder, program=SKEP):
+def practice_swarm(folder, program=SKEP, peers=2):
     """The link that joins it."""
-    running = Running(folder, "practice", "--peers", "2", program=program)
+    running = Running(folder, "practice", "--peers", str(peers), program=program)
     try:
         link = running.wait_for(lambda event: "manifest" in event, JOIN_SECONDS)["link"]
-        wait_until(lambda: count_of(running, "p2pd") == 3, JOIN_SECONDS)
+        wait_until(lambda: count_of(running, "p2pd") == peers + 1, JOIN_SECONDS)
         yield link
     finally:
         family = running.family()

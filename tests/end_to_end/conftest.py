@@ -7,5 +7,6 @@ from terminals import SHORT_EPOCHS, practice_swarm
 
 @pytest.fixture(scope="module")
 def practice(tmp_path_factory):
-    with practice_swarm(tmp_path_factory.mktemp("practice"), SHORT_EPOCHS) as link:
+    """The link that joins it. It has one peer, since each takes seconds of processor time to start."""
+    with practice_swarm(tmp_path_factory.mktemp("practice"), SHORT_EPOCHS, peers=1) as link:
         yield link

@@ -10,18 +10,23 @@ from collections import defaultdict
 import psutil
 import pytest
 
-from terminals import JOIN_SECONDS, Running, devote, is_event, skep, wait_until
+from terminals import GENTLY, JOIN_SECONDS, SHORT_EPOCHS, Running, devote, is_event, practice_swarm, skep, wait_until
 
 EPOCHS_SECONDS = 240
+
+
+@pytest.fixture(scope="module")
+def practice(tmp_path_factory):
+    with practice_swarm(tmp_path_factory.mktemp("practice"), SHORT_EPOCHS) as link:
+        yield link
 
 
 @pytest.fixture
 def join(practice, tmp_path):
     started = []
-    home = devote(tmp_path / "home")
 
-    def start(*arguments):
-        started.append(Running(home, "join", practice, *arguments))
+    def start(*arguments, settings=GENTLY):
+        started.append(Running(devote(tmp_path / "home", **settings), "join", practice, *arguments))
         return started[-1]
 
     yield start
@@ -64,7 +69,7 @@ def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
 )
 def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_the_share_holds(join, percent, computed):
     share = percent / 100
-    running = join()
+    running = join(settings={})
     running.wait_for(is_event("progress"), JOIN_SECONDS)
     home = running.home
     worker = next(p for p in running.family()[1:] if "skep.worker.main" in " ".join(p.cmdline()))

@@ -8,7 +8,7 @@ from skep.host.server.peer_process import PeerProcess
 from swarm_peers import wait_until
 from worker_pipes import PipedWorker, cut_shards
 
-SHORT = {"sync__target_batch_size": 1024}
+SHORT = {"sync__target_batch_size": 512, "share": 0.3}
 ROUNDS = 180
 
 

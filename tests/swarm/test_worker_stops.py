@@ -136,9 +136,9 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         assert lost.samples >= progress.samples
 
 
-SHARE = 0.4
-"""Of each of two peers, which leaves the processor idle for the rest of an epoch."""
-LONG = 40_960
+SHARE = 0.2
+"""Of each of two peers, which leaves the processor to other tests for the rest of an epoch."""
+LONG = 20_480
 """Samples of an epoch that takes seconds at this share even on a fast computer.
 
 With epochs shorter than a failed round (3 s until a groupmate counts as lost), two peers that are half an epoch apart
@@ -227,7 +227,8 @@ def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker,
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("end", [FinishTraining(), StopTraining()])
 def test_a_worker_that_leaves_saves_its_state_and_the_next_one_goes_on_from_it(worker, seeds, tmp_path, end):
-    changes = {"snapshots": tmp_path, "id": f"kept-{type(end).__name__.lower()}", "sync__target_batch_size": 64}
+    changes = {"snapshots": tmp_path, "id": f"kept-{type(end).__name__.lower()}", "share": SHARE}
+    changes["sync__target_batch_size"] = 64
     first = worker().start(seeds, **changes)
     first.wait_for(lambda message: isinstance(message, WorkerProgress) and message.progress.epoch >= 1, EPOCH_SECONDS)
     first.tell(end)

@@ -156,12 +156,12 @@ def test_the_next_epoch_is_progress(training: Stay):
     assert training.ended_at is None
 
 
-PATIENT = make_project(manifest=raw(sync__averaging_timeout_seconds=3600))
+PATIENT = make_project(manifest=raw(sync__averaging_timeout_seconds=900))
 
 
 @pytest.mark.parametrize(
     ("rounds", "took", "each"),
-    [(2, 5, 3600 + SYNC.matchmaking_seconds), (3, 5, 60), (3, 20, 200), (3, 600, 3600 + SYNC.matchmaking_seconds)],
+    [(2, 5, 900 + SYNC.matchmaking_seconds), (3, 5, 60), (3, 20, 200), (3, 600, 900 + SYNC.matchmaking_seconds)],
 )
 def test_a_round_may_take_ten_times_as_long_as_usual_and_no_longer_than_the_manifest_allows(
     rounds: int, took: int, each: float
