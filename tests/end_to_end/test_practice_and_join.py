@@ -65,7 +65,7 @@ def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
 
 @pytest.mark.parametrize(
     ("percent", "computed"),
-    [(50, 10), *(pytest.param(percent, 20, marks=pytest.mark.long) for percent in (25, 50, 75))],
+    [(50, 5), *(pytest.param(percent, 20, marks=pytest.mark.long) for percent in (25, 50, 75))],
 )
 def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_the_share_holds(join, percent, computed):
     share = percent / 100

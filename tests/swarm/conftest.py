@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from skep.core.project.data import ShardIndex, TextLayout
+from skep.core.session.messages import WorkerOptions
 from skep.worker.process import processes
 
 # as in the worker; must be set before hivemind is imported
@@ -45,6 +47,17 @@ def private_sockets(monkeypatch):
     monkeypatch.setattr(P2P, "_UNIX_SOCKET_PREFIX", f"/unix{folder}/h-")
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def options(private_sockets, tmp_path):
+    """Options with which a DHT can be started."""
+    return WorkerOptions(
+        manifest="",
+        index=ShardIndex(TextLayout(8, 256), ()),
+        identity_path=str(tmp_path / "id"),
+        run_folder=str(private_sockets),
+    )
 
 
 @pytest.fixture

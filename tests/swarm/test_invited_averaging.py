@@ -113,8 +113,8 @@ def run_round(*averagers):
 class Stranger:
     """A separate libp2p peer that calls an averager's handlers."""
 
-    def __init__(self, who, averager):
-        self.who, self.averager = who, averager
+    def __init__(self, who, averager, bandwidth=1.0):
+        self.who, self.averager, self.bandwidth = who, averager, bandwidth
 
     def ask(self, question):
         """The result of `question(self, stub)`."""
@@ -150,7 +150,7 @@ class Stranger:
                 schema_hash=self.averager.schema_hash,
                 expiration=get_dht_time() + PATIENCE,
                 client_mode=True,
-                gather=MSGPackSerializer.dumps([1.0e8, CLIENT, MSGPackSerializer.dumps(None)]),
+                gather=MSGPackSerializer.dumps([self.bandwidth, CLIENT, MSGPackSerializer.dumps(None)]),
                 group_key=f"{PREFIX}.0b",
             )
             stream = aiter(await stub.rpc_join_group(request))
@@ -202,6 +202,17 @@ def test_a_stranger_joins_a_group_of_an_open_project_only(enter, stranger, open_
     averager = enter("first", open_project=open_project)
     control = averager.step(wait=False, timeout=PATIENCE)
     assert stranger(averager).ask(Stranger.accepted) == code
+    control.cancel()
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [(GradientAverager, "ACCEPTED"), (CheckedGradientAverager, "PROTOCOL_VIOLATION")]
+)
+def test_who_claims_a_large_bandwidth_is_taken_into_a_group_by_stock_only(enter, identities, kind, code):
+    averager = enter("first", kind=kind, open_project=True)
+    control = averager.step(wait=False, timeout=PATIENCE)
+    claiming = Stranger(identity(identities, "stranger"), averager, bandwidth=1e12)
+    assert claiming.ask(Stranger.accepted) == code
     control.cancel()
 
 

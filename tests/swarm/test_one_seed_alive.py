@@ -5,20 +5,7 @@ import pytest
 from english import raises
 from manifests import PEER
 from skep.core.errors import SwarmError
-from skep.core.project.data import ShardIndex, TextLayout
-from skep.core.session.messages import WorkerOptions
 from skep.worker.connection import network
-
-
-@pytest.fixture
-def options(private_sockets, tmp_path):
-    return WorkerOptions(
-        manifest="",
-        index=ShardIndex(TextLayout(8, 256), ()),
-        identity_path=str(tmp_path / "id"),
-        run_folder=str(private_sockets),
-    )
-
 
 NOBODY = PEER.rpartition("/")[2]
 CLOSED = f"/ip4/127.0.0.1/tcp/1/p2p/{NOBODY}"

@@ -115,7 +115,7 @@ def _start(questions: Questions) -> Any:
     client = questions.client_mode == "on"
     where = f"/ip4/{questions.listen_host}/tcp/{questions.port}"
     listening: dict[str, Any] = {"no_listen": True} if client else {"host_maddrs": [where]}
-    with guarded(None) as guard:
+    with guarded(None, map_port=questions.map_port) as guard:
         return hivemind.DHT(start=True, startup_timeout=questions.within, client_mode=client, **listening, **guard)
 
 
@@ -155,6 +155,7 @@ def in_reach(questions: Questions, met: Sequence[str], find_out: Any) -> Iterato
     if questions.listen_host.startswith("127."):
         yield Finding(Check.REACHABILITY, State.OK, Text("doctor.loopback_only"))
         return
+    advice = Text("doctor.forward_port", setting="network.port", mapping="network.map_port")
     reached = find_out() if met else None
     if reached is None:
         yield Finding(Check.REACHABILITY, State.SKIPPED, Text("doctor.nobody_can_tell"))
@@ -162,9 +163,8 @@ def in_reach(questions: Questions, met: Sequence[str], find_out: Any) -> Iterato
         yield Finding(Check.REACHABILITY, State.OK, Text("doctor.is_reachable"))
     elif questions.client_mode == "off":
         found = Text("doctor.unreachable_listener", setting="network.client_mode")
-        yield Finding(Check.REACHABILITY, State.WARN, found, Text("doctor.forward_port", setting="network.port"))
+        yield Finding(Check.REACHABILITY, State.WARN, found, advice)
     else:
-        advice = Text("doctor.forward_port", setting="network.port")
         yield Finding(Check.REACHABILITY, State.OK, Text("doctor.becomes_client"), advice)
 
 

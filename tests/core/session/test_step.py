@@ -76,7 +76,7 @@ def test_join_fetches_the_index_first():
 
 def test_the_index_starts_the_worker_with_what_the_session_knows():
     settings = {"compute.share_away": 0.4, "compute.device": "cpu", "compute.threads": 2, "network.port": 4001}
-    settings |= {"network.client_mode": "on", "disk.snapshots_gb_per_day": 1.5}
+    settings |= {"network.map_port": True, "network.client_mode": "on", "disk.snapshots_gb_per_day": 1.5}
     course = Course(initial(settings, None, NOW)).see(*JOINING)
     assert course.phase is Phase.JOINING
     assert course.effects == (
@@ -90,6 +90,7 @@ def test_the_index_starts_the_worker_with_what_the_session_knows():
                 device="cpu",
                 threads=2,
                 port=4001,
+                map_port=True,
                 client_mode="on",
                 snapshot_bytes_per_day=1_500_000_000,
             ),

@@ -2,15 +2,20 @@
 
 import asyncio
 import contextlib
+import math
 from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
+from hivemind.averaging.allreduce import AllreduceException
+from hivemind.averaging.group_info import GroupInfo
+from hivemind.averaging.load_balancing import load_balance_peers
 from hivemind.proto import averaging_pb2
+from hivemind.utils import MSGPackSerializer
 from hivemind.utils.asyncio import as_aiter
 
 from skep.worker.swarm.averagers import CheckedGradientAverager
-from skep.worker.swarm.groups import GROUP_ID_BYTES, KEPT, Company, Groups
+from skep.worker.swarm.groups import GROUP_ID_BYTES, KEPT, LONGEST_CLAIM, Company, Groups, is_credible
 
 PEER = "a peer"
 WEIGHT = 3.0
@@ -33,10 +38,58 @@ class Group:
 def averager():
     """One without its process, as it is after `__init__`."""
     made = object.__new__(CheckedGradientAverager)
+    made.dht = SimpleNamespace(peer_id="this peer")
     made._admissions, made._incoming_weights, made._running_groups = None, defaultdict(dict), {}
     made._groups = Groups(lambda: made._running_groups, SOON)
     made._parent_pid = 0  # so that hivemind's destructor shuts nothing down
     return made
+
+
+def claim(bandwidth=1.0, mode=0, data=None):
+    return MSGPackSerializer.dumps([bandwidth, mode, MSGPackSerializer.dumps(data)])
+
+
+CREDIBLE = [claim(), claim(None), claim(0), claim(0.01, mode=2), claim(data=[1, "a"])]
+INCREDIBLE = [
+    claim(1.01),
+    claim(1e12),
+    claim(-0.5),
+    claim(math.inf),
+    claim(math.nan),
+    claim("x"),
+    claim([1.0]),
+    claim(mode=7),
+    claim(data="a" * LONGEST_CLAIM),
+    MSGPackSerializer.dumps([1.0, 0]),
+    MSGPackSerializer.dumps([1.0, 0, "no bytes"]),
+    MSGPackSerializer.dumps([1.0, 0, b"\xc1"]),
+    MSGPackSerializer.dumps(None),
+    b"",
+    b"\xc1",
+]
+
+
+def test_who_claims_a_large_bandwidth_gets_the_whole_model_in_stock():
+    assert load_balance_peers(1_000_000, [1.0, 1.0, 1e12]) == (0, 0, 1_000_000)
+
+
+@pytest.mark.parametrize("said", CREDIBLE)
+def test_what_peers_say_of_themselves_is_credible(said):
+    assert is_credible(said)
+
+
+@pytest.mark.parametrize("said", INCREDIBLE)
+def test_who_says_what_cannot_be_true_is_neither_taken_into_a_group_nor_followed_into_one(averager, said):
+    async def join():
+        context = SimpleNamespace(remote_id=PEER)
+        return [
+            answer.code async for answer in averager.rpc_join_group(averaging_pb2.JoinRequest(gather=said), context)
+        ]
+
+    assert asyncio.run(join()) == [averaging_pb2.PROTOCOL_VIOLATION]
+    led = GroupInfo(OURS, (averager.peer_id, PEER), (claim(), said))
+    with pytest.raises(AllreduceException, match="a peer is in the group with claims that cannot be true"):
+        asyncio.run(averager._check_group(led))
 
 
 async def answers(averager, group_id):

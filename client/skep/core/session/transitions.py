@@ -53,6 +53,7 @@ def start_worker(snapshot: Snapshot) -> Step:
         device=str(settings.get("compute.device", "")),
         threads=int(settings.get("compute.threads", 0)),
         port=int(settings.get("network.port", 0)),
+        map_port=bool(settings.get("network.map_port", False)),
         client_mode=str(settings.get("network.client_mode", "automatic")),
         present=snapshot.allowance.present,
         memory=snapshot.allowance.memory,

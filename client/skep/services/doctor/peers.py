@@ -52,7 +52,8 @@ def _as_seen(snapshot: Snapshot, others: int) -> Iterator[Finding]:
         yield Finding(Check.SWARM, State.OK, Text("doctor.swarm_averages", count=others))
     else:
         yield Finding(Check.SWARM, State.WARN, Text("doctor.swarm_alone"), Text("doctor.wait_for_peers"))
-    found, advice = Text("doctor.is_reachable"), Text("doctor.forward_port", setting="network.port")
+    found = Text("doctor.is_reachable")
+    advice = Text("doctor.forward_port", setting="network.port", mapping="network.map_port")
     if snapshot.client_mode:
         found = Text("doctor.is_client")
     elif snapshot.relayed:
@@ -71,6 +72,7 @@ def _ask(case: Case, within: float) -> Iterator[Finding]:
         run_folder=str(folder),
         port=_port(case),
         listen_host=bootstrap.listen_host(case.addresses),
+        map_port=bool(case.settings["network.map_port"]),
         client_mode=str(case.settings["network.client_mode"]),
         invited=case.project.manifest.membership == "invited",
         is_running=case.is_running,

@@ -99,20 +99,22 @@ class Membership:
 
 
 @contextlib.contextmanager
-def guarded(membership: Membership | None) -> Iterator[dict[str, Any]]:
+def guarded(membership: Membership | None, *, map_port: bool = False) -> Iterator[dict[str, Any]]:
     """Options for a DHT started inside the context, with the guards of this process (`guards`).
 
-    With a membership it answers invited peers only, and accepts only their answers.
+    With a membership it answers invited peers only, and accepts only their answers. `map_port` lets p2pd ask the router
+    to forward a port (UPnP, NAT-PMP), which stock hivemind always does.
     """
     guards.install()
+    router = {"nat_port_map": map_port}
     if membership is None:
-        yield {"record_validators": [guards.RecordGuard()]}
+        yield router | {"record_validators": [guards.RecordGuard()]}
         return
     # the DHT's process is forked from this one, and keeps the wrapper that is set when it starts
     stock = protocol.AuthRPCWrapper
     protocol.AuthRPCWrapper = PeerBoundAuth
     try:
-        yield {
+        yield router | {
             "authorizer": InvitedAuthorizer(membership),
             "record_validators": [guards.RecordGuard(longest=math.inf), InvitationValidator(membership)],
         }

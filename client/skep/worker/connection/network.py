@@ -138,7 +138,7 @@ def _connect(
     listening: dict[str, Any] = (
         {"no_listen": True} if client_mode else {"host_maddrs": [f"/ip4/{options.listen_host}/tcp/{options.port}"]}
     )
-    with _as_swarm_error(alive), guarded(membership) as guard:
+    with _as_swarm_error(alive), guarded(membership, map_port=options.map_port) as guard:
         dht = hivemind.DHT(
             initial_peers=list(alive),
             start=True,

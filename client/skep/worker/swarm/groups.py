@@ -1,7 +1,10 @@
-"""Which groups an averager is in, and who of its groupmates is lost.
+"""Which groups an averager is in, who of its groupmates is lost, and what a peer may say of itself for a round.
 
-Stock behaviour that this corrects, covered by a test: a part for a group that is over waits until this peer's next
-round, and a part for a group that will begin is refused if another one ends meanwhile.
+Stock behaviour that this corrects, each covered by a test:
+- a part for a group that is over waits until this peer's next round, and a part for a group that will begin is refused
+  if another one ends meanwhile;
+- a peer that claims a large bandwidth reduces the whole model for its group, and so decides what the average is;
+- one that says what nobody can read makes the round fail for all of its group.
 """
 
 from __future__ import annotations
@@ -11,9 +14,11 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Container, Iterable
 from typing import Final
 
+from hivemind.averaging.allreduce import AveragingMode
 from hivemind.averaging.control import StepControl
 from hivemind.dht import DHTID
 from hivemind.p2p import PeerID
+from hivemind.utils import MSGPackSerializer
 
 GROUP_ID_BYTES: Final = DHTID.HASH_NBYTES
 """Length of a group's id; that of one of several all-reduces of a round begins with it."""
@@ -23,6 +28,24 @@ KEPT: Final = 64
 """Number of groups that are remembered after their end, and of groupmates."""
 LOST_LOOK_SECONDS: Final = 0.5
 """Between two questions to a groupmate that is waited for."""
+
+LONGEST_CLAIM: Final = 4096
+"""Bytes that a peer may say of itself for a round; a peer of skep or stock hivemind says about ten."""
+MOST_BANDWIDTH: Final = 1.0
+"""What peers of skep claim that can be reached directly. Stock peers claim nothing, unless their program does."""
+
+
+def is_credible(claim: bytes) -> bool:
+    """Whether what a peer says of itself for a round can be read, and its bandwidth is none, or 0 to MOST_BANDWIDTH."""
+    if len(claim) > LONGEST_CLAIM:
+        return False
+    try:
+        bandwidth, mode, data = MSGPackSerializer.loads(claim)
+        AveragingMode(mode)
+        MSGPackSerializer.loads(data)
+    except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
+        return False
+    return bandwidth is None or (isinstance(bandwidth, int | float) and 0 <= bandwidth <= MOST_BANDWIDTH)
 
 
 class Company:

@@ -36,7 +36,7 @@ from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
-from skep.worker.swarm.groups import Company, Groups
+from skep.worker.swarm.groups import Company, Groups, is_credible
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.coming import Coming
@@ -114,15 +114,17 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
-        if not await self._admits(context.remote_id):
+        if not is_credible(request.gather) or not await self._admits(context.remote_id):
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
         async for message in super().rpc_join_group(request, context):
             yield message
 
     async def _check_group(self, group_info: GroupInfo) -> None:
-        """Fail before anything is sent if the leader's group contains a peer that is not invited."""
-        for peer in group_info.peer_ids:
+        """Fail before anything is sent if the leader's group contains a peer that we would not have taken into it."""
+        for peer, claim in zip(group_info.peer_ids, group_info.gathered, strict=True):
+            if not is_credible(claim):
+                raise AllreduceException(f"{peer} is in the group with claims that cannot be true")
             if peer != self.peer_id and not await self._admits(peer):
                 raise AllreduceException(f"{peer} is in the group and not invited")
 

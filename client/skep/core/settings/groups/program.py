@@ -10,6 +10,7 @@ from skep.core.text import Text
 SETTINGS: Final = (
     Setting("network.metered_pause", **yes_no(default=True)),
     Setting("network.port", **whole(0, "", 1024, 65_535, zero="automatic")),
+    Setting("network.map_port", **yes_no(default=False)),
     Setting("network.client_mode", **choice(("automatic", "on", "off"))),
     Setting(
         "network.proxy",
