@@ -12,7 +12,7 @@ import pytest
 from hivemind.dht import DHTID, node
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
-from hivemind.p2p import P2PHandlerError
+from hivemind.p2p import P2P, P2PHandlerError
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
@@ -43,8 +43,9 @@ BOMB = nested(280)
 def unguarded_again():
     """Take this process's guards away, so that the tests of stock nodes can follow."""
     stock = MSGPackSerializer.__dict__["_decode_ext_types"], MSGPackSerializer.__dict__["loads"]
-    search, validate = node._SearchState, DHTProtocol._validate_dictionary
+    search, validate, receive = node._SearchState, DHTProtocol._validate_dictionary, P2P.receive_raw_data
     yield
+    P2P.receive_raw_data = staticmethod(receive)
     MSGPackSerializer._decode_ext_types, MSGPackSerializer.loads = stock
     node._SearchState, DHTProtocol._validate_dictionary = search, validate
 

@@ -114,7 +114,7 @@ def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_a
 @pytest.fixture(scope="module")
 def traffic():
     kept = P2P.send_raw_data, P2P.receive_raw_data
-    counted = ByteCounters.fresh()
+    counted = ByteCounters()
     watch_streams(counted)
     yield counted
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, kept)

@@ -1,25 +1,33 @@
-"""Bytes are counted and frame sizes limited in the two functions that carry all of hivemind's streams."""
+"""Bytes are counted and frame sizes limited in the two functions that carry all of hivemind's streams; stock takes any."""
 
 import asyncio
+import contextlib
 import multiprocessing
 
 import pytest
 from hivemind.p2p import P2P
 
 from english import in_english
+from skep.worker.connection import guards
 from skep.worker.connection.network import ByteCounters, watch_streams
 
 HEADER = P2P.HEADER_LEN
-LIMIT = 300_000
+LIMIT = guards.LONGEST_FRAME
 
 
 @pytest.fixture
-def watched():
+def stock_again():
     stock = P2P.send_raw_data, P2P.receive_raw_data
-    made = ByteCounters()
-    watch_streams(made, limit=LIMIT)
-    yield made
+    yield
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, stock)
+
+
+@pytest.fixture
+def watched(stock_again):
+    made = ByteCounters()
+    watch_streams(made)
+    guards.install()  # as each start of a DHT does
+    return made
 
 
 def send(*messages):
@@ -38,11 +46,13 @@ def send(*messages):
 
         async with await asyncio.start_server(receive, "127.0.0.1", 0) as server:
             _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            for message in messages:
-                await P2P.send_raw_data(message, writer)
+            with contextlib.suppress(ConnectionError):  # the receiver has refused to read on
+                for message in messages:
+                    await P2P.send_raw_data(message, writer)
             got = [await arrived.get() for _ in messages]
             writer.close()
-            await writer.wait_closed()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
         return got
 
     return asyncio.run(main())
@@ -55,13 +65,27 @@ def test_what_is_streamed_arrives_whole_and_is_counted_both_ways(watched):
     assert (watched.sent.value, watched.received.value) == (expected, expected)
 
 
-def test_a_frame_at_the_limit_passes_and_one_over_it_is_refused_unread(watched):
+@pytest.fixture(params=["a worker", "a seed"])
+def guarded(request):
+    """Only a worker counts its traffic."""
+    request.getfixturevalue("watched" if request.param == "a worker" else "stock_again")
+    guards.install()
+
+
+def test_a_frame_at_the_limit_passes_and_one_over_it_is_refused_unread(guarded):
     assert send(bytes(LIMIT)) == [bytes(LIMIT)]
-    before = watched.received.value
     (refused,) = send(bytes(LIMIT + 1))
     assert isinstance(refused, ConnectionError)
-    assert "300001 bytes, over the limit of 300000" in in_english(refused)
-    assert watched.received.value == before
+    assert f"{LIMIT + 1} bytes, over the limit of {LIMIT}" in in_english(refused)
+
+
+def test_stock_takes_frames_of_any_length():
+    assert send(bytes(LIMIT + 1)) == [bytes(LIMIT + 1)]
+
+
+def test_what_was_refused_is_not_counted(watched):
+    send(bytes(LIMIT + 1))
+    assert watched.received.value == 0
 
 
 def test_forked_processes_count_into_the_same_numbers(watched):

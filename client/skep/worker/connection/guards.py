@@ -1,15 +1,17 @@
-"""What a process accepts of the records and values that other peers made, set up before its first fork.
+"""What a process accepts of the frames, records and values that other peers made, set up before its first fork.
 
 Stock behaviour that this corrects, each covered by a test:
 - a record of 1.4 kB, with extension types inside each other, ends every process that reads its key (SIGSEGV);
 - a look-up never returns if one value under the key cannot be decoded;
 - one bad record in another node's answer hides all records of that answer;
 - a single value replaces a key's values of all peers;
-- an expiration time that is no finite number breaks the order in which a key's values expire.
+- an expiration time that is no finite number breaks the order in which a key's values expire;
+- memory is taken for a frame of a stream as it arrives, whatever length the peer has announced.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 from typing import Any, Final
@@ -19,6 +21,7 @@ from hivemind.dht import node
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.validation import DHTRecord, RecordValidatorBase
+from hivemind.p2p import P2P
 from hivemind.utils import MSGPackSerializer, get_dht_time
 from hivemind.utils.timed_storage import ValueWithExpiration
 
@@ -26,6 +29,8 @@ DEEPEST: Final = 8
 """Extension types inside each other; hivemind's own values have two."""
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a value that is decoded; p2pd delivers no longer request. It may be all records of a key."""
+LONGEST_FRAME: Final = 4 * 1024 * 1024
+"""Bytes of a frame of a stream. Parts of tensors and of a state have 0.5 MiB; what describes a state may be longer."""
 LARGEST_RECORD: Final = 16 * 1024
 """Bytes of a peer's own record; a progress record has 0.9 kB, an invitation less than 2 kB."""
 LONGEST_SUBKEY: Final = 2048
@@ -34,9 +39,18 @@ LONGEST_SECONDS: Final = 25 * 3600.0
 """How far ahead an open project's records may expire: what a peer has trained on is kept for a day, and invitations
 until they end."""
 
+_stock_receive = P2P.receive_raw_data
 _stock_decode = MSGPackSerializer._decode_ext_types.__func__  # noqa: SLF001 - hivemind has no other way
 _stock_loads = MSGPackSerializer.loads.__func__
 _UNDECODABLE: Final = object()
+
+
+async def _receive_raw_data(reader: asyncio.StreamReader) -> bytes:
+    """In place of P2P.receive_raw_data. Raises ConnectionError, which ends the stream."""
+    length = int.from_bytes(await reader.readexactly(P2P.HEADER_LEN), P2P.BYTEORDER)
+    if length > LONGEST_FRAME:
+        raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {LONGEST_FRAME}")
+    return await reader.readexactly(length)
 
 
 class _Depth(threading.local):
@@ -138,7 +152,9 @@ def _decoded_record(raw: bytes) -> Any:
 
 
 def install() -> None:
-    """Guard this process and its later forks."""
+    """Guard this process and its later forks. Called again, it changes nothing."""
+    if P2P.receive_raw_data is _stock_receive:  # else it may be wrapped already, to count bytes
+        P2P.receive_raw_data = staticmethod(_receive_raw_data)
     MSGPackSerializer._decode_ext_types = classmethod(_decode_ext_types)  # noqa: SLF001 - hivemind has no other way
     MSGPackSerializer.loads = classmethod(_loads)
     node._SearchState = CarefulSearch  # noqa: SLF001 - as above

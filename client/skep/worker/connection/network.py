@@ -30,15 +30,12 @@ from skep.core.plain_text import first_line
 from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
-from skep.worker.connection import reachability, relays
+from skep.worker.connection import guards, reachability, relays
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.unresponsive import ask_in_background
 
 START_SECONDS: Final = 60.0
 """How long p2pd may take to start; hivemind's 15 s are not enough on a busy computer."""
-
-FRAME_LIMIT: Final = 64 * 1024 * 1024
-"""Longest stream frame in bytes that is accepted. hivemind itself sends tensor parts of 0.5 MiB and state parts of 2 MiB."""
 
 _CLOCKS: Final = re.compile(r"local time must be within \d+ seconds.*local: (\d+\.\d+), peer: (\d+\.\d+)", re.DOTALL)
 """The message of hivemind's check of the clock, when it first talks to a seed."""
@@ -206,21 +203,18 @@ def add(counter: Synchronized[int], size: int) -> None:
         counter.value += size
 
 
-def watch_streams(traffic: ByteCounters, limit: int = FRAME_LIMIT) -> None:
-    """Count every stream frame of this process and its later forks into `traffic`; none exceeds `limit` bytes."""
-    send_raw = P2P.send_raw_data
+def watch_streams(traffic: ByteCounters) -> None:
+    """Count every stream frame of this process and its later forks into `traffic`."""
+    guards.install()
+    send_raw, receive_raw = P2P.send_raw_data, P2P.receive_raw_data
 
     async def send_raw_data(data: bytes, writer: asyncio.StreamWriter, *, chunk_size: int = 2**16) -> None:
         await send_raw(data, writer, chunk_size=chunk_size)
         add(traffic.sent, len(data) + P2P.HEADER_LEN)
 
     async def receive_raw_data(reader: asyncio.StreamReader) -> bytes:
-        header = await reader.readexactly(P2P.HEADER_LEN)
-        length = int.from_bytes(header, P2P.BYTEORDER)
-        if length > limit:
-            raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {limit}")
-        data = await reader.readexactly(length)
-        add(traffic.received, length + P2P.HEADER_LEN)
+        data: bytes = await receive_raw(reader)
+        add(traffic.received, len(data) + P2P.HEADER_LEN)
         return data
 
     P2P.send_raw_data = staticmethod(send_raw_data)
