@@ -30,6 +30,8 @@ LONGEST := $(addprefix tests/,$(addsuffix .py, \
   $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
   $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds stock_peer) \
   $(addprefix end_to_end/test_,cli_demo lost_donor) \
+  host/test_checkpoints engine/test_engine adapters/process/test_worker services/test_bootstrap cli/test_doctor \
+  recipes/test_registry test_where_would_i_add worker/training/test_oom_retry worker/training/test_loop \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
 # the pages' own strings; those of the core are in client/skep/language/locale
 GERMAN := gui/skep_gui/translations/skep_de
@@ -64,8 +66,8 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: $(READY) system-packages ## every check and the default test suites (about 17 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
-	$(PYTEST) $(FOUR) $(BESIDE) tests/language tests/engine tests/services tests/adapters tests/cli tests/host
-	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(BESIDE) tests/worker tests/recipes tests/test_where_would_i_add.py
+	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli host))
+	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
