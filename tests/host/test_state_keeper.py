@@ -1,8 +1,17 @@
+"""Which epoch the host's state keeper believes, and when it asks for a state."""
+
 import time
+from types import SimpleNamespace
+
+import pytest
+from hivemind.optim.progress_tracker import LocalTrainingProgress
+from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from english import raises
 from skep.core.errors import SwarmError
-from skep.host.server.state_keeper import PAUSE_SECONDS, StateKeeper, Swarm
+from skep.host.server.state_keeper import PAUSE_SECONDS, StateKeeper, Swarm, SwarmRecords, believed
+
+LIE = 10**9
 
 
 class Slow:
@@ -22,3 +31,56 @@ def test_the_pause_between_two_downloads_counts_from_the_end_of_the_first():
         keeper._load(Swarm(peers=1, epoch=7))
     assert keeper._averager.known == 7
     assert keeper._not_before >= keeper._averager.ended + PAUSE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("epochs", "kept", "believes"),
+    [
+        ([], 0, 0),
+        ([], 7, 0),
+        ([5], 0, 5),
+        ([5, 5, 6], 0, 5),
+        ([5, 6, 6], 5, 6),
+        ([5, 5, 6], 5, 6),
+        ([5, 5, 5], 5, 5),
+        ([4, 5], 7, 5),
+        ([5, 5, LIE], 4, 5),
+        ([5, LIE], 4, 5),
+        ([5, 5, 5, LIE, LIE], 4, 5),
+        ([0, 0, 0, 5, 5], 4, 5),
+    ],
+)
+def test_an_epoch_is_believed_if_half_of_those_beyond_ours_have_reached_it(epochs, kept, believes):
+    assert believed(epochs, kept) == believes
+
+
+class Book:
+    """A DHT with progress records only."""
+
+    def __init__(self, epochs):
+        self._records = {
+            f"peer {number}".encode(): ValueWithExpiration(
+                LocalTrainingProgress(
+                    peer_id=b"p",
+                    epoch=epoch,
+                    samples_accumulated=0,
+                    samples_per_second=1.0,
+                    time=0.0,
+                    client_mode=False,
+                ).dict(),
+                get_dht_time() + 30,
+            )
+            for number, epoch in enumerate(epochs)
+        }
+
+    def add_validators(self, _validators):
+        pass
+
+    def get(self, _key, **_options):
+        found = ValueWithExpiration(self._records, get_dht_time() + 30)
+        return SimpleNamespace(result=lambda _within: found)
+
+
+def test_a_single_claim_does_not_make_the_keeper_wait_for_an_epoch_that_never_comes():
+    records = SwarmRecords(Book([12, 12, LIE]), "run")
+    assert records.look(10) == Swarm(peers=3, epoch=12)

@@ -8,7 +8,7 @@ its epoch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -100,7 +100,7 @@ class StateKeeper:
     def tend(self) -> None:
         """Check the swarm's progress, and load or publish as needed. Blocks for as long as a state download takes."""
         try:
-            swarm = self._records.look()
+            swarm = self._records.look(self._kept)
             self._report(swarm)
             if self._is_due(swarm):
                 self._load(swarm)
@@ -187,10 +187,20 @@ class StateKeeper:
 
 @dataclass(frozen=True)
 class Swarm:
-    """`peers` train now, the furthest of them at `epoch` (0 when there is none)."""
+    """`peers` train now, and have reached `epoch`, as `believed`."""
 
     peers: int = 0
     epoch: int = 0
+
+
+def believed(epochs: Sequence[int], kept: int) -> int:
+    """The epoch that at least half of the peers beyond the epoch `kept` have reached.
+
+    If nobody is beyond it, the furthest epoch of all; 0 without any. Anybody may claim any epoch, and to believe the
+    highest would let one claim end all checkpoints: those of the real run would count as older.
+    """
+    ahead = sorted(epoch for epoch in epochs if epoch > kept)
+    return ahead[(len(ahead) - 1) // 2] if ahead else max(epochs, default=0)
 
 
 class SwarmRecords:
@@ -209,12 +219,15 @@ class SwarmRecords:
         dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), signer])
         self._published = False
 
-    def look(self) -> Swarm:
-        """The trainers' records, without our own. Raises concurrent.futures' TimeoutError."""
+    def look(self, kept: int) -> Swarm:
+        """The trainers' records, without our own; a state of the epoch `kept` is there.
+
+        Raises concurrent.futures' TimeoutError.
+        """
         found = self._dht.get(self._key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
-        return Swarm(len(trainers), max((record.epoch for record in trainers), default=0))
+        return Swarm(len(trainers), believed([record.epoch for record in trainers], kept))
 
     def publish(self, epoch: int) -> None:
         """Publish `epoch` as the run's epoch for the next BEACON_SECONDS."""
