@@ -38,19 +38,17 @@ def alive(processes):
     return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_five_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
-    running = join("--epochs", "5")
+def test_four_epochs_with_two_other_peers_and_a_ledger_that_agrees(join):
+    running = join()
     running.wait_for(is_event("progress"), JOIN_SECONDS)
     stages = [event["name"] for event in running.named("stage")]
     assert list(dict.fromkeys(stages)) == ["hardware", "data", "peers", "warm-up", "state"]
 
-    left = running.wait_for(is_event("left"), EPOCHS_SECONDS)
-    assert running.end() == 0
+    wait_until(lambda: len(with_both_others(running)) >= 4, EPOCHS_SECONDS)  # a busy computer may miss rounds
+    leaving = Running(running.home, "leave")
+    left = running.wait_for(is_event("left"), 65)
+    assert running.end() == leaving.end() == 0
     last = settled_contributions(running)
-    confirmed = [event for event in last if event["state"] == "confirmed"]
-    assert len(last) >= 5
-    assert len([event for event in confirmed if event["peers"] >= 2]) >= 4  # a newcomer may miss its first round
-    assert max(event["epoch"] for event in confirmed) >= 4
 
     code, stats = skep(running.home, "stats")
     assert code == 0
@@ -88,6 +86,10 @@ def test_pause_resume_and_share_from_a_third_terminal_act_within_a_second_and_th
     # the worker reports it after the current round
     running.wait_for(lambda e: e["event"] == "progress" and e["share_asked"] == share, 30)
     assert measure_share(running, worker, computed) == pytest.approx(share, abs=0.03)
+
+
+def with_both_others(running):
+    return [e for e in running.named("contribution") if e["state"] == "confirmed" and e["peers"] >= 2]
 
 
 def settled_contributions(running):
