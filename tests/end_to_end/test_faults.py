@@ -14,16 +14,15 @@ from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
 
 from small_disks import small_disk
+from terminals import GENTLY
 
-SHARE = 0.3
-"""Of the volunteer, which leaves the processor to other tests."""
 RECOVERY_SECONDS = 150
 """Seconds within which a busy computer notices the fault, joins again and has a contribution confirmed."""
 
 
 @pytest.fixture
 def trained(practice, tmp_path):
-    with volunteer(tmp_path / "home", practice, share=SHARE) as made:
+    with volunteer(tmp_path / "home", practice, share=GENTLY["compute.share_using"]) as made:
         made.wait_until_training()
         yield made
 

@@ -298,8 +298,10 @@ class WorkerOptions(WorkerMessage, frozen=True):
 
     `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
     usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; with
-    `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present` and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to
-    leave free for other programs; `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train, 1..19 as in nice(2).
+    `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present`
+    and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs;
+    `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train,
+    1..19 as in nice(2).
     """
 
     manifest: str

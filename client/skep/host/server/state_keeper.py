@@ -196,8 +196,8 @@ class Swarm:
 def believed(epochs: Sequence[int], kept: int) -> int:
     """The epoch that at least half of the peers beyond the epoch `kept` have reached.
 
-    If nobody is beyond it, the furthest epoch of all; 0 without any. Anybody may claim any epoch, and to believe the
-    highest would let one claim end all checkpoints: those of the real run would count as older.
+    If no peer is beyond it, the highest epoch; 0 without peers. A peer can publish any epoch. If the highest were used,
+    one false record would end all checkpoints, because those of the real run would count as older.
     """
     ahead = sorted(epoch for epoch in epochs if epoch > kept)
     return ahead[(len(ahead) - 1) // 2] if ahead else max(epochs, default=0)

@@ -4,7 +4,7 @@ Stock behaviour that this corrects, each covered by a test:
 - a part for a group that is over waits until this peer's next round, and a part for a group that will begin is refused
   if another one ends meanwhile;
 - a peer that claims a large bandwidth reduces the whole model for its group, and so decides what the average is;
-- one that says what nobody can read makes the round fail for all of its group.
+- a peer whose claim cannot be decoded makes the round fail for its whole group.
 """
 
 from __future__ import annotations
