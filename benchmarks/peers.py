@@ -278,6 +278,7 @@ class SkepPeer(Peer):
                 manifest=json.dumps(shared.manifest),
                 index=shared.index,
                 identity_path=str(self._identity()),
+                shards_folder=str(shared.folder / "shards"),
                 run_folder=str(self._run_folder),
                 share=share,
                 device=device,

@@ -51,6 +51,8 @@ class PipedWorker:
         self.run_folder = make_run_folder()
         self.process = spawn(command, self.run_folder, 1)
         self.said, self.errors = [], []
+        self.remains = []
+        """What it left in its run folder. The folder itself is the engine's to remove: the sandbox protects the one above."""
         self._family = set()
         self._news = threading.Condition()
         self._threads = [threading.Thread(target=self._read, daemon=True)]
@@ -91,6 +93,7 @@ class PipedWorker:
                 snapshots_folder=str(snapshots),
                 snapshot_bytes_per_day=10**9,
                 known_peers_folder=str(known_peers),
+                shards_folder=str(self.folder),
             )
         )
         return self
@@ -154,6 +157,7 @@ class PipedWorker:
         begun = time.monotonic()
         try:
             self.process.wait(within)
+            self.remains = list(self.run_folder.glob("*"))
         finally:
             took = time.monotonic() - begun
             self.close()

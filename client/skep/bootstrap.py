@@ -242,6 +242,7 @@ def build(
         graphical=senses.is_graphical(),
         snapshots_folder=str(home.snapshots_folder),
         known_peers_folder=str(home.known_peers_folder),
+        shards_folder=str(home.cache_folder),
         notify=notify,
     )
     for said in mended:

@@ -7,9 +7,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from skep.core.errors import SkepError, StorageError
 from skep.core.text import NOTHING, Text
+
+TEMPORARY_MODE: Final = 0o600
+"""Of a file that mkstemp makes."""
 
 
 @contextlib.contextmanager
@@ -22,7 +26,7 @@ def os_errors(title: Text, hint: Text = NOTHING, kind: type[SkepError] = Storage
 
 
 @contextlib.contextmanager
-def replacing(path: Path, mode: int = 0o600) -> Iterator[Path]:
+def replacing(path: Path, mode: int = TEMPORARY_MODE) -> Iterator[Path]:
     """An empty file to write; at the end of the context it replaces the one at `path`, durably.
 
     It follows no symbolic link. If the context is left by an exception, the old file is unchanged and no temporary file
@@ -30,7 +34,8 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[Path]:
     """
     with temporary_beside(path) as temporary:
         yield temporary
-        temporary.chmod(mode)
+        if mode != TEMPORARY_MODE:  # the worker's sandbox refuses the call
+            temporary.chmod(mode)
         sync(temporary)
         temporary.replace(path)
         sync(path.parent)  # otherwise a power cut may undo the rename

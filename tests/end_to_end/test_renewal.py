@@ -55,6 +55,7 @@ class Stay:
             notify=self.notified.append,
             listen_host=lambda _: "127.0.0.1",
             snapshots_folder=str(home.snapshots_folder),
+            shards_folder=str(home.cache_folder),
         )
         self.engine.observe(self._observe)
 

@@ -46,6 +46,7 @@ class SkepPeer:
             manifest=manifest,
             index=index,
             identity_path=str(FileIdentity(folder.root / "skep.id").path),
+            shards_folder=str(folder.served),
             device="cpu",
             threads=1,
         )

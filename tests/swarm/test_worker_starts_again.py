@@ -59,6 +59,7 @@ class Volunteer:
             identity=identity,
             notify=self.problems.append,
             listen_host=lambda _: "127.0.0.1",
+            shards_folder=str(folder),
         )
         self.engine.observe(self._look)
         self.engine.start()

@@ -110,7 +110,7 @@ def test_a_worker_can_be_stopped_at_every_stage_of_joining(worker, seeds, stage,
     end(made)
     assert made.wait_gone() < STOP_SECONDS
     assert not made.left()
-    assert not made.run_folder.exists()
+    assert not made.remains
     assert not made.all(WorkerFailed)
 
 

@@ -76,7 +76,7 @@ def test_it_can_be_stopped_while_it_still_imports(worker, end):
     end(made)
     assert made.wait_gone() < STOP_SECONDS
     assert made.process.returncode == 0
-    assert not made.run_folder.exists()
+    assert not made.remains
 
 
 def test_it_writes_its_stacks_when_asked_and_goes_on(worker):
@@ -139,7 +139,7 @@ def test_unreachable_seeds_are_named_and_worth_another_try(worker):
     )
     assert made.process.returncode == 1
     assert "Traceback" not in made.words()
-    assert not made.run_folder.exists()
+    assert not made.remains
 
 
 def test_a_manifest_that_is_none_is_refused_in_words_and_not_tried_again(worker):

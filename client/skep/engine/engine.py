@@ -72,6 +72,7 @@ class Engine:
         graphical: bool = False,
         snapshots_folder: str = "",
         known_peers_folder: str = "",
+        shards_folder: str = "",
     ) -> None:
         """`open_ledger`, `notify` and `listen_host` are called in the engine's thread; only it uses the ledger.
 
@@ -79,13 +80,14 @@ class Engine:
 
         Without `invitations` only open projects can be joined. `graphical` says whether this computer has a graphical
         session. Workers keep their state in `snapshots_folder` and the addresses of peers in `known_peers_folder`, or nowhere
-        if "". The sensors are read from `start` to the end.
+        if ""; they read the files that `shards` fetches in `shards_folder`. The sensors are read from `start` to the end.
         """
         self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
         self._identity, self._notify, self._listen_host = identity, notify, listen_host
         self._open_ledger = open_ledger
         self._invitations, self._invitation = invitations, ""
         self._snapshots_folder, self._known_peers_folder = snapshots_folder, known_peers_folder
+        self._shards_folder = shards_folder
         self._sensing = Sensing(sensors, self.post, clock)
         self._unseen = Conditions(graphical=graphical).with_seen(unread(sensors))
         self._worker = make_worker(self.post)
@@ -333,6 +335,7 @@ class Engine:
             identity_path=str(self._identity.path),
             snapshots_folder=self._snapshots_folder,
             known_peers_folder=self._known_peers_folder,
+            shards_folder=self._shards_folder,
             invitation=self._invitation,
             listen_host=self._listen_host(wanted),
             position=self._ledger.position(wanted.project.id),

@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -22,6 +23,7 @@ from typing import Final, NoReturn
 
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
 from skep.core.project import invitation
+from skep.core.sandbox import Level, Sandbox
 from skep.core.session import messages
 from skep.core.session.messages import WorkerOptions
 from skep.core.session.phases import Stage
@@ -31,7 +33,10 @@ from skep.core.text import Problem, Text
 from skep.recipes.registry import parse_manifest
 from skep.worker.process import processes
 from skep.worker.process.link import Link
-from skep.worker.process.memory import without_collecting
+from skep.worker.process.memory import GB, without_collecting
+from skep.worker.sandbox.confine import confine
+from skep.worker.sandbox.limits import limit_files
+from skep.worker.sandbox.rules import Own
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.training.pace import Pace, RequestedLimits
 
@@ -42,6 +47,8 @@ SAVE_SECONDS: Final = 30.0
 """How long a peer that leaves may write its state; the engine ends a wait for the last round at about that time too."""
 LAST_RESORT_SECONDS: Final = 0.8
 """Time limit of `depart`: something it needs, such as the DHT's process, may hang."""
+LEAST_FILE_GB: Final = 1.0
+"""The largest file that the worker may write has the memory or the disk that its project names, and at least this."""
 UNEXPECTED: Final = Problem(Text("worker.training_process_met_error_skep"), Text("worker.log_has_details_skep_starts"))
 
 Farewell = Callable[[float], None]
@@ -59,9 +66,10 @@ def main() -> None:
     processes.use_fork()
     volunteer = Volunteer(first_word(link), link)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=volunteer.stop, daemon=True).start())
-    volunteer.listen()
-    link.send(messages.WorkerStage(Stage.HARDWARE, 0.0))
     try:
+        volunteer.confine()
+        volunteer.listen()
+        link.send(messages.WorkerStage(Stage.HARDWARE, 0.0))
         volunteer.run()
     except SkepError as error:
         volunteer.fail(error.problem, retry=isinstance(error, SwarmError | DataError | DeviceError))
@@ -99,6 +107,16 @@ class Volunteer:
         self._farewell: Farewell | None = None
         self._trains = False
 
+    def confine(self) -> Sandbox:
+        """Enter the sandbox, before any thread is started; what it enforces is written to the worker's log too."""
+        options = self._options
+        writes = options.snapshots_folder, options.known_peers_folder
+        own = Own(options.run_folder, writes, reads=[options.shards_folder], files=[options.identity_path])
+        found = confine(own, options.sandbox)
+        with contextlib.suppress(OSError):
+            print(f"sandbox: {found}", file=sys.stderr)  # noqa: T201 - stderr is the worker's log
+        return found
+
     def listen(self) -> None:
         """Start handling the engine's messages."""
         self._link.listen(self._hear, self.stop)
@@ -106,6 +124,8 @@ class Volunteer:
     def run(self) -> None:
         """Join and train until a message says to stop or finish. Raises SkepError; the caller then calls `depart`."""
         manifest = parse_manifest(self._options.manifest.encode())
+        if self._options.sandbox is not Level.NONE:
+            limit_files(round(max(manifest.needs.memory_gb, manifest.needs.disk_gb, LEAST_FILE_GB) * GB))
         self._leave_when_uninvited(manifest.title)
         # torch and hivemind take seconds to import; messages are handled and the first stage is shown already
         with without_collecting():

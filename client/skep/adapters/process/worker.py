@@ -22,6 +22,7 @@ import psutil
 from msgspec.structs import replace
 
 from skep.adapters.process.child_log import Lines, logged_lines
+from skep.adapters.process.device_nodes import make_device_nodes
 from skep.adapters.process.process_tree import (
     KILL_SECONDS,
     Mark,
@@ -140,6 +141,7 @@ class WorkerProcess:
         if self._life and not self._life.is_over:
             raise SkepError(Text("worker.training_process_running_already"), Text("worker.leave_project_first"))
         sweep_leftovers(self._registry_file)
+        make_device_nodes()
         run_folder = self._make_run_folder()
         try:
             process = spawn(self._command, run_folder, options.threads)

@@ -14,6 +14,7 @@ from skep.core.policy.growth import Use
 from skep.core.project.data import Project, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
+from skep.core.sandbox import Level
 from skep.core.session.phases import Stage, SwarmProgress, Wait
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
@@ -291,10 +292,12 @@ Message = Command | Event
 class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
-    The session sets the first part. The engine adds `identity_path`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
+    The session sets the first part. The engine adds `identity_path`, `shards_folder`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
     `invitation` (its text, "" for an open project), `listen_host` (an IPv4 address) and `position` (samples passed
     before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
+
+    The worker reads shards and the recipe's files in `shards_folder` only. `sandbox` is how it confines itself.
 
     `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
     usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; with
@@ -326,8 +329,10 @@ class WorkerOptions(WorkerMessage, frozen=True):
     invitation: str = ""
     listen_host: str = "127.0.0.1"
     position: int = 0
+    shards_folder: str = ""
 
     run_folder: str = ""
+    sandbox: Level = Level.BEST
 
 
 class SetShare(WorkerMessage, frozen=True):

@@ -220,6 +220,7 @@ class Trainer:
             share=SHARE,
             device="cpu",
             threads=1,
+            shards_folder=str(folder.served),
         )
         self._name = f"peer{number}"
         self._worker: WorkerProcess | None = None
