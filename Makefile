@@ -150,8 +150,13 @@ bench-gui: $(READY) system-packages ## measure the app's start, memory, processo
 	$(BIN)/python benchmarks/gui.py
 
 .PHONY: bench-gpu
-bench-gpu: $(READY) ## measure memory, steps and shares on a CUDA device, into benchmarks/gpu.json and gpu.md (15 minutes)
+bench-gpu: $(READY) ## measure memory, steps, shares and give-back on a CUDA device, into benchmarks/gpu-*.md (15 minutes)
 	$(BIN)/python benchmarks/gpu.py
+
+# PYTHON is that of the computer with the GPU
+.PHONY: gpu-kit
+gpu-kit: $(READY) ## gather in dist/gpu-kit what a computer with a GPU and PyTorch lacks for the GPU suite (PYTHON=3.12)
+	$(BIN)/python packaging/gpu_kit.py $(if $(PYTHON),--python "$(PYTHON)")
 
 .PHONY: bench-giveback
 bench-giveback: $(READY) system-packages ## measure how the computer is given back, into benchmarks/ (25 minutes)

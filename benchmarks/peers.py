@@ -26,6 +26,7 @@ from msgspec import structs
 from skep.adapters.process.worker import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
+from skep.core.policy.allowance import GpuMemory
 from skep.core.project.data import Shapes, ShardIndex, values
 from skep.core.session import wire
 from skep.core.session.messages import (
@@ -288,8 +289,8 @@ class SkepPeer(Peer):
             )
         )
 
-    def set_share(self, share: float, *, present: bool = False) -> None:
-        self._tell(SetShare(share, present))
+    def set_share(self, share: float, *, present: bool = False, memory: GpuMemory = GpuMemory.KEEP) -> None:
+        self._tell(SetShare(share, present, memory))
 
     def _note(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stderr is not None

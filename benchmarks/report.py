@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,8 +64,12 @@ def say(text: str) -> None:
 
 
 def finish(name: str, rows: list[Row], folder: Path, **more: Any) -> int:
-    """Write `folder`/`name`.json and .md, print the rows, and return the exit code."""
-    command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *sys.argv[1:]])
+    """Write `folder`/`name`.json and .md, print the rows, and return the exit code.
+
+    The command is written down without `--to FOLDER`, which does not change what is measured.
+    """
+    arguments = [each for before, each in pairwise(sys.argv) if "--to" not in (before, each)]
+    command = " ".join(["benchmarks/" + Path(sys.argv[0]).name, *arguments])
     taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
     body = {"machine": where, "date": taken, "command": command, "rows": [vars(row) for row in rows], **more}
     folder.mkdir(parents=True, exist_ok=True)

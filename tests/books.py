@@ -10,6 +10,7 @@ from unittest import mock
 
 import hivemind.optim.progress_tracker as tracker_module
 import hivemind.utils.performance_ema as ema_module
+from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration
 
 from skep.worker.swarm import tracker as ours_module
@@ -53,7 +54,7 @@ class SimulatedPeer:
     def __init__(self, kind, table, number):
         self.table, self.share, self.done = table, 1.0, 0.0
         self.tracker = kind(table, "run", TARGET, start=False, metadata_expiration=kind_expiration(kind))
-        self.tracker._local_public_key = number
+        self.tracker._local_public_key = self.id = number
         if kind is LiveProgressTracker:
             self.tracker.rate = lambda: RATE * self.share
             self.tracker.step_batch = STEP_BATCH
@@ -84,6 +85,8 @@ class SimulatedPeer:
             self.tracker.should_report_progress.clear()
             self.reported_at = self.table.now
             record = self.tracker.local_progress.dict()
+            if record is not None:
+                record["peer_id"] = self.id
             self.table.put(self.tracker._local_public_key, record, self.tracker.metadata_expiration)
 
     def look(self):
@@ -115,6 +118,12 @@ class SimulatedPeer:
         with self.tracker.lock_global_progress:
             self.tracker.update_epoch(epoch)
         return taken
+
+    def average_with(self, peers):
+        """The round that has just ended was with `peers`."""
+        if isinstance(self.tracker, LiveProgressTracker) and not self.resting:
+            heard = [str(PeerID(peer.id)) for peer in peers if peer is not self and not peer.resting]
+            self.tracker.averaged(self.epoch - 1, heard)
 
 
 def kind_expiration(kind):
@@ -159,4 +168,5 @@ def _epochs(table, peers, event, count):
         yield sum(peer.end_epoch(epoch + 1) for peer in peers)
         table.now += 1.0  # duration of the round
         for peer in peers:
+            peer.average_with(peers)
             peer.tracker.performance_ema.reset_timer()

@@ -10,6 +10,7 @@ from urllib3.util import Retry
 
 from english import in_english
 from skep.adapters.net.web import Patience
+from skep.core.project.addresses import Reach
 from skep.core.project.data import ShardRef
 from skep.core.project.shards import shard_name
 from skep.core.session.messages import IndexFailed, ShardArrived, ShardFailed, ShardProgress
@@ -69,9 +70,9 @@ def wait_for(condition):
         time.sleep(0.005)
 
 
-def fetch(shards, shard):
+def fetch(shards, shard, reach=Reach.ANY):
     posted = Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, reach, posted)
     return posted.answer()
 
 

@@ -18,7 +18,8 @@ from skep.core.device import Device, DeviceKind
 from skep.core.errors import BadInput, SkepError
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
-from skep.core.project.data import Project, ShardIndex, ShardRef, TextLayout
+from skep.core.project.addresses import Reach
+from skep.core.project.data import FileRef, Project, ShardIndex, ShardRef, TextLayout
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
@@ -298,7 +299,7 @@ class FakeShards:
         answer = m.IndexArrived(self.index) if self.index else m.IndexFailed(self.problem)
         self._answer(lambda: post(answer))
 
-    def fetch(self, shard: ShardRef, post: Post) -> None:
+    def fetch(self, shard: ShardRef | FileRef, reach: Reach, post: Post) -> None:
         self.fetched.append(shard.sha256)
         if shard.sha256 in self.missing:
             self._answer(lambda: post(m.ShardFailed(shard.sha256, self.problem)))

@@ -4,11 +4,13 @@ Futures of all these processes share locks: one that is killed or stopped while 
 other process then waits without end. In skep each worker has its own, and its processes end together.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import psutil
+from hivemind.dht import DHT
 from hivemind.utils.mpfuture import MPFuture, SharedBytes
 
 LOCK_SECONDS = 10
@@ -66,3 +68,33 @@ def end_dhts(dhts):
     kill(psutil.Process().children(recursive=True))
     for dht in dhts:
         dht.join(JOIN_SECONDS)
+
+
+class LastingDHT(DHT):
+    """A node that goes on when a process that used it is killed.
+
+    Unpickling a request connects to the process that sent it, for the future of its result. hivemind's node ends with
+    EOFError if that process is killed meanwhile, and then every other user of the node waits without end.
+    """
+
+    def run(self):
+        self._inner_pipe = _Requests(self._inner_pipe)
+        super().run()
+
+
+class _Requests:
+    """The pipe of a node's requests; a request that cannot be unpickled is an error that hivemind passes over."""
+
+    def __init__(self, pipe):
+        self._pipe, self._parent = pipe, os.getppid()
+
+    def __getattr__(self, name):
+        return getattr(self._pipe, name)
+
+    def recv(self):
+        try:
+            return self._pipe.recv()
+        except EOFError as error:
+            if os.getppid() != self._parent:
+                raise  # the end of the pipe itself
+            raise ConnectionError("the sender of a request has ended") from error

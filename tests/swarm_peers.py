@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-import hivemind
 import torch
 from hivemind.optim.progress_tracker import ProgressTracker
 from hivemind.p2p import P2P
@@ -141,9 +140,9 @@ class SmallSwarm:
     """Two DHT nodes for the peers of several runs, one run after the other; each node has one key for its records."""
 
     def __init__(self):
-        self.dhts = [hivemind.DHT(start=True, startup_timeout=60)]
+        self.dhts = [forked_peers.LastingDHT(start=True, startup_timeout=60)]
         seeds = [str(address) for address in self.dhts[0].get_visible_maddrs()]
-        self.dhts.append(hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60))
+        self.dhts.append(forked_peers.LastingDHT(initial_peers=seeds, start=True, startup_timeout=60))
         self._keys = [RSAPrivateKey() for _ in self.dhts]
 
     @contextmanager

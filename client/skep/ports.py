@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from skep.core.device import Device
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
+from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
@@ -127,8 +128,8 @@ class Shards(Protocol):
     def fetch_index(self, project: VerifiedProject, post: Post) -> None:
         """Posts IndexArrived or IndexFailed."""
 
-    def fetch(self, shard: ShardRef | FileRef, post: Post) -> None:
-        """Posts ShardProgress repeatedly, finally ShardArrived or ShardFailed."""
+    def fetch(self, shard: ShardRef | FileRef, reach: Reach, post: Post) -> None:
+        """Posts ShardProgress repeatedly, finally ShardArrived or ShardFailed. `reach` is that of its project."""
 
     def close(self) -> None:
         """Stop downloads; partial files are kept, to be continued later."""

@@ -5,6 +5,7 @@ import pytest
 
 from downloads import LENGTH, QUICK, ROOMY, make_index, make_shard
 from skep.adapters.net.shards_http import HttpShards
+from skep.core.project.addresses import Reach
 from skep.core.project.data import TextLayout
 from tls import behind_tls
 from web_of_faults import FaultyServer, whole
@@ -37,9 +38,8 @@ def make_shards(server, cache):
             stack.callback(shards.close)
             raw = make_index(make_shard()[1])
             server.scripts["index.json"] = [whole(raw)]
-            shards._fetch_index(
-                f"{server.address}/index.json", hashlib.sha256(raw).hexdigest(), TextLayout(LENGTH, 256)
-            )
+            web, digest = shards._webs[Reach.ANY], hashlib.sha256(raw).hexdigest()
+            shards._fetch_index(web, f"{server.address}/index.json", digest, TextLayout(LENGTH, 256))
             server.asked.clear()
             return shards
 

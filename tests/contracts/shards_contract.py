@@ -2,6 +2,7 @@
 
 from downloads import Posted
 from english import in_english
+from skep.core.project.addresses import Reach
 from skep.core.session.messages import IndexArrived, ShardArrived, ShardFailed
 
 
@@ -13,7 +14,7 @@ def index_of(shards, project):
 
 def answer_for(shards, shard):
     posted = Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     return posted.answer()
 
 

@@ -478,7 +478,7 @@ def test_an_index_that_cannot_be_asked_for_is_a_failed_join(make_house: Callable
 
 def test_a_shard_that_cannot_be_asked_for_is_told_to_the_worker(make_house: Callable[..., House]):
     class Refusing(FakeShards):
-        def fetch(self, shard: object, post: Post) -> None:
+        def fetch(self, shard: object, reach: object, post: Post) -> None:
             raise FULL
 
     house = make_house(shards=Refusing())

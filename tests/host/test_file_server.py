@@ -2,13 +2,15 @@ import http.client
 import os
 import socket
 import threading
-from contextlib import closing
+import time
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
+from downloads import wait_for
 from english import raises
 from skep.core.errors import BadInput
-from skep.host.server.file_server import serving
+from skep.host.server.file_server import MOST_OF_ONE, serving
 
 BODY = bytes(range(256)) * 2000
 HASHED = "a" * 64 + ".safetensors"
@@ -138,6 +140,53 @@ def test_it_listens_on_loopback_only_and_stays_quiet(server, capfd):
         rude.sendall(b"nonsense\r\n\r\n")
         rude.recv(1000)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /index.json HTTP/1.1\r\nHost: ", b"GET /empty HTTP/1.1\r\n\r\n"])
+def test_a_request_that_is_never_complete_ends_after_its_time_however_slowly_it_comes(folder, sent):
+    with serving(folder, request_seconds=1.0) as server, connected(server) as slow:
+        slow.sendall(sent)
+        begun = time.monotonic()
+        with suppress(BrokenPipeError, ConnectionResetError):
+            while time.monotonic() - begun < 20:
+                slow.sendall(b"x")
+                slow.settimeout(0.2)
+                with suppress(TimeoutError):
+                    if not slow.recv(65536):
+                        break
+        assert time.monotonic() - begun < 10
+
+
+def test_an_answer_that_is_not_taken_ends_after_its_time(folder):
+    (folder / "large").write_bytes(bytes(30_000_000))  # more than a connection holds
+    with serving(folder, request_seconds=1.0, least_rate=3e7) as server, connected(server) as slow:
+        before = set(threading.enumerate())
+        slow.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+        wait_for(lambda: not set(threading.enumerate()) <= before)
+        wait_for(lambda: set(threading.enumerate()) <= before)
+
+
+def test_one_address_has_a_part_of_the_connections_and_gets_more_when_some_end(server):
+    with ExitStack() as held:
+        many = [held.enter_context(connected(server)) for _ in range(MOST_OF_ONE)]
+        for each in many:
+            each.sendall(b"GET /index.json HTTP/1.1\r\n\r\n")
+            assert each.recv(10).startswith(b"HTTP/1.1 2")
+        with connected(server) as refused:
+            assert refused.recv(10) == b""
+        many[0].close()
+        wait_for(lambda: is_served(server))
+
+
+def is_served(server):
+    try:
+        return ask(server, "/index.json")[0].status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def connected(server):
+    return socket.create_connection(("127.0.0.1", int(server.rpartition(":")[2])), timeout=20)
 
 
 def open_and_close(folder, port):

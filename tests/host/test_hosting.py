@@ -18,7 +18,7 @@ from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError,
 from skep.core.project import invitation, links
 from skep.host.export import export, newest_checkpoint
 from skep.host.server import hosting
-from skep.host.server.file_server import MOST_CONNECTIONS, serving
+from skep.host.server.file_server import MOST_CONNECTIONS, MOST_OF_ONE, serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named, seed_addresses
 from skep.host.server.hosting import Hosting, check_invited
 from skep.host.server.project_files import find_files, served_files
@@ -139,8 +139,10 @@ def test_more_connections_than_there_may_be_are_closed_at_once(tmp_path):
     (tmp_path / "file").write_bytes(b"x")
     with ExitStack() as opened:
         server = opened.enter_context(serving(tmp_path))
-        for _ in range(MOST_CONNECTIONS):
-            kept = opened.enter_context(closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)))
+        for number in range(MOST_CONNECTIONS):
+            place = server.removeprefix("http://")
+            own = f"127.0.1.{number // MOST_OF_ONE}", 0  # as few as may share an address
+            kept = opened.enter_context(closing(http.client.HTTPConnection(place, timeout=10, source_address=own)))
             kept.request("GET", "/file")
             assert kept.getresponse().read() == b"x"
         with pytest.raises((http.client.HTTPException, OSError)):

@@ -268,9 +268,26 @@ def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, 
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
     with raises(UpdateError, match="never contain"):
-        PortableFolder(app, "0.1.0").install(archive, "0.2.0", 1, 0)
+        PortableFolder(app, "0.1.0").install(archive, "0.2.0", 10**6, 0)
     assert starts(app) == "skep 0.1.0"
     assert not list(tmp_path.rglob("evil"))
+
+
+def test_an_archive_larger_than_its_publisher_stated_is_not_unpacked_further(app, tmp_path):
+    staging = lay_app(tmp_path / "staging", "0.2.0")
+    (staging / "versions" / "0.2.0" / "zeros").write_bytes(bytes(5_000_000))  # some hundred bytes in the archive
+    archive = tmp_path / "made.tar.xz"
+    subprocess.run(
+        ["tar", "-C", staging.parent, "-cJf", archive, "--transform", f"s/^{staging.name}/skep.AppDir/", staging.name],
+        check=True,
+    )
+    largest = []
+    with raises(UpdateError, match="larger than its publisher stated"):
+        PortableFolder(app, "0.1.0").install(archive, "0.2.0", 1_000_000, 0, lambda came, _: largest.append(came))
+    assert max(largest, default=0) <= 1_000_000
+    assert starts(app) == "skep 0.1.0"
+    PortableFolder(app, "0.1.0").install(archive, "0.2.0", 10_000_000, 0)
+    assert starts(app) == "skep 0.2.0"
 
 
 def test_a_folder_that_is_not_ours_to_change_is_said(app):

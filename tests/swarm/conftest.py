@@ -62,19 +62,17 @@ def options(private_sockets, tmp_path):
 
 @pytest.fixture
 def make_dhts(private_sockets):
-    import hivemind  # noqa: PLC0415 - as above
+    import forked_peers  # noqa: PLC0415 - as above
 
     made = []
 
     def make(count):
         for _ in range(count):
             seeds = [str(address) for address in made[0].get_visible_maddrs()] if made else []
-            made.append(hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60))
+            made.append(forked_peers.LastingDHT(initial_peers=seeds, start=True, startup_timeout=60))
         return made
 
     yield make
-    import forked_peers  # noqa: PLC0415 - as above
-
     forked_peers.end_dhts(made)
 
 

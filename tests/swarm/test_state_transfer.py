@@ -8,6 +8,7 @@ import pytest
 import torch
 from hivemind.compression import NoCompression
 from hivemind.optim.state_averager import TrainingStateAverager
+from torch.optim.lr_scheduler import LambdaLR
 
 import forked_peers
 from skep.worker.swarm.averagers import CheckedStateAverager
@@ -85,6 +86,27 @@ def test_a_state_is_labelled_with_the_next_epoch_before_stocks_delayed_step_and_
     donor.step(wait_for_delayed_updates=True)
     metadata, tensors, _ = donor.get_current_state()
     assert (metadata["epoch"], tensors[0][0].item()) == (1, 6.0)
+
+
+def falling(optimizer):
+    return LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schedule_of_a_newcomer_stands_where_the_swarms_does(make, kind):
+    newcomer = make(kind, [7.0], scheduler=falling)
+    for epoch in (1, 9):
+        newcomer.local_epoch = epoch
+        newcomer._update_scheduler()
+        assert newcomer.scheduler.last_epoch == epoch
+        assert newcomer.optimizer.param_groups[0]["lr"] == 1 / (1 + epoch)
+
+
+def test_no_step_of_the_schedule_is_made_for_epochs_that_were_claimed_only(make):
+    newcomer = make(CheckedStateAverager, [7.0], scheduler=falling)
+    newcomer.local_epoch = 10**9  # stock would make as many steps, for hours
+    newcomer._update_scheduler()
+    assert newcomer.optimizer.param_groups[0]["lr"] == 1 / (1 + 10**9)
 
 
 def load(newcomer):

@@ -33,7 +33,7 @@ class FolderShards(FakeShards):
 
     folder: Path = Path()
 
-    def fetch(self, shard, post):
+    def fetch(self, shard, reach, post):
         post(m.ShardArrived(shard.sha256, str(self.folder / f"{shard.sha256}.safetensors")))
 
 

@@ -274,8 +274,8 @@ class Engine:
                 self._worker.tell(m.FinishTraining(at_edge=True))
             case e.SetAllowance(allowance=allowance):
                 self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
-            case e.FetchShard(shard=shard):
-                self._shards.fetch(shard, self.post)
+            case e.FetchShard(shard=shard, reach=reach):
+                self._shards.fetch(shard, reach, self.post)
             case e.LosePending():
                 self._lose(effect)
             case (

@@ -26,6 +26,7 @@ from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import Home
 from skep.core import releases
 from skep.core.errors import UpdateError
+from skep.core.project.addresses import reach_of
 from skep.core.releases import Release
 from skep.core.text import NOTHING, Text
 
@@ -171,7 +172,7 @@ class Updates:
         from skep.adapters.net.update_repository import UpdateRepository  # noqa: PLC0415 - needed once a day
 
         self.home.create()
-        web = Web(Patience(), self._stop, self.proxy)
+        web = Web(Patience(), self._stop, reach_of(self.source.address), self.proxy)
         return UpdateRepository(self.home.updates_folder, self.source.address, self.source.root, web)
 
     @property

@@ -76,7 +76,7 @@ class Tray(QObject):
             self._line = line
             # menu texts are not plain: an ampersand would underline the next letter
             self.first.setText(shortened(line, 70).replace("&", "&&"))
-            self.icon.setToolTip(f"skep · {line}")
+            self.icon.setToolTip(f"skep · {line}".translate(UNTAGGED))
         paused = snapshot.pause is not None or snapshot.on_a_break
         self.resume.setVisible(paused)
         self.pause.setEnabled(snapshot.phase is not Phase.LEAVING)

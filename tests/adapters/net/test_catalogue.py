@@ -13,6 +13,8 @@ from skep.core.project import links
 from skep.core.project.revisions import NeedsConsent
 from web_of_faults import FaultyServer, endless, missing, status, whole
 
+SEED = "/dns4/seed1.example.org/tcp/443/p2p/QmZtmD2qt6fJot32nabSP3CUjicnypEBz7bHVDhPQt9aAy"
+
 
 @pytest.fixture
 def catalogue(tmp_path):
@@ -211,7 +213,7 @@ def test_from_the_web_both_files_are_fetched(catalogue, publisher, web):
 
 
 def test_the_signature_lies_beside_the_path_and_not_behind_a_query(tmp_path, publisher):
-    path, asked = signed(publisher), []
+    path, asked = signed(publisher, peers=[SEED]), []
 
     def fetch(address, what, limit):
         asked.append(address)

@@ -428,3 +428,34 @@ def test_a_home_that_cannot_be_written_is_said_and_nothing_is_left(tmp_path):
     with raises(StorageError, match="Other terminals cannot connect: No such file"):
         ControlServer(tmp_path / "none" / "control.json", dict, make_run_folder=make).start()
     assert not made[0].exists()
+
+
+STRANGER = """
+import hmac, os, socket, sys  # hmac: before the rights are gone
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
+path, key, user = sys.argv[1], bytes.fromhex(sys.argv[2]), int(sys.argv[3])
+os.setresuid(user, user, user)
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(path)
+    with Connection(os.dup(client.fileno())) as connection:
+        try:
+            answer_challenge(connection, key)
+            deliver_challenge(connection, key)
+            connection.send_bytes(b"{}")
+            print("answered", connection.recv_bytes())
+        except (EOFError, ConnectionError):
+            print("refused")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to become another user")
+@pytest.mark.parametrize(("user", "said"), [(0, "answered"), (65534, "refused")])
+def test_another_user_is_refused_even_with_the_key(serve, file, caplog, user, said):
+    serve()
+    named = ControlFile.read(file)
+    for folder, mode in ((Path(named.socket_file).parent, 0o755), (Path(named.socket_file), 0o777)):
+        folder.chmod(mode)  # as if the permissions of files were no obstacle
+    arguments = [named.socket_file, named.key.hex(), str(user)]
+    done = subprocess.run([sys.executable, "-c", STRANGER, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(said)
+    assert ("of another user" in caplog.text) == (said == "refused")

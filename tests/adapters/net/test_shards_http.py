@@ -17,6 +17,7 @@ from downloads import (
 )
 from skep.adapters.net.shards_http import HttpShards
 from skep.adapters.net.web import Patience
+from skep.core.project.addresses import Reach
 from skep.core.project.shards import shard_name
 from skep.core.session.messages import ShardArrived, ShardFailed
 from web_of_faults import endless, half_then_silent, missing, ranged, silent, status, trickle, whole
@@ -70,7 +71,7 @@ def test_progress_is_said_a_few_times_a_second_and_grows(make_shards, server):
     server.scripts[shard_name(shard.sha256)] = [trickle(raw, pieces=100, seconds=0.01)]
     posted = Posted()
     begun = time.monotonic()
-    make_shards().fetch(shard, posted)
+    make_shards().fetch(shard, Reach.ANY, posted)
     assert isinstance(posted.answer(), ShardArrived)
     said = [message.bytes for message in posted.progress]
     assert 2 <= len(said) <= 2 + (time.monotonic() - begun) / 0.2
@@ -82,8 +83,8 @@ def test_two_requests_for_one_shard_share_one_download(make_shards, server):
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [trickle(raw, pieces=10, seconds=0.02)]
     shards, one, two = make_shards(), Posted(), Posted()
-    shards.fetch(shard, one)
-    shards.fetch(shard, two)
+    shards.fetch(shard, Reach.ANY, one)
+    shards.fetch(shard, Reach.ANY, two)
     assert isinstance(one.answer(), ShardArrived)
     assert isinstance(two.answer(), ShardArrived)
     assert len(server.asked) == 1
@@ -94,7 +95,7 @@ def test_two_shards_are_downloaded_at_the_same_time(make_shards, server):
     server.scripts[shard_name(shard.sha256)] = [half_then_silent(raw)]
     server.scripts[shard_name(other.sha256)] = [whole(other_raw)]
     shards, posted = make_shards(patience=Patience(read_seconds=30)), Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     posted.first_progress()
     assert isinstance(fetch(shards, other), ShardArrived)
 

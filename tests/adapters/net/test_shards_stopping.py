@@ -17,6 +17,7 @@ from downloads import (
 )
 from skep.adapters.net.shards_http import HttpShards
 from skep.adapters.net.web import Patience
+from skep.core.project.addresses import Reach
 from skep.core.project.shards import shard_name
 from skep.core.session.messages import ShardProgress
 from web_of_faults import endless, half_then_silent, ranged, silent, status
@@ -27,7 +28,7 @@ def test_close_stops_within_a_second_whatever_the_server_does(make_shards, serve
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [act]
     shards, posted = make_shards(patience=Patience()), Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     wait_for(lambda: server.asked)
     begun = time.monotonic()
     shards.close()
@@ -38,7 +39,7 @@ def test_close_keeps_the_part_file_and_posts_nothing_more(make_shards, server, c
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [half_then_silent(raw), ranged(raw)]
     shards, posted = make_shards(patience=Patience()), Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     part = cache / (shard_name(shard.sha256) + ".part")
     wait_for(lambda: part.exists() and part.stat().st_size == SIZE // 2)
     shards.close()
@@ -62,7 +63,7 @@ def test_an_answer_that_comes_after_close_is_not_posted(make_shards, server):
 
     server.scripts[shard_name(shard.sha256)] = [late]
     shards, posted = make_shards(patience=Patience()), Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     wait_for(lambda: server.asked)
     shards.close()
     server.released.set()

@@ -1,12 +1,12 @@
-import socket
-
 import pytest
 
 from downloads import QUICK, ROOMY, assert_arrived, assert_failed, fetch, make_shard
 from english import in_english
+from skep.adapters.net.connections import Network
 from skep.adapters.net.shards_http import HttpShards
 from skep.adapters.net.web import check_address
 from skep.core.errors import DataError
+from skep.core.project.addresses import Reach
 from skep.core.project.shards import shard_name
 from web_of_faults import ranged, status
 
@@ -22,7 +22,7 @@ from web_of_faults import ranged, status
     ],
 )
 def test_https_and_loopback_are_allowed(address):
-    check_address(address)
+    check_address(address, Reach.ANY)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_https_and_loopback_are_allowed(address):
 )
 def test_everything_else_is_refused(address):
     with pytest.raises(DataError) as caught:
-        check_address(address)
+        check_address(address, Reach.ANY)
     assert in_english(caught.value.title).endswith(".")
 
 
@@ -110,11 +110,9 @@ def test_a_server_without_a_good_certificate_is_refused(server, https_server, ca
 def public_shards(https_server, cache, monkeypatch):
     """Shards from a server whose name is not this computer's."""
     address, certificate = https_server
-    look_up = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *rest, **more: look_up("127.0.0.1", *rest, **more))
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     monkeypatch.setenv("no_proxy", "*")
-    shards = HttpShards(cache, **ROOMY, patience=QUICK)
+    shards = HttpShards(cache, **ROOMY, patience=QUICK, network=Network(lambda _host, _port: ["127.0.0.1"]))
     shards._index_address = address.replace("127.0.0.1", "data.example.org") + "/index.json"
     yield shards
     shards.close()

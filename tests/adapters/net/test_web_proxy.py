@@ -13,9 +13,11 @@ from skep.adapters.net.catalogue import fetch_over_web
 from skep.adapters.net.shards_http import HttpShards
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core.errors import ManifestError, SettingsError
+from skep.core.project.addresses import Reach
+from skep.core.project.data import FileRef
 from skep.core.project.shards import shard_name
 from skep.core.settings.settings import parse
-from web_of_faults import ranged
+from web_of_faults import ranged, status
 
 REFUSAL = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
 
@@ -131,3 +133,27 @@ def test_a_proxy_of_the_environment_is_named_as_such(proxy, monkeypatch):
 def test_what_is_no_proxy_of_the_web_is_refused(text):
     with pytest.raises(SettingsError):
         parse("network.proxy", text)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "[::1]", "localhost", "intranet", "nas.local", "192.168.1.1"])
+def test_a_proxy_is_not_asked_for_what_a_public_project_may_not_reach(proxy, cache, host):
+    file = FileRef("tokenizer", "a" * 64, 0, f"https://{host}/tokenizer.json")
+    shards = shards_through(proxy.address, cache, "")
+    told = fetch(shards, file, Reach.GLOBAL)
+    shards.close()
+    assert_failed(told, "not on the internet")
+    assert proxy.asked == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0x7f.1", "[fd00::1]", "metadata.google.internal"])
+def test_nor_for_what_a_server_behind_it_redirects_to(proxy, server, https_server, cache, monkeypatch, host):
+    address, certificate = https_server
+    proxy.target = server.server_address[1]
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    server.scripts["tokenizer.json"] = [status(302, Location=f"https://{host}/latest")]
+    there = address.replace("127.0.0.1", "data.example.org")
+    shards = shards_through(proxy.address, cache, "")
+    told = fetch(shards, FileRef("tokenizer", "a" * 64, 0, f"{there}/tokenizer.json"), Reach.GLOBAL)
+    shards.close()
+    assert_failed(told, "not on the internet")
+    assert [line.split()[1] for line in proxy.asked] == [there.removeprefix("https://")]

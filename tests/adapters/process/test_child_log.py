@@ -10,7 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from skep.adapters.process.child_log import LINE_BYTES, Lines, LogPipe
+from skep.adapters.process.child_log import (
+    LAST_OF_FLOOD,
+    LINE_BYTES,
+    MINUTE,
+    MOST_A_MINUTE,
+    Lines,
+    LoggedLines,
+    LogPipe,
+)
 from skep.adapters.storage import logs
 from skep.adapters.storage.logs import open_log
 
@@ -55,6 +63,30 @@ def test_a_child_that_does_not_start_leaves_no_thread(tmp_path: Path):
         subprocess.Popen([str(tmp_path / "nothing")], stderr=pipe.fileno())
     pipe.wait(SOON)
     assert "child-log" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_control_characters_are_shown_and_not_obeyed(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, "child")
+    pipe = run(logging.getLogger("child"), r"sys.stderr.write('\x1b]0;title\x07\tred\x1b[31m\x9b2J\r\n')")
+    assert caplog.messages == [r"\x1b]0;title\x07" + "\t" + r"red\x1b[31m\x9b2J"]
+    assert list(pipe.last) == caplog.messages
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["a minute later", "at the end"])
+def test_of_a_flood_of_lines_the_first_and_the_last_are_logged(caplog: pytest.LogCaptureFixture, *, ends: bool):
+    caplog.set_level(logging.INFO, "child")
+    now, also = [0.0], []
+    lines = LoggedLines(logging.getLogger("child"), also.append, clock=lambda: now[0])
+    count = MOST_A_MINUTE + LAST_OF_FLOOD + 70
+    lines.feed(b"".join(b"%d\n" % number for number in range(count)))
+    assert caplog.messages == [str(number) for number in range(MOST_A_MINUTE)]
+    assert len(also) == count
+    now[0] = MINUTE
+    if ends:
+        lines.end()
+    lines.feed(b"calm\n")
+    last = [str(number) for number in range(count - LAST_OF_FLOOD, count)]
+    assert caplog.messages[MOST_A_MINUTE:] == ["70 more lines were left out here", *last, "calm"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 100])

@@ -10,6 +10,7 @@ from english import in_english
 from skep.adapters.net.web import Patience
 from skep.adapters.storage.shard_cache import KEPT_FOR_THE_WORKER, disk_errors
 from skep.core.errors import StorageError
+from skep.core.project.addresses import Reach
 from skep.core.project.shards import shard_name
 from skep.core.session.messages import ShardArrived
 from web_of_faults import half_then_silent, ranged
@@ -149,6 +150,6 @@ def test_downloads_under_way_count_for_the_limit(make_shards, server):
     (raw, shard), (_, other) = make_shard(1), make_shard(2)
     server.scripts[shard_name(shard.sha256)] = [half_then_silent(raw)]
     shards, posted = make_shards(limit_bytes=lambda: 2 * SIZE - 1, patience=Patience()), Posted()
-    shards.fetch(shard, posted)
+    shards.fetch(shard, Reach.ANY, posted)
     posted.first_progress()
     assert_failed(fetch(shards, other), "more than the cache limit")

@@ -10,8 +10,9 @@ from english import in_english, raises
 from manifests import EXAMPLE, PEER, REMOVED, example, images, lora, masked, raw
 from skep.core.errors import ManifestError
 from skep.core.plain_text import plain
+from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, ImageLayout, TextLayout
-from skep.core.project.manifest import Manifest, check_expiry, fingerprint
+from skep.core.project.manifest import Manifest, check_expiry, check_reach, fingerprint
 from skep.recipes.registry import parse_manifest
 
 
@@ -438,3 +439,37 @@ def test_one_changed_field_is_accepted_or_named(path, value):
     field = path.split("__")[-1]
     named = (field, RELATED.get(field, "delay_optimizer_step"), "sync.powersgd.", "nested too deeply", "far too large")
     assert not said or any(name in said for name in named)
+
+
+SEED = EXAMPLE["peers"][0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "host"),
+    [
+        ({"data__index": "https://192.168.1.1/index.json"}, "data.index", "192.168.1.1"),
+        ({"data__index": "http://127.0.0.1/index.json"}, "data.index", "127.0.0.1"),
+        ({"homepage": "https://[fd00::1]/"}, "homepage", "fd00::1"),
+        (
+            {"recipe": masked(vocabulary=5000) | {"tokenizer": TOKENIZER | {"url": "https://nas.local/t.json"}}},
+            "recipe",
+            "nas.local",
+        ),
+        ({"recipe": lora(), "recipe__base__url": "https://2130706433/base"}, "recipe", "2130706433"),
+        ({"peers": [SEED, PEER]}, "peers[1]", "127.0.0.1"),
+        ({"peers": [SEED.replace("seed1.example.org", "localhost")]}, "peers[0]", "localhost"),
+        ({"peers": ["/ip6/fe80::1" + SEED.removeprefix("/dns4/seed1.example.org")]}, "peers[0]", "fe80::1"),
+    ],
+)
+def test_a_manifest_from_the_internet_names_hosts_on_the_internet_only(changes, field, host):
+    manifest = parse_manifest(raw(**({"peers": [SEED]} | changes)))
+    check_reach(manifest, Reach.ANY)
+    with pytest.raises(ManifestError) as refused:
+        check_reach(manifest, Reach.GLOBAL)
+    assert f"names {host} in {field}," in in_english(refused.value.title)
+    assert "add the project from there" in in_english(refused.value.hint)
+
+
+@pytest.mark.parametrize("homepage", ["", "https://example.org"])
+def test_a_manifest_that_names_others_only_is_fine_from_anywhere(homepage):
+    check_reach(parse_manifest(raw(peers=[SEED], homepage=homepage, recipe=lora())), Reach.GLOBAL)

@@ -12,6 +12,7 @@ from fakes import make_index, make_joined, make_progress, make_project
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Condition, answered
+from skep.core.project.addresses import Reach
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -452,10 +453,17 @@ def test_months_of_contributions_take_no_memory(training: Course):
 
 def test_a_shard_of_the_index_is_fetched_and_handed_over(training: Course):
     shard = INDEX.held_out[0]
-    assert training.see(m.ShardWanted(shard.sha256)).effects == (e.FetchShard(shard),)
+    assert training.see(m.ShardWanted(shard.sha256)).effects == (e.FetchShard(shard, Reach.ANY),)
     arrived = m.ShardArrived(shard.sha256, "/shards/f")
     assert training.see(arrived).effects == (e.TellWorker(arrived),)
     assert training.see(arrived).effects == ()
+
+
+def test_a_shard_of_a_project_from_the_internet_is_fetched_from_the_internet_only():
+    public = replace(PROJECT, source="https://example.org/tiny.json")
+    course = Course().see(m.Join(public), m.IndexArrived(INDEX, public), make_joined())
+    shard = INDEX.shards[0]
+    assert course.see(m.ShardWanted(shard.sha256)).effects == (e.FetchShard(shard, Reach.GLOBAL),)
 
 
 def test_a_shard_that_cannot_be_had_is_told(joining: Course):

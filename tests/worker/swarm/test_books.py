@@ -51,6 +51,37 @@ def test_stock_ends_an_epoch_before_it_is_full_when_a_peer_pauses():
     assert after[0] < 0.9 * undisturbed  # the last reported rate is used until the record expires
 
 
+def claim(table, name, **false):
+    """A record of a peer that takes part in nothing."""
+    record = {"peer_id": name, "epoch": 10, "samples_accumulated": 0, "samples_per_second": 0.0, "client_mode": False}
+    table.put(name, record | {"time": table.now} | false, 1e6)
+
+
+FALSE_RECORDS = {
+    "samples": {"samples_accumulated": 2**62},
+    "samples of a later epoch": {"samples_accumulated": 2**62, "epoch": 12},
+    "rate": {"samples_per_second": 1e30, "time": 1e300},
+    "endless rate": {"samples_per_second": math.inf},
+    "epoch": {"epoch": 10**9},
+    "time": {"samples_per_second": 1.0, "time": -1e300},
+}
+
+
+@pytest.mark.parametrize("false", FALSE_RECORDS.values(), ids=FALSE_RECORDS)
+def test_a_false_record_changes_the_epochs_of_those_that_average_for_a_few_rounds_at_most(false):
+    calm = epochs(LiveProgressTracker, lambda _peer: None, 20)
+    harmed = epochs(LiveProgressTracker, lambda peer: claim(peer.table, b"liar", **false), 20)
+    assert harmed[15:] == pytest.approx(calm[15:], rel=0.05)
+    assert sum(sample < 0.4 * mean(calm) for sample in harmed) <= (false.get("epoch") == 12)
+
+
+@pytest.mark.parametrize("name", ["samples", "rate", "epoch"])
+def test_stock_peers_have_tiny_epochs_as_long_as_it_lasts(name):
+    false = FALSE_RECORDS[name] | ({"epoch": 10**6} if name != "epoch" else {})
+    harmed = epochs(ProgressTracker, lambda peer: claim(peer.table, b"liar", **false), 14)
+    assert max(harmed[11:]) < 0.2 * TARGET
+
+
 @pytest.fixture
 def tracker(monkeypatch):
     """A tracker that counts 100 samples a second."""

@@ -78,7 +78,7 @@ def test_the_step_batch_is_a_small_part_of_the_target(target, batch):
 class Scarce(Trainer):
     """For the dry run: at most `fitting` samples fit on the device; a micro-batch may take `away_seconds`."""
 
-    fitting, away_seconds = 10**6, 60.0
+    fitting, away_seconds, kind = 10**6, 60.0, "cpu"
 
     def __init__(self, *args):
         super().__init__(*args)
@@ -135,6 +135,13 @@ def test_what_takes_far_too_long_is_tried_once(away_seconds, tries):
     made = scarce(away_seconds=away_seconds)
     made.dry_run(1)
     assert made.tried == [1] * tries
+
+
+def test_the_first_micro_batch_of_a_gpu_is_tried_twice_since_it_loads_kernels():
+    made = scarce(away_seconds=-1.0)
+    made.kind = "cuda"
+    made.dry_run(1)
+    assert made.tried == [1] * DRY_RUNS
 
 
 @pytest.mark.parametrize(("of_four", "tried"), [(0.13, [1, 2, 4, 8]), (0.18, [1, 2, 4])])

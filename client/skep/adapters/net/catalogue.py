@@ -18,14 +18,16 @@ from urllib.request import url2pathname
 
 from urllib3.util import Retry
 
+from skep.adapters.net.connections import INTERNET, Network
 from skep.adapters.net.web import Patience, Stop, TryAgain, Web
 from skep.adapters.storage import signing
 from skep.adapters.storage.files import atomic_write, os_errors, unreadable
 from skep.core.errors import BadInput, DataError, ManifestError, SkepError
 from skep.core.plain_text import plain
 from skep.core.project import links
+from skep.core.project.addresses import reach_of
 from skep.core.project.fields import PROJECT_ID, FieldError, WebAddress
-from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, VerifiedProject, check_expiry
+from skep.core.project.manifest import MANIFEST_BYTES_LIMIT, Manifest, VerifiedProject, check_expiry, check_reach
 from skep.core.project.revisions import check_revision
 from skep.core.strict_json import read_object
 from skep.core.text import Problem, Text
@@ -91,9 +93,9 @@ def resolved(source: str) -> str:
     return text
 
 
-def fetch_over_web(address: str, what: Text, limit: int, *, proxy: str = "") -> bytes:
+def fetch_over_web(address: str, what: Text, limit: int, *, proxy: str = "", network: Network = INTERNET) -> bytes:
     """`proxy` is an address, or "" for the environment's."""
-    web = Web(QUICK, Stop(), lambda: proxy)
+    web = Web(QUICK, Stop(), reach_of(address), lambda: proxy, network)
     try:
         return web.persist(lambda: web.read(address, what, limit))
     except TryAgain as error:
@@ -150,7 +152,8 @@ class FileCatalogue:
 
         A link names its publisher; a manifest signed with another key is refused.
         A later revision must carry the pinned key and a higher number; one that needs more than before is taken only
-        with `consent`. Raises ManifestError (NeedsConsent for the latter), StorageError.
+        with `consent`. One from the internet may name hosts on the internet only.
+        Raises ManifestError (NeedsConsent for missing consent), StorageError.
         """
         source = resolved(source)
         link = links.parse(source) if links.is_link(source) else None
@@ -162,6 +165,7 @@ class FileCatalogue:
                 Text("catalogue.nothing_was_kept_ask_whoever"),
             )
         check_expiry(new.manifest, self._now())
+        check_reach(new.manifest, reach_of(source))
         old = self._kept(new.manifest.id)
         if old:
             same_bytes = old.text.encode() == new.raw

@@ -11,6 +11,7 @@ import logging
 import os
 import secrets
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge, wait
@@ -61,6 +62,19 @@ def _listen(listening: socket.socket, socket_file: Path) -> None:
     listening.listen(BACKLOG)
     # a client may disconnect between select and accept; then accept would block until the next one
     listening.setblocking(False)
+
+
+_CREDENTIALS: Final = struct.Struct("iII")
+"""The process, user and group of a peer, by unix(7)."""
+
+
+def is_ours(client: socket.socket) -> bool:
+    """Whether the program at the other end is this user's, or root's; where the system does not say it, the key decides."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    raw = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(raw)
+    return user in {os.geteuid(), 0}
 
 
 def remove_stale(control_file: Path) -> None:
@@ -183,7 +197,10 @@ class ControlServer:
     def _serve(self, client: socket.socket, key: bytes) -> None:
         try:
             with client, Connection(os.dup(client.fileno())) as connection:
-                self._converse(client, connection, key)
+                if is_ours(client):
+                    self._converse(client, connection, key)
+                else:
+                    log.warning("a program of another user connected to the control socket and was refused")
         except _FOREIGN as error:
             log.info("a control client did not keep to the rules: %s", type(error).__name__)
         finally:

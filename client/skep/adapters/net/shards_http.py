@@ -15,9 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from skep.adapters.net.connections import INTERNET, Network
 from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, TryAgain, Web
 from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
+from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, Layout, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
@@ -48,13 +50,15 @@ class HttpShards:
         patience: Patience | None = None,
         free_space: Callable[[Path], int] = free_bytes,
         proxy: Callable[[], str] = lambda: "",
+        network: Network = INTERNET,
     ) -> None:
-        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` is as in Web."""
+        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web."""
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )
         self._stop = Stop()
-        self._web = Web(patience or Patience(), self._stop, proxy)
+        patience = patience or Patience()
+        self._webs = {reach: Web(patience, self._stop, reach, proxy, network) for reach in Reach}
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -66,19 +70,23 @@ class HttpShards:
 
         def job() -> None:
             data, recipe = project.manifest.data, project.manifest.recipe
-            index = self._fetch_index(data.index, data.sha256, recipe.layout)
+            index = self._fetch_index(self._webs[project.reach], data.index, data.sha256, recipe.layout)
             post(IndexArrived(replace(index, files=recipe.files)))
 
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 
-    def fetch(self, shard: Wanted, post: Post) -> None:
-        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it."""
+    def fetch(self, shard: Wanted, reach: Reach, post: Post) -> None:
+        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it.
+
+        `reach` is that of the shard's project.
+        """
         with self._lock:
             if waiting := self._waiting.get(shard.sha256):
                 waiting.append(post)
                 return
             self._waiting[shard.sha256] = [post]
-        self._enqueue(lambda: self._report(lambda: self._fetch(shard), lambda problem: self._fail(shard, problem)))
+        web = self._webs[reach]
+        self._enqueue(lambda: self._report(lambda: self._fetch(web, shard), lambda problem: self._fail(shard, problem)))
 
     def close(self) -> None:
         """Stops downloads within a second; partial files stay. Nothing is posted afterwards."""
@@ -122,26 +130,18 @@ class HttpShards:
 
     # --- small files, held in memory until their hash is known
 
-    def _fetch_index(self, address: str, sha256: str, layout: Layout) -> ShardIndex:
-        raw = self._small_file(Text("shard.project_shard_index"), address, sha256, INDEX_BYTES_LIMIT)
+    def _fetch_index(self, web: Web, address: str, sha256: str, layout: Layout) -> ShardIndex:
+        raw = _small_file(web, Text("shard.project_shard_index"), address, sha256, INDEX_BYTES_LIMIT)
         index = parse_index(raw, layout)
         self._index_address = address
         return index
 
-    def _small_file(self, what: Text, address: str, sha256: str, limit: int) -> bytes:
-        raw = self._web.persist(lambda: self._web.read(address, Text("shard.named_what", what=what), limit))
-        if len(raw) > limit:
-            raise DataError(Text("shard.larger_than_kib", what=what, limit=limit // 1024), _PUBLISHER)
-        if hashlib.sha256(raw).hexdigest() != sha256:
-            raise DataError(Text("shard.what_wrong_hash_deleted", what=what), _PUBLISHER)
-        return raw
-
-    def _fetch_unsized(self, file: FileRef) -> Path:
+    def _fetch_unsized(self, web: Web, file: FileRef) -> Path:
         """A file of unknown size; it is small, and is kept whole or not at all."""
         kept = self._cache.find_any_size(file)
         if kept:
             return kept
-        raw = self._small_file(Text("shard.project", name=file.name), file.address, file.sha256, UNSIZED_LIMIT)
+        raw = _small_file(web, Text("shard.project", name=file.name), file.address, file.sha256, UNSIZED_LIMIT)
         sized = replace(file, bytes=len(raw))
         with self._cache.room(sized):
             with PartFile(self._cache.part(sized), sized.bytes) as part:
@@ -151,14 +151,14 @@ class HttpShards:
 
     # --- shards, and other files of a known size
 
-    def _fetch(self, shard: Wanted) -> None:
+    def _fetch(self, web: Web, shard: Wanted) -> None:
         if isinstance(shard, FileRef):
             self._cache.pin(shard.sha256)
         if shard.bytes:
-            path = self._cache.find(shard) or self._download(shard)
+            path = self._cache.find(shard) or self._download(web, shard)
         else:
             assert isinstance(shard, FileRef)
-            path = self._fetch_unsized(shard)
+            path = self._fetch_unsized(web, shard)
         for post in self._done(shard):
             post(ShardArrived(shard.sha256, str(path)))
 
@@ -170,10 +170,10 @@ class HttpShards:
         with self._lock:
             return self._waiting.pop(shard.sha256)
 
-    def _download(self, shard: Wanted) -> Path:
+    def _download(self, web: Web, shard: Wanted) -> Path:
         address = self._address(shard)
         with self._cache.room(shard):
-            self._web.persist(lambda: self._attempt(shard, address))
+            web.persist(lambda: self._attempt(web, shard, address))
             self._stop.check()
             return self._cache.keep(shard)
 
@@ -184,12 +184,12 @@ class HttpShards:
             raise DataError(Text("shard.training_data_was_asked_before"), Text("shard.join_project_again"))
         return shard_address(self._index_address, shard.sha256)
 
-    def _attempt(self, shard: Wanted, address: str) -> None:
+    def _attempt(self, web: Web, shard: Wanted, address: str) -> None:
         """One attempt to complete and verify the part file. Raises DataError, TryAgain, StorageError, Stopped."""
         with PartFile(self._cache.part(shard), shard.bytes) as file:
             resumed = file.have > 0
             if file.have < shard.bytes:
-                resumed = self._receive(shard, address, file)
+                resumed = self._receive(web, shard, address, file)
             if file.sha256 == shard.sha256:
                 return
         self._cache.throw_away(shard)
@@ -197,10 +197,10 @@ class HttpShards:
         kind = TryAgain if resumed else DataError
         raise kind(Text("shard.named_wrong_hash_deleted", named=_named(shard)), _PUBLISHER)
 
-    def _receive(self, shard: Wanted, address: str, file: PartFile) -> bool:
+    def _receive(self, web: Web, shard: Wanted, address: str, file: PartFile) -> bool:
         """Write the response body. Returns whether the result includes earlier bytes."""
         try:
-            with self._web.get(address, Text("shard.named_name", named=_named(shard)), file.have) as answer:
+            with web.get(address, Text("shard.named_name", named=_named(shard)), file.have) as answer:
                 if answer.start == 0:
                     file.restart()
                 resumed = answer.start > 0
@@ -234,6 +234,15 @@ class HttpShards:
             waiting = tuple(self._waiting[shard.sha256])
         for post in waiting:
             post(ShardProgress(shard.sha256, have, shard.bytes))
+
+
+def _small_file(web: Web, what: Text, address: str, sha256: str, limit: int) -> bytes:
+    raw = web.persist(lambda: web.read(address, Text("shard.named_what", what=what), limit))
+    if len(raw) > limit:
+        raise DataError(Text("shard.larger_than_kib", what=what, limit=limit // 1024), _PUBLISHER)
+    if hashlib.sha256(raw).hexdigest() != sha256:
+        raise DataError(Text("shard.what_wrong_hash_deleted", what=what), _PUBLISHER)
+    return raw
 
 
 def _named(shard: Wanted) -> Text:

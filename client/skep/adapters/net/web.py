@@ -1,6 +1,6 @@
 """GET requests over https with skep's rules for addresses, timeouts, retries and cancellation.
 
-Plain http is allowed for loopback only.
+Plain http is allowed for loopback only. `Reach.GLOBAL` allows no address that is not on the internet, in redirects too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from http.cookiejar import DefaultCookiePolicy
 from typing import Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -21,8 +22,9 @@ import requests.auth
 import urllib3.exceptions
 from urllib3.util import Retry
 
+from skep.adapters.net.connections import INTERNET, OWN_NETWORK, TELL_PUBLISHER, Adapter, Network
 from skep.core.errors import DataError
-from skep.core.project.addresses import is_loopback
+from skep.core.project.addresses import Reach, is_loopback, may_be_global
 from skep.core.text import NOTHING, Text, sentences
 
 _CHUNK: Final = 64 * 1024
@@ -166,13 +168,21 @@ _LATER: Final = Text("web.tried_again_later_what_was")
 
 
 class Web:
-    """Downloads for one owner, all ended by the same `stop`.
+    """Downloads for one owner, all ended by the same `stop`, from addresses within `reach`.
 
     `proxy` is asked before each request: the address of the proxy that the person named, or "" for the environment's.
     """
 
-    def __init__(self, patience: Patience, stop: Stop, proxy: Callable[[], str] = lambda: "") -> None:
-        self._patience, self._stop, self._proxy = patience, stop, proxy
+    def __init__(
+        self,
+        patience: Patience,
+        stop: Stop,
+        reach: Reach,
+        proxy: Callable[[], str] = lambda: "",
+        network: Network = INTERNET,
+    ) -> None:
+        self._patience, self._stop, self._reach = patience, stop, reach
+        self._proxy, self._network = proxy, network
 
     def persist(self, attempt: Callable[[], Result]) -> Result:
         """The result of `attempt`, repeated as our patience says while it raises TryAgain, but for ServerTimeout."""
@@ -190,9 +200,13 @@ class Web:
     @contextlib.contextmanager
     def get(self, address: str, what: Text, first_byte: int = 0) -> Iterator[Answer]:
         """The answer to one GET; `what` names the wanted thing in sentences. Raises DataError, TryAgain, Stopped."""
-        check_address(address)
+        check_address(address, self._reach)
         with requests.Session() as session:
+            adapter = Adapter(self._reach, self._network)
+            session.mount("https://", adapter)
+            session.mount("http://", adapter)
             session.auth = _NoCredentials()
+            session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             # a proxy is used, but never for this computer itself
             session.trust_env = not _is_loopback(address)
             session.headers["Accept-Encoding"] = "identity"
@@ -221,9 +235,14 @@ class Web:
                 return response
             response.close()
             target = urljoin(address, response.headers.get("Location", ""))
-            _check_redirect(address, target)
+            self._check_redirect(address, target)
             address = target
-        raise DataError(Text("web.data_server_redirects_too_often", host=_host(address), what=what), _PUBLISHER)
+        raise DataError(Text("web.data_server_redirects_too_often", host=_host(address), what=what), TELL_PUBLISHER)
+
+    def _check_redirect(self, address: str, target: str) -> None:
+        check_address(target, self._reach)
+        if urlsplit(target).scheme == "http" and not _is_loopback(address):
+            raise DataError(Text("web.data_server_redirects_address_computer", host=_host(address)), TELL_PUBLISHER)
 
     def _ask(self, session: requests.Session, address: str) -> requests.Response:
         host = _host(address)
@@ -244,8 +263,9 @@ class Web:
             raise ServerTimeout(Text("web.data_server_does_not_answer", host=host), _CONNECTION) from None
         except requests.exceptions.ConnectionError:
             raise TryAgain(Text("web.data_server_cannot_reached", host=host), _CONNECTION) from None
-        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, UnicodeError):
-            raise DataError(Text("web.data_server_cannot_asked", host=host), _PUBLISHER) from None
+        except (requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ValueError):
+            # a ValueError comes from requests, which parses a redirect's address although it does not follow it
+            raise DataError(Text("web.data_server_cannot_asked", host=host), TELL_PUBLISHER) from None
 
 
 def _proxy_hint(proxy: str) -> Text:
@@ -255,27 +275,22 @@ def _proxy_hint(proxy: str) -> Text:
 
 
 _CONNECTION: Final = Text("web.check_internet_connection_if_works")
-_PUBLISHER: Final = Text("web.tell_project_publisher")
 
 
-def check_address(address: str) -> None:
-    """Raises DataError unless this is an https address, or http on this computer's loopback."""
+def check_address(address: str, reach: Reach) -> None:
+    """Raises DataError unless this is an https address within `reach`, or http on this computer's loopback."""
     # a backslash or an @ is read differently by different libraries, which could hide the real host
     plain = _ADDRESS.fullmatch(address) and "\\" not in address and "@" not in address
     if not plain or not _host(address):
-        raise DataError(Text("web.data_address_project_not_web"), _PUBLISHER)
+        raise DataError(Text("web.data_address_project_not_web"), TELL_PUBLISHER)
     scheme = urlsplit(address).scheme
     if scheme != "https" and not (scheme == "http" and _is_loopback(address)):
         raise DataError(
             Text("web.data_server_not_asked_since", host=_host(address)),
-            sentences(Text("web.plain_http_used_computer_itself"), _PUBLISHER),
+            sentences(Text("web.plain_http_used_computer_itself"), TELL_PUBLISHER),
         )
-
-
-def _check_redirect(address: str, target: str) -> None:
-    check_address(target)
-    if urlsplit(target).scheme == "http" and not _is_loopback(address):
-        raise DataError(Text("web.data_server_redirects_address_computer", host=_host(address)), _PUBLISHER)
+    if reach is Reach.GLOBAL and not may_be_global(_split(address)[0]):
+        raise DataError(Text("web.data_server_not_internet", host=_host(address)), OWN_NETWORK)
 
 
 def _is_loopback(address: str) -> bool:
@@ -307,9 +322,9 @@ def _first_byte(response: requests.Response, what: Text, asked: int) -> int:
         match = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
         if match and int(match[1]) == asked:
             return asked
-        raise RangeRefused(Text("web.data_server_answers_another_part", host=host, what=what), _PUBLISHER)
+        raise RangeRefused(Text("web.data_server_answers_another_part", host=host, what=what), TELL_PUBLISHER)
     if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and asked:
         raise RangeRefused(Text("web.data_server_cannot_go", host=host, what=what), _LATER)
     if status in _PASSING_STATUS:
         raise TryAgain(Text("web.data_server_has_problem_own", host=host, status=status), Text("web.try_again_later"))
-    raise NotThere(Text("web.data_server_does_not_have", host=host, what=what, status=status), _PUBLISHER, status)
+    raise NotThere(Text("web.data_server_does_not_have", host=host, what=what, status=status), TELL_PUBLISHER, status)

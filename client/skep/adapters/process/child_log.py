@@ -1,10 +1,14 @@
-"""What a child process writes to its stderr, as entries of a rotated log."""
+"""What a child process writes to its stderr, as entries of a rotated log.
+
+Other peers can make it write what they want, as often as they want, since hivemind logs what they send.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
@@ -14,6 +18,12 @@ LAST_LINES: Final = 4
 LINE_BYTES: Final = 8192
 """A longer line becomes several entries."""
 READ_BYTES: Final = 65536
+MINUTE: Final = 60.0
+MOST_A_MINUTE: Final = 2000
+"""Entries of one child. Of further ones, the LAST_OF_FLOOD are logged at the end of the minute, or of the child."""
+LAST_OF_FLOOD: Final = 50
+_VISIBLE: Final = {code: f"\\x{code:02x}" for code in (*range(0x09), *range(0x0A, 0x20), *range(0x7F, 0xA0))}
+"""Control characters, which a terminal that shows the log would obey, as text; a tab stays."""
 
 
 class Lines:
@@ -30,23 +40,56 @@ class Lines:
             self._rest.clear()
         self._rest += rest
         if len(self._rest) >= self._limit:
-            self.end()
+            self._pass_on_rest()
 
     def end(self) -> None:
+        self._pass_on_rest()
+
+    def _pass_on_rest(self) -> None:
         if self._rest:
             self._too_long(bytes(self._rest))
             self._rest.clear()
 
 
-def logged_lines(log: logging.Logger, also: Callable[[str], None] = lambda _line: None) -> Lines:
-    """Lines that become entries of `log`; each is passed to `also`."""
+class LoggedLines(Lines):
+    """Lines that become entries of `log`, not too many; each is passed to `also`."""
 
-    def note(line: bytes) -> None:
-        text = line.decode("utf-8", "backslashreplace").rstrip()
-        log.info("%s", text)
-        also(text)
+    def __init__(
+        self,
+        log: logging.Logger,
+        also: Callable[[str], None] = lambda _line: None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(LINE_BYTES, self._note, self._note)
+        self._log, self._also, self._clock = log, also, clock
+        self._until, self._count = 0.0, 0
+        self._left_out: deque[str] = deque(maxlen=LAST_OF_FLOOD)
 
-    return Lines(LINE_BYTES, note, note)
+    def end(self) -> None:
+        super().end()
+        self._tell_left_out()
+
+    def _note(self, line: bytes) -> None:
+        text = line.decode("utf-8", "backslashreplace").rstrip().translate(_VISIBLE)
+        self._also(text)
+        now = self._clock()
+        if now >= self._until:
+            self._tell_left_out()
+            self._until, self._count = now + MINUTE, 0
+        self._count += 1
+        if self._count <= MOST_A_MINUTE:
+            self._log.info("%s", text)
+        else:
+            self._left_out.append(text)
+
+    def _tell_left_out(self) -> None:
+        count = self._count - MOST_A_MINUTE - len(self._left_out)
+        if count > 0:
+            self._log.info("%d more lines were left out here", count)
+        while self._left_out:
+            self._log.info("%s", self._left_out.popleft())
+        self._count = min(self._count, MOST_A_MINUTE)
 
 
 class LogPipe:
@@ -59,7 +102,7 @@ class LogPipe:
         self._reading, self._writing = os.pipe()
         self.last: deque[str] = deque(maxlen=LAST_LINES)
         """The last lines, oldest first."""
-        self._lines = logged_lines(log, self.last.append)
+        self._lines = LoggedLines(log, self.last.append)
         self._thread = threading.Thread(target=self._read, name="child-log", daemon=True)
 
     def fileno(self) -> int:

@@ -96,7 +96,7 @@ class PortableFolder:
             try:
                 with said:
                     incoming.mkdir()
-                    _unpack(archive, version, incoming, lambda came: told(came, unpacked))
+                    _unpack(archive, version, incoming, unpacked, lambda came: told(came, unpacked))
                     _try_out(incoming, version)
                     os.sync()  # so that after a power cut the link does not point at empty files
                     self._remove(self._versions / version)
@@ -184,8 +184,8 @@ class PortableFolder:
             yield
 
 
-def _unpack(archive: Path, version: str, into: Path, told: Callable[[int], None]) -> None:
-    """Unpack; return the folder of the version. Raises UpdateError, OSError, and what `told` raises."""
+def _unpack(archive: Path, version: str, into: Path, most: int, told: Callable[[int], None]) -> None:
+    """Unpack the folder of the version, `most` bytes in all. Raises UpdateError, OSError, and what `told` raises."""
     import tarfile  # noqa: PLC0415 - the app has this module from its start, and an archive perhaps once a month
 
     top = PurePosixPath(APP_DIR, VERSIONS, version)
@@ -199,6 +199,10 @@ def _unpack(archive: Path, version: str, into: Path, told: Callable[[int], None]
                     continue
                 _check(member, path.relative_to(top))
                 member.name = str(path.relative_to(top))
+                if member.isreg() and came + member.size > most:
+                    raise UpdateError(
+                        Text("update.archive_larger_than_stated", version=version), Text("update.skep_stays")
+                    )
                 opened.extract(member, into, set_attrs=False)
                 if member.isreg():
                     (into / member.name).chmod(0o755 if member.mode & 0o100 else 0o644)

@@ -21,7 +21,7 @@ from typing import IO, Final
 import psutil
 from msgspec.structs import replace
 
-from skep.adapters.process.child_log import Lines, logged_lines
+from skep.adapters.process.child_log import Lines, LoggedLines
 from skep.adapters.process.device_nodes import make_device_nodes
 from skep.adapters.process.process_tree import (
     KILL_SECONDS,
@@ -261,7 +261,7 @@ class _Life:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         hear = Lines(wire.LINE_LIMIT, self._hear, self._refuse)
-        note = logged_lines(self._log)
+        note = LoggedLines(self._log)
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ, hear)
             selector.register(self._process.stderr, selectors.EVENT_READ, note)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from skep.core.project.addresses import Reach, reach_of
+
 
 @dataclass(frozen=True)
 class ShardRef:
@@ -73,6 +75,11 @@ class Project:
     fingerprint: str
     revision: int
     source: str
+
+    @property
+    def reach(self) -> Reach:
+        """The addresses that its downloads may reach."""
+        return reach_of(self.source)
 
 
 # --- the recipe: which tensors its model has, what its samples are, which files it needs

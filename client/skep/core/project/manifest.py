@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from skep.core.errors import ManifestError
+from skep.core.project.addresses import Reach, host_of, may_be_global, web_host
 from skep.core.project.data import Project, Recipe, Shape
 from skep.core.project.fields import (
     HASH,
@@ -332,3 +333,26 @@ def check_expiry(manifest: Manifest, now: datetime) -> None:
             Text("manifest.manifest_expired", title=manifest.title, expires=f"{manifest.expires:%Y-%m-%d}"),
             Text("manifest.ask_publisher_newer_one"),
         )
+
+
+_HOST_SHOWN: Final = 60
+
+
+def check_reach(manifest: Manifest, reach: Reach) -> None:
+    """Raise ManifestError when the manifest names a host that its project may not reach.
+
+    That is checked for seeds too, although libp2p dials them: a public project must not make volunteers probe their
+    own network.
+    """
+    if reach is Reach.ANY:
+        return
+    named = [("data.index", web_host(manifest.data.index))]
+    named += [("homepage", web_host(manifest.homepage))] if manifest.homepage else []
+    named += [("recipe", web_host(file.address)) for file in manifest.recipe.files]
+    named += [(f"peers[{number}]", host_of(peer)) for number, peer in enumerate(manifest.peers)]
+    for field, host in named:
+        if not may_be_global(host):
+            raise ManifestError(
+                Text("manifest.names_host_not_internet", field=field, host=host[:_HOST_SHOWN]),
+                Text("manifest.add_file_own_network"),
+            )

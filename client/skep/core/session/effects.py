@@ -6,6 +6,7 @@ import msgspec
 
 from skep.core.policy.allowance import Allowance, Change, Reaction
 from skep.core.policy.growth import Use
+from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation
@@ -50,9 +51,10 @@ class SetAllowance(msgspec.Struct, frozen=True):
 
 
 class FetchShard(msgspec.Struct, frozen=True):
-    """Fetch a shard, or another file that the recipe needs."""
+    """Fetch a shard, or another file that the recipe needs, from the addresses that its project may reach."""
 
     shard: ShardRef | FileRef
+    reach: Reach
 
 
 class Record(msgspec.Struct, frozen=True):

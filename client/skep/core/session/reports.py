@@ -166,14 +166,15 @@ def _shard(snapshot: Snapshot, worker: WorkerRun, message: m.ShardWanted | m.Sha
 
 
 def _wanted(snapshot: Snapshot, worker: WorkerRun, sha256: str) -> Step:
-    if snapshot.phase is Phase.LEAVING or snapshot.index is None:
+    project = snapshot.project
+    if snapshot.phase is Phase.LEAVING or snapshot.index is None or project is None:
         return snapshot, ()
     shard = _find(snapshot.index, sha256)
     if shard is None:
         unknown = Problem(Text("worker.training_process_asked_data_not"))
         return snapshot, (e.TellWorker(m.ShardFailed(sha256, unknown)),)
     waiting = replace(worker, wanted=worker.wanted | {sha256})
-    return replace(snapshot, worker=waiting), (e.FetchShard(shard),)
+    return replace(snapshot, worker=waiting), (e.FetchShard(shard, project.reach),)
 
 
 def _find(index: ShardIndex, sha256: str) -> ShardRef | FileRef | None:

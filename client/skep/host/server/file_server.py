@@ -1,7 +1,7 @@
 """A small web server for the files of one folder, or for a list of files.
 
 In a practice swarm it listens on loopback; a host may open it to others, and then it serves only listed files. It has
-no directory listings, subfolders or links, and a limited number of connections.
+no directory listings, subfolders or links, a limited number of connections, and a deadline for each request and answer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import socket
 import socketserver
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
@@ -27,24 +29,36 @@ HOST: Final = "127.0.0.1"
 
 _NAME: Final = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,200}")
 _RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
-_IDLE_SECONDS: Final = 60
+REQUEST_SECONDS: Final = 60.0
+"""Until a request is complete, since the connection was made or the answer before was sent."""
+LEAST_RATE: Final = 1024
+"""Bytes per second at which an answer has to be taken, after REQUEST_SECONDS."""
 _CHUNK: Final = 64 * 1024
 MOST_CONNECTIONS: Final = 128
 """Simultaneous connections, each with a thread. Further ones are closed immediately; downloads retry automatically."""
+MOST_OF_ONE: Final = 32
+"""Those of one address. A volunteer has four; several may come through one router."""
 
 Place = Path | Mapping[str, Path]
 """The served files: a folder, or each file by its name in requests."""
 
 
 @contextmanager
-def serving(place: Place, port: int = 0, host: str = HOST) -> Iterator[str]:
+def serving(
+    place: Place,
+    port: int = 0,
+    host: str = HOST,
+    *,
+    request_seconds: float = REQUEST_SECONDS,
+    least_rate: float = LEAST_RATE,
+) -> Iterator[str]:
     """A context that serves `place` in threads; yields its address without a trailing slash. Connections end with it.
 
-    Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. Raises BadInput when the port
-    is taken or not allowed.
+    Port 0 takes any free one. `host` is the IPv4 address of this computer to listen on. `request_seconds` and
+    `least_rate` as REQUEST_SECONDS and LEAST_RATE. Raises BadInput when the port is taken or not allowed.
     """
     try:
-        server = _Server(place, host, port)
+        server = _Server(place, (host, port), request_seconds, least_rate)
     except (OSError, OverflowError) as error:
         raise _no_port(port, error) from None
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="files", daemon=True)
@@ -77,11 +91,13 @@ class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, place: Place, host: str, port: int) -> None:
+    def __init__(self, place: Place, at: tuple[str, int], request_seconds: float, least_rate: float) -> None:
         self.place = place
+        self._request_seconds, self._least_rate = request_seconds, least_rate
         self._lock = threading.Lock()
-        self._connections: set[socket.socket] = set()
-        super().__init__((host, port), _Handler)
+        self._connections: dict[socket.socket, tuple[str, float]] = {}
+        """The address of each, and when it is ended, in monotonic seconds."""
+        super().__init__(at, _Handler)
 
     def server_bind(self) -> None:
         # http.server would look up the host's name, which can take seconds without a network
@@ -90,24 +106,42 @@ class _Server(http.server.ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:
-            full = len(self._connections) >= MOST_CONNECTIONS
-            if not full:
-                self._connections.add(request)
-        if full:
+            address = str(client_address[0])
+            of_one = Counter(each for each, _ in self._connections.values())[address]
+            taken = len(self._connections) < MOST_CONNECTIONS and of_one < MOST_OF_ONE
+            if taken:
+                self._connections[request] = address, time.monotonic() + self._request_seconds
+        if not taken:
             self.shutdown_request(request)
             return
         super().process_request(request, client_address)
 
+    def expect(self, request: socket.socket, answer: int = 0) -> None:
+        """The next request, or that an answer of so many bytes is taken: until then the connection has its time."""
+        seconds = self._request_seconds + answer / self._least_rate
+        with self._lock:
+            if request in self._connections:
+                self._connections[request] = self._connections[request][0], time.monotonic() + seconds
+
+    def service_actions(self) -> None:
+        """Called by serve_forever several times a second."""
+        now = time.monotonic()
+        with self._lock:
+            self._end([each for each, (_, deadline) in self._connections.items() if now > deadline])
+
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
-            self._connections.discard(request)
+            self._connections.pop(request, None)
         super().shutdown_request(request)
 
     def end_connections(self) -> None:
         with self._lock:
-            for connection in self._connections:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            self._end(self._connections)
+
+    def _end(self, connections: Iterable[socket.socket]) -> None:
+        for connection in connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Does nothing: clients often disconnect."""
@@ -115,8 +149,11 @@ class _Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = _IDLE_SECONDS
     server: _Server
+
+    def handle_one_request(self) -> None:
+        self.server.expect(self.connection)
+        super().handle_one_request()
 
     def log_message(self, *_: object) -> None:
         """Does nothing: the terminal belongs to the calling program."""
@@ -159,6 +196,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _send_body(self, file: BinaryIO, wanted: range) -> None:
         file.seek(wanted.start)
+        self.server.expect(self.connection, len(wanted))
         left = len(wanted)
         while left and (chunk := file.read(min(left, _CHUNK))):
             self.wfile.write(chunk)

@@ -21,6 +21,7 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 from skep.core.project.manifest import Manifest
 from skep.worker.connection.auth import Membership
 from skep.worker.swarm.averagers import gradient_averager, next_chunk_timeout, request_timeout, round_codec
+from skep.worker.swarm.claims import reached_by_half
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 LOOK_SECONDS: Final = 0.5
@@ -35,7 +36,7 @@ class Onlooker(LiveProgressTracker):
         found = self.dht.get(self.training_progress_key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         # hivemind takes the swarm's epoch from peers that are no clients
-        self.stand_at(max((each.value["epoch"] for each in records.values() if each.value), default=0))
+        self.stand_at(reached_by_half([each.value["epoch"] for each in records.values() if each.value]))
         self.global_progress = swarm = self._parse_swarm_progress_data(records)
         return bool(swarm.num_peers == swarm.num_clients > 1)
 

@@ -128,7 +128,7 @@ def known_peers(case: Case, clock: Callable[[], float] = time.time) -> Iterator[
 def data(project: VerifiedProject, proxy: str) -> Iterator[Finding]:
     """Whether the index is there and right, how far the clocks are apart, and whether downloads can be resumed."""
     source = project.manifest.data
-    web, what = Web(PATIENCE, Stop(), lambda: proxy), Text("shard.project_shard_index")
+    web, what = Web(PATIENCE, Stop(), project.reach, lambda: proxy), Text("shard.project_shard_index")
     begun, asked = time.monotonic(), time.time()
     with web.get(source.index, Text("shard.named_what", what=what)) as answer:
         answered, took = time.time(), time.monotonic() - begun

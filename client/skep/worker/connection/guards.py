@@ -16,6 +16,7 @@ import math
 import threading
 from typing import Any, Final
 
+import hivemind
 import msgpack
 from hivemind.dht import node
 from hivemind.dht.node import DictionaryDHTValue
@@ -25,6 +26,11 @@ from hivemind.p2p import P2P
 from hivemind.utils import MSGPackSerializer, get_dht_time
 from hivemind.utils.timed_storage import ValueWithExpiration
 
+from skep.core.errors import BadInput
+from skep.core.text import Text
+
+WRITTEN_FOR: Final = "1.1.12"
+"""The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
 DEEPEST: Final = 8
 """Extension types inside each other; hivemind's own values have two."""
 LARGEST: Final = 4 * 1024 * 1024
@@ -152,7 +158,15 @@ def _decoded_record(raw: bytes) -> Any:
 
 
 def install() -> None:
-    """Guard this process and its later forks. Called again, it changes nothing."""
+    """Guard this process and its later forks. Called again, it changes nothing.
+
+    Raises BadInput for another version of hivemind.
+    """
+    if hivemind.__version__ != WRITTEN_FOR:
+        raise BadInput(
+            Text("worker.hivemind_other_version", found=hivemind.__version__, needed=WRITTEN_FOR),
+            Text("worker.install_hivemind_version", needed=WRITTEN_FOR),
+        )
     if P2P.receive_raw_data is _stock_receive:  # else it may be wrapped already, to count bytes
         P2P.receive_raw_data = staticmethod(_receive_raw_data)
     MSGPackSerializer._decode_ext_types = classmethod(_decode_ext_types)  # noqa: SLF001 - hivemind has no other way

@@ -24,6 +24,7 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
+from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import PowerSGD
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
@@ -229,6 +230,8 @@ class CheckedStateAverager(CheckedRounds):
     """
 
     number_of_averager = 1
+    asked_at = 0.0
+    """When the state that is loaded, or was loaded last, was asked for, by hivemind's clock."""
     _coming: Coming | None = None
     _steps_now = False
     """Whether the thread that steps is about to do so; it is the only one that reads and writes this."""
@@ -276,7 +279,12 @@ class CheckedStateAverager(CheckedRounds):
             self._whole_epoch.value = max(self.whole_epoch, epoch)
 
     def _update_scheduler(self) -> None:
-        """Called right after the step, before the lock of the optimizer is released."""
+        """Called right after the step, before the lock of the optimizer is released.
+
+        hivemind makes one step of the schedule for each epoch that it is behind, however many another peer claims.
+        """
+        if self.scheduler and self.local_epoch > self.scheduler._step_count:  # noqa: SLF001 - as hivemind
+            self.scheduler.last_epoch, self.scheduler._step_count = self.local_epoch - 1, self.local_epoch  # noqa: SLF001 - as above
         super()._update_scheduler()
         if self._steps_now:
             self._steps_now = False
@@ -329,6 +337,7 @@ class CheckedStateAverager(CheckedRounds):
 
     def ask_for_state(self, known: int) -> None:
         """Download the newest state in the background; `known` is the newest epoch we know of. See `load_checked`."""
+        self.asked_at = get_dht_time()
         self._coming = self.download(Wanted(self.pieces(), (self.local_epoch, known)))
 
     def load_checked(self, known: int, tell: Tell = nobody) -> int | None:

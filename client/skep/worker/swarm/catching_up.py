@@ -90,6 +90,7 @@ class CatchingUp:
         self.state_averager.step(wait_for_delayed_updates=True)
         self._rounds.lose(reason)
         self._load_state()
+        self.tracker.loaded(self.local_epoch, self.state_averager.asked_at)
         self.grad_averager.catch_up()
         self._enter_epoch()
         self._apart.together()

@@ -352,6 +352,8 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         try:
             gathered = maybe_step_control.result(self.averaging_timeout)
             opened.settle(gathered.facts)
+            if gathered.facts.shared:
+                self.tracker.averaged(opened.epoch, gathered.facts.heard)
         except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises any error of its processes
             opened.fail(failure_words(error))
         self._apart.gradients_averaged(opened.epoch, opened.facts)

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import math
 import multiprocessing
-import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from functools import partial
 from typing import Any, AsyncIterator, Final, TypeVar  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import msgspec
@@ -39,9 +39,10 @@ from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
 from skep.worker.swarm.groups import Company, Groups, is_credible
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.search import BoundedSearch
+from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
-from skep.worker.swarm.state.download import Arrived, Frames, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.download import EPOCHS_AHEAD, Arrived, Frames, Progress, StateDownload, Wanted
 from skep.worker.swarm.state.uplink import Uplink
 
 ROUNDING: Final = 1e-5
@@ -194,7 +195,8 @@ class HonestAverager(DecentralizedAverager):
         while self._loading:
             self._loading.cancel()
             await asyncio.sleep(0.01)
-        download = StateDownload(wanted, self.loading, donors=self._donors, call=self._call_donor)
+        asked = partial(self._donors, wanted)
+        download = StateDownload(wanted, self.loading, donors=asked, call=self._call_donor)
         self._loading = asyncio.create_task(download.run())
         arrived: Arrived | Problem | None = None
         try:
@@ -210,20 +212,17 @@ class HonestAverager(DecentralizedAverager):
             future._result = arrived = self._loading = None  # noqa: SLF001 - hivemind has no other way
             give_back()
 
-    async def _donors(self) -> list[PeerID]:
-        """Peers that offer a state, those with the highest priority first, and last those that sent something wrong."""
+    async def _donors(self, wanted: Wanted) -> list[PeerID]:
+        """Peers that offer a state, in the order in which they are asked."""
         key = f"{self._matchmaking.group_key_manager.prefix}.all_averagers"
         try:
             found = await asyncio.wait_for(self.dht.get(key, latest=True, return_future=True), DHT_SECONDS)
         except TimeoutError:
             return []
         entries = found.value if found and isinstance(found.value, dict) else {}
-        offers = {
-            peer: (peer not in self._liars, float(entry.value), random.random())  # noqa: S311 - to choose among equals
-            for peer, entry in ((PeerID(key), entry) for key, entry in entries.items())
-            if isinstance(entry.value, int | float) and math.isfinite(entry.value)
-        }
-        return sorted((peer for peer in offers if peer != self.peer_id), key=lambda peer: offers[peer], reverse=True)
+        offers = {peer: entry.value for peer, entry in entries.items()}
+        newest = math.inf if wanted.epochs is None else wanted.epochs[1] + EPOCHS_AHEAD
+        return [peer for peer in in_order(offers, self._liars, newest) if peer != self.peer_id]
 
     async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
         stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)

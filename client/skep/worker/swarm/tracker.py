@@ -1,16 +1,19 @@
-"""The progress that this peer publishes to the swarm."""
+"""The progress that this peer publishes to the swarm, and what it believes of the others'."""
 
 from __future__ import annotations
 
 import enum
 import math
 import time
+from collections.abc import Collection
 from concurrent.futures import CancelledError
 from typing import Any, Final
 
 from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainingProgress, ProgressTracker
+from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
+from skep.worker.swarm.claims import Claim, Experience
 from skep.worker.swarm.strategy import Rate
 
 REPORT_MARGIN_SECONDS: Final = 1.0
@@ -71,6 +74,21 @@ class LiveProgressTracker(ProgressTracker):
     _told_samples, _told_rate = 0, 0.0
     """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._experience = Experience()  # before hivemind's constructor, which reads the others' records
+        super().__init__(*args, **kwargs)
+
+    def averaged(self, epoch: int, peers: Collection[str]) -> None:
+        """A round that ended `epoch` has averaged our data with that of `peers`, by their base58 ids."""
+        self._experience.averaged(epoch, peers, get_dht_time())
+
+    def loaded(self, epoch: int, since: float) -> None:
+        """A state of `epoch` has arrived, asked for at the time `since` by hivemind's clock."""
+        self._experience.loaded(epoch, since)
+        highest = self._experience.possible(get_dht_time())
+        if self.global_progress.epoch > highest:  # from before we knew better
+            self.global_progress.epoch = int(highest)
 
     def report_local_progress(self, *args: Any, **kwargs: Any) -> None:
         """As hivemind's: count, and publish immediately."""
@@ -155,24 +173,44 @@ class LiveProgressTracker(ProgressTracker):
 
     def _parse_swarm_progress_data(self, metadata: Any) -> GlobalTrainingProgress:
         records = dict(metadata) if isinstance(metadata, dict) else {}
-        for key in records.keys() - {self._local_public_key}:
-            records[key] = self._without_silent_rate(records[key])
-        global_progress = super()._parse_swarm_progress_data(records)
-        others = [each.value for key, each in records.items() if key != self._local_public_key]
-        epochs = [dict(progress)["epoch"] for progress in others if progress is not None]
+        told = {
+            key: LocalTrainingProgress.parse_obj(each.value)
+            for key, each in records.items()
+            if each.value is not None and key != self._local_public_key
+        }
+        believed = self._believed(told)
+        ours = {key: each for key, each in records.items() if key == self._local_public_key}
+        theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
+        epochs = [each.epoch for each in believed.values()]
         self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
-        return global_progress
+        return super()._parse_swarm_progress_data(ours | theirs)
 
-    def _without_silent_rate(self, record: ValueWithExpiration[Any]) -> ValueWithExpiration[Any]:
-        """A peer whose next record is overdue counts with what it has reported: it may have died."""
-        if record.value is None:
-            return record
-        told = dict(record.value)
-        rate = told["samples_per_second"]
+    def _believed(self, told: dict[Any, LocalTrainingProgress]) -> dict[Any, LocalTrainingProgress]:
+        """The others' records, without what is not believed of them."""
+        now, own = get_dht_time(), self.local_progress
+        claims = {
+            key: Claim(
+                str(PeerID(each.peer_id)),
+                each.epoch,
+                min(each.samples_accumulated, self.target_batch_size),
+                self._current_rate(each, now),
+            )
+            for key, each in told.items()
+        }
+        ours = Claim("", own.epoch, own.samples_accumulated, own.samples_per_second)
+        return {
+            key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
+            for key, claim in self._experience.believed(claims, ours, now).items()
+        }
+
+    def _current_rate(self, told: LocalTrainingProgress, now: float) -> float:
+        """A peer whose next record is overdue counts with what it has reported: it may have died.
+
+        None has a rate of more than an epoch in a second.
+        """
+        rate = min(told.samples_per_second, float(self.target_batch_size))
         due = GROWTH_SECONDS + 2 * self.step_batch / rate if rate else math.inf
-        if get_dht_time() - told["time"] <= due + LATE_SECONDS:
-            return record
-        return ValueWithExpiration(told | {"samples_per_second": 0.0}, record.expiration_time)
+        return rate if now - told.time <= due + LATE_SECONDS else 0.0
 
     def _get_local_progress(self, local_epoch: int, samples_accumulated: int) -> LocalTrainingProgress:
         progress = super()._get_local_progress(local_epoch, samples_accumulated)

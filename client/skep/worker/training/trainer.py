@@ -27,7 +27,10 @@ LARGEST_STEP_BATCH: Final = 256
 DRY_RUNS: Final = 2
 """The fastest of these counts: the first one warms up caches."""
 HOPELESS: Final = 2
-"""If the first run exceeds the bound by this factor, there is no second: warm caches would not help enough."""
+"""If the first run exceeds the bound by this factor, there is no second: warm caches would not help enough.
+
+A GPU's first micro-batch of all is exempt: it also loads the driver's kernels.
+"""
 SURELY: Final = 1.25
 """A size that is expected to exceed the bound by this factor is not tried."""
 HELD_OUT_SAMPLES: Final = 32
@@ -96,13 +99,13 @@ class Trainer(ComputeGroup):
     def _try(self, size: int, bound: float) -> float | None:
         """Seconds of computing of one micro-batch of `size`, for the time limit `bound`; None if it does not fit."""
         batch = self._recipe.example(size)
-        best = math.inf
+        best, loads_kernels = math.inf, size == 1 and self.kind != "cpu"
         try:
             for _ in range(DRY_RUNS):
                 begun = self.stopwatch()
                 self.add_gradients(batch, 1.0)
                 best = min(best, self.stopwatch() - begun)
-                if best > HOPELESS * bound:
+                if best > HOPELESS * bound and not loads_kernels:
                     break
         except (MemoryError, RuntimeError) as error:
             if is_lack_of_memory(error):

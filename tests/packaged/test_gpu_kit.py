@@ -1,0 +1,142 @@
+"""The kit for computers with a GPU: what goes into it, and what its `run` says; and the GPU benchmark, on the processor."""
+
+import importlib.util
+import json
+import lzma
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import gpu_kit
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNING = "{}.{}".format(*sys.version_info)
+BENCHMARK = ROOT / "benchmarks" / "gpu.py"
+without_a_card = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+
+
+@pytest.fixture
+def kit(tmp_path):
+    """An empty kit for this Python: PyTorch and all packages are this Python's own."""
+    for name in ("run", "run_part.py"):
+        (tmp_path / name).write_bytes((gpu_kit.HERE / "gpu" / name).read_bytes())
+    (tmp_path / "run").chmod(0o755)
+    (tmp_path / "python-version").write_text(RUNNING)
+    gpu_kit.pack([], tmp_path / "packages.tar.xz")
+    return tmp_path
+
+
+def run(kit, *arguments, python=sys.executable):
+    environment = {"PYTHON": str(python), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([kit / "run", *arguments], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr.strip()
+
+
+@without_a_card
+def test_without_a_card_a_part_is_refused_in_a_sentence(kit):
+    code, said = run(kit, "tests")
+    assert (code, said) == (2, f"PyTorch {torch.__version__} finds no CUDA device: the GPU suite needs one.")
+    assert not (kit / "results").exists()
+
+
+def test_another_python_is_refused_in_a_sentence(kit):
+    (kit / "python-version").write_text("3.9\n")
+    code, said = run(kit, "tests")
+    assert code == 2
+    assert said == f"This kit is for Python 3.9, and this is Python {RUNNING}: make one with PYTHON={RUNNING}."
+
+
+def test_a_python_without_pytorch_is_refused_in_a_sentence(kit, tmp_path):
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+    code, said = run(kit, "tests", python=bare / "bin" / "python")
+    assert code == 2
+    assert said == f"{bare}/bin/python has no torch and no scipy: install it, or name another Python by PYTHON=…."
+
+
+@pytest.fixture
+def parts(kit, monkeypatch):
+    """The kit's script as a module, whose only part is a program of one test."""
+    spec = importlib.util.spec_from_file_location("run_part", kit / "run_part.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    made.PYTHON, made.SKEP, made.PARTS = sys.executable, kit, {}
+    return made
+
+
+def test_a_part_is_logged_with_the_card_and_ends_with_its_own_code(parts, tmp_path):
+    parts.PARTS["x"] = ["-c", "print('hello'); raise SystemExit(3)"]
+    assert parts.run("x", tmp_path / "results", "Some card") == 3
+    said = (tmp_path / "results" / "gpu-x.log").read_text().splitlines()
+    assert said[:2] == ["x: Some card", "hello"]
+    assert said[2].startswith("x: exit code 3 after")
+
+
+def test_a_part_that_takes_too_long_is_ended(parts, tmp_path):
+    parts.PARTS["x"], parts.SECONDS = ["-c", "import time; time.sleep(60)"], 0.3
+    assert parts.run("x", tmp_path, "Some card") != 0
+    assert "exit code -15" in (tmp_path / "gpu-x.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("wheel", "another"),
+    [
+        ("varint-1.0.2-py3-none-any.whl", False),
+        ("hivemind-1.1.12-py3-none-manylinux2014_x86_64.whl", False),
+        ("cryptography-50.0.2-cp311-abi3-manylinux_2_34_x86_64.whl", False),
+        ("numpy-2.3.5-cp312-cp312-manylinux_2_28_x86_64.whl", False),
+        ("numpy-2.3.5-cp311-cp311-linux_x86_64.whl", True),
+    ],
+)
+def test_a_wheel_built_here_may_not_fit_the_other_python(wheel, another):
+    assert gpu_kit.is_for_another(Path(wheel), "3.12") is another
+
+
+def test_the_archive_has_what_is_loaded_and_keeps_what_may_be_executed(tmp_path):
+    wheel, packed = tmp_path / "a.whl", tmp_path / "packages.tar.xz"
+    with zipfile.ZipFile(wheel, "w") as made:
+        for name, mode in (
+            ("a/p2pd", 0o755),
+            ("a/__init__.py", 0o644),
+            ("a/tests/x.py", 0o644),
+            ("babel/locale-data/fr.dat", 0o644),
+        ):
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = mode << 16
+            made.writestr(entry, name)
+    gpu_kit.pack([wheel], packed)
+    with lzma.open(packed) as file, tarfile.open(fileobj=file) as archive:
+        assert {each.name: each.mode for each in archive} == {"a/p2pd": 0o755, "a/__init__.py": 0o644}
+
+
+def test_the_kit_has_hivemind_and_its_requirements_without_those_of_pytorch():
+    names = {each.name.lower() for each in gpu_kit.packages()}
+    assert {"hivemind", "numpy", "transformers", "uvloop", "pytest", "nvidia-ml-py"} <= names
+    assert not names & {"torch", "sympy", "triton", "pyside6-essentials", "scipy"}
+    assert not [name for name in names if name.startswith("nvidia-cu")]
+
+
+def benchmark(*arguments):
+    return subprocess.run([sys.executable, BENCHMARK, *arguments], capture_output=True, text=True, check=False)
+
+
+@without_a_card
+def test_without_a_card_the_benchmark_has_no_result(tmp_path):
+    done = benchmark("--to", str(tmp_path))
+    assert done.returncode == 2
+    assert "PyTorch finds no CUDA device" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_benchmark_runs_on_the_processor(tmp_path):
+    done = benchmark("giveback", "--device", "cpu", "--rounds", "1", "--to", str(tmp_path))
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    rows = json.loads((tmp_path / "gpu-giveback.json").read_text())["rows"]
+    assert [row["name"] for row in rows] == [
+        "a second program's speed while training, of that alone",
+        "given back to a second program, p95",
+    ]

@@ -1,0 +1,140 @@
+"""Which progress records of other peers are believed, and for how much they count."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from skep.worker.swarm.claims import ABSENT_ROUNDS, LATE, MET_ROUNDS, Claim, Experience
+
+OWN = Claim("own", 100, 40, 4.0)
+ANN, BOB = Claim("ann", 100, 60, 6.0), Claim("bob", 100, 30, 3.0)
+EPOCH_SECONDS = 20.0
+NOW = 1000.0
+
+
+def epochs(believed):
+    return {key: claim.epoch for key, claim in believed.items()}
+
+
+@pytest.fixture
+def experience():
+    """Five rounds with Ann and Bob, of which the last has just ended epoch 99."""
+    made = Experience()
+    for number in range(5):
+        made.averaged(95 + number, ("ann", "bob"), NOW - (4 - number) * EPOCH_SECONDS)
+    return made
+
+
+@pytest.mark.parametrize("claims", [{}, {1: ANN}, {1: ANN, 2: Claim("liar", 10**9, 2**62, 1e30)}])
+def test_a_newcomer_believes_all(claims):
+    made = Experience()
+    assert made.believed(claims, OWN, NOW) == claims
+    assert made.possible(NOW) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("claimed", "seconds", "believed"),
+    [
+        (101, 0, True),  # others end an epoch a little earlier than we do
+        (102, 0, False),
+        (102, EPOCH_SECONDS - 1, False),
+        (102, EPOCH_SECONDS + 1, True),
+        (103, EPOCH_SECONDS + 1, False),
+        (103, LATE * EPOCH_SECONDS - 1, True),
+        (104, LATE * EPOCH_SECONDS - 1, False),
+        (101 + 500, LATE * EPOCH_SECONDS + 500, True),  # as for a computer that slept
+        (10**9, 3600, False),
+        (10**9, -3600, False),  # the clock was set back
+    ],
+)
+def test_one_peers_epoch_is_believed_if_the_swarm_may_have_reached_it(experience, claimed, seconds, believed):
+    found = experience.believed({1: ANN, 2: BOB, 3: Claim("liar", claimed, 0, 0.0)}, OWN, NOW + seconds)
+    assert (3 in found) == believed
+    assert {1, 2} <= found.keys()
+
+
+def test_what_half_of_the_met_peers_say_is_believed(experience):
+    far = {1: Claim("ann", 150, 0, 0.0), 2: Claim("bob", 150, 0, 0.0), 3: Claim("new", 151, 0, 0.0)}
+    assert epochs(experience.believed(far, OWN, NOW)) == {1: 150, 2: 150}
+    one_behind = far | {2: Claim("bob", 100, 0, 0.0)}
+    assert epochs(experience.believed(one_behind, OWN, NOW)) == {2: 100}
+
+
+def test_any_number_of_strangers_is_not_believed_beside_one_that_we_have_met(experience):
+    claims = {number: Claim(f"liar {number}", 10**9, 0, 0.0) for number in range(50)} | {-1: ANN}
+    assert epochs(experience.believed(claims, OWN, NOW)) == {-1: 100}
+
+
+def test_without_any_that_we_have_met_half_of_all_are_believed(experience):
+    assert epochs(experience.believed({1: Claim("new", 150, 0, 0.0)}, OWN, NOW)) == {1: 150}
+
+
+def test_a_state_that_was_loaded_says_where_the_swarm_is():
+    made = Experience()
+    made.loaded(100, NOW)
+    assert made.possible(NOW) == 101
+    assert made.possible(NOW + 30) == 131
+    made.loaded(90, NOW + 30)
+    assert made.possible(NOW + 30) == 131
+    claims = {1: ANN, 2: Claim("liar", 10**9, 0, 0.0)}
+    assert epochs(made.believed(claims, OWN, NOW + 1)) == {1: 100}
+
+
+def test_strangers_count_for_no_more_than_we_and_those_that_we_have_met(experience):
+    claims = {1: ANN, 2: BOB, 3: Claim("new", 100, 1000, 100.0), 4: Claim("newer", 100, 300, 30.0)}
+    found = experience.believed(claims, OWN, NOW)
+    assert (found[1], found[2]) == (ANN, BOB)
+    assert found[3].samples + found[4].samples == pytest.approx(130, abs=2)
+    assert found[3].rate + found[4].rate == pytest.approx(13.0)
+    assert found[3].rate == pytest.approx(10.0)
+
+
+def test_strangers_that_claim_less_are_counted_in_full(experience):
+    claims = {1: ANN, 3: Claim("new", 100, 90, 9.0)}
+    assert experience.believed(claims, OWN, NOW) == claims
+
+
+def test_a_peer_met_a_few_rounds_ago_is_a_stranger_again(experience):
+    fast = Claim("bob", 100, 1000, 10.0)
+    for number in range(MET_ROUNDS):
+        assert experience.believed({1: ANN, 2: fast}, OWN, NOW)[2] == fast
+        experience.averaged(100 + number, ("ann",), NOW + number)
+    assert experience.believed({1: ANN, 2: fast}, OWN, NOW)[2].samples == 100
+
+
+def test_another_record_under_the_id_of_a_peer_makes_both_strangers(experience):
+    claims = {1: ANN, 2: BOB, 3: Claim("bob", 10**9, 1000, 0.0), 4: Claim("bob", 100, 1000, 0.0)}
+    found = experience.believed(claims, OWN, NOW)
+    assert found.keys() == {1, 2, 4}
+    assert found[1] == ANN
+    assert found[2].samples + found[4].samples <= 100
+
+
+def test_samples_that_come_into_no_round_count_for_nothing_until_they_do(experience):
+    for number in range(ABSENT_ROUNDS):
+        found = experience.believed({1: ANN, 3: Claim("new", 100 + number, 5, 1.0)}, OWN, NOW)
+        assert found[3].samples == 5
+        experience.averaged(100 + number, ("ann",), NOW + number)
+    own = replace(OWN, epoch=100 + ABSENT_ROUNDS)
+    later = {1: ANN, 3: Claim("new", own.epoch, 5, 1.0)}
+    assert experience.believed(later, own, NOW)[3] == Claim("new", own.epoch, 0, 0.0)
+    assert experience.believed({3: later[3]}, own, NOW) == {3: later[3]}  # nobody else is there
+    experience.averaged(own.epoch, ("ann", "new"), NOW + ABSENT_ROUNDS)
+    assert experience.believed(later, own, NOW + ABSENT_ROUNDS) == later
+
+
+def test_an_epoch_beyond_ours_is_no_longer_believed_of_a_peer_that_comes_into_no_round(experience):
+    for number in range(ABSENT_ROUNDS + 1):
+        claims = {1: ANN, 3: Claim("liar", 101 + number, 0, 0.0)}
+        found = experience.believed(claims, replace(OWN, epoch=100 + number), NOW + number)
+        assert (3 in found) == (number < ABSENT_ROUNDS)
+        experience.averaged(100 + number, ("ann",), NOW + number)
+
+
+def test_samples_of_an_earlier_epoch_and_peers_at_rest_are_not_missed_in_a_round(experience):
+    for number in range(2 * ABSENT_ROUNDS):
+        late, resting = Claim("late", 99 + number, 5, 1.0), Claim("resting", 100 + number, 0, 0.0)
+        found = experience.believed({1: ANN, 3: late, 4: resting}, replace(OWN, epoch=100 + number), NOW + number)
+        experience.averaged(100 + number, ("ann",), NOW + number)
+    assert found[3] == late
