@@ -70,7 +70,7 @@ def read_an_ssh_key(case):
 
 @operation(Guard.FILES)
 def list_a_home(case):
-    os.listdir(case.outside)
+    list(Path(case.outside).iterdir())
 
 
 @operation(Guard.FILES)
@@ -144,8 +144,8 @@ def start_a_program_by_its_loader(_):
 @operation(Guard.PROGRAMS)
 def start_an_own_program(case):
     made = Path(case.run, "program")
-    with open(os.open(made, os.O_WRONLY | os.O_CREAT, 0o700), "wb") as file:
-        file.write(TRUE)
+    made.touch(0o700)
+    made.write_bytes(TRUE)
     subprocess.run([made], check=True)
 
 
@@ -196,7 +196,7 @@ def read_the_environment_of_another_process(case):
 
 @operation(Guard.PROCESSES)
 def follow_the_root_of_another_process(case):
-    os.listdir(f"/proc/{case.process}/root/")
+    list(Path(f"/proc/{case.process}/root/").iterdir())
 
 
 @operation(Guard.CALLS, Guard.PROCESSES)
@@ -345,8 +345,8 @@ def main():
         os.setresuid(NOBODY, NOBODY, NOBODY)
         calls.prctl(PR_SET_DUMPABLE, 1)  # as after the start of a program by that user
     options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=case.run, sandbox=Level(case.level))
-    link = Link(Path(os.devnull).open("rb"), os.open(os.devnull, os.O_WRONLY))
-    found = Volunteer(options, link).confine()
+    with Path(os.devnull).open("rb") as nothing:
+        found = Volunteer(options, Link(nothing, os.open(os.devnull, os.O_WRONLY))).confine()
     errors = {}
     for name, (_, tried) in OPERATIONS.items():
         try:
@@ -354,7 +354,7 @@ def main():
             errors[name] = ""
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             errors[name] = str(error)
-    print(json.dumps({"missing": found.missing, "errors": errors}))
+    sys.stdout.write(json.dumps({"missing": found.missing, "errors": errors}) + "\n")
 
 
 if __name__ == "__main__":

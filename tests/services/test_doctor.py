@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -20,6 +21,7 @@ from skep import bootstrap
 from skep.adapters.storage.paths import Home
 from skep.core.findings import Check, Finding, State
 from skep.core.project.shards import shard_name
+from skep.core.sandbox import Guard
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
@@ -275,6 +277,40 @@ def test_an_open_project_needs_no_keyring_and_an_invited_one_an_invitation(home,
     assert only(computer.keyring(case)).state is State.SKIPPED
     invited = replace(case, project=project(membership="invited"))
     assert only(computer.keyring(invited)).state is State.FAIL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this sandbox")
+def test_what_the_system_does_not_enforce_is_said_guard_by_guard():
+    found = list(computer.sandbox())
+    lacking = [each for each in found if each.state is State.WARN]
+    assert {each.check for each in found} == {Check.SANDBOX}
+    assert lacking or [in_english(each.found) for each in found] == [
+        "The training process reaches only its own files, the libraries and the devices, and no other program."
+    ]
+    assert all(each.subject in set(Guard) and each.advice for each in lacking)
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (
+            """import sys; sys.stdout.write('{"missing": {"services": "switched off"}}')""",
+            (
+                "This system does not keep the training process from sockets of other programs, such as the session bus "
+                "and the screen: switched off."
+            ),
+        ),
+        ("raise SystemExit(1)", "The sandbox of the training process could not be tried."),
+    ],
+)
+def test_a_sandbox_that_lacks_something_is_a_warning(monkeypatch, printed, said):
+    monkeypatch.setattr(computer, "module_command", lambda _: (sys.executable, "-c", printed))
+    (found,) = computer.sandbox("linux")
+    assert (found.state, in_english(found.found)) == (State.WARN, said)
+
+
+def test_other_systems_have_none_so_far():
+    assert only(computer.sandbox("darwin")).state is State.SKIPPED
 
 
 def test_a_clock_before_this_skep_was_made_is_wrong():

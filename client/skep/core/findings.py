@@ -28,6 +28,7 @@ class Check(StrEnum):
     HOME = "home"
     DEVICE = "device"
     KEYRING = "keyring"
+    SANDBOX = "sandbox"
     CLOCK = "clock"
     NAME = "dns"
     SEED = "seed"
@@ -47,6 +48,7 @@ _TITLES: Final[Mapping[Check, Text]] = {
     Check.HOME: Text("doctor.home"),
     Check.DEVICE: Text("doctor.device"),
     Check.KEYRING: Text("doctor.keyring"),
+    Check.SANDBOX: Text("doctor.sandbox"),
     Check.CLOCK: Text("doctor.clock"),
     Check.NAME: Text("doctor.name"),
     Check.SEED: Text("doctor.seed"),

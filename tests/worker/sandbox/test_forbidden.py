@@ -15,6 +15,7 @@ import pytest
 import forbidden_operations
 from forbidden_operations import NOBODY, OPERATIONS
 from skep.core.sandbox import Guard, Level
+from skep.worker.sandbox import landlock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this sandbox")
 
@@ -28,8 +29,6 @@ BY_LANDLOCK = {Guard.PROGRAMS, Guard.PROCESSES}
 
 def has_landlock():
     try:
-        from skep.worker.sandbox import landlock
-
         return landlock.abi() >= landlock.SCOPES_ABI
     except OSError:
         return False

@@ -22,6 +22,7 @@ MODULES: Final = (
     "skep.host.server.seed",
     "skep.worker.main",
     "skep.worker.probe",
+    "skep.worker.sandbox.report",
 )
 """Modules that skep runs as separate processes. The frozen program runs no others."""
 START: Final = "AppRun"

@@ -45,6 +45,7 @@ def plan(case: Case, within: float = WITHIN_SECONDS) -> Sequence[Task]:
         Task(Check.HOME, partial(computer.home, case)),
         Task(Check.DEVICE, partial(computer.devices, case)),
         Task(Check.KEYRING, partial(computer.keyring, case)),
+        Task(Check.SANDBOX, computer.sandbox),
         Task(Check.CLOCK, computer.clock),
     ]
     if case.project is None:

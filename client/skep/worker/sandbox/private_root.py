@@ -119,10 +119,10 @@ class _Copy:
     links: Sequence[tuple[Path, str]]
 
     def attach(self, place: Path) -> None:
-        for link, target in self.links:
+        for link, leads_to in self.links:
             _parents(place, link)
             with suppress(FileExistsError):
-                _below(place, link).symlink_to(target)
+                _below(place, link).symlink_to(leads_to)
         target = _below(place, self.path)
         if not target.exists():
             _parents(place, self.path)
@@ -142,9 +142,8 @@ def _copies(rules: Iterable[Rule]) -> Iterator[list[_Copy]]:
             if path == _SHARED_MEMORY:
                 continue
             made.append(_Copy(_copy(path, 0 if path == _PROC else _ATTRIBUTES[rule.access]), path, links))
-        for path in (_PROC / name for name in _OF_THE_SYSTEM):
-            if path.exists():
-                made.append(_Copy(_copy(path, _ATTRIBUTES[Access.READ]), path, ()))
+        facts = [path for path in (_PROC / name for name in _OF_THE_SYSTEM) if path.exists()]
+        made += [_Copy(_copy(path, _ATTRIBUTES[Access.READ]), path, ()) for path in facts]
         made.append(_Copy(_shared_memory(), _SHARED_MEMORY, ()))
         made.sort(key=lambda copy: len(copy.path.parts))  # links may lead from a deep path to one above others
         yield made
@@ -192,7 +191,7 @@ def _followed(path: Path) -> tuple[list[tuple[Path, str]], Path]:
         if not step.is_symlink():
             behind = step
             continue
-        target = os.readlink(step)
+        target = str(step.readlink())
         links.append((step, target))
         if len(links) > _MOST_LINKS:
             raise OSError(errno.ELOOP, f"{path} leads to no file")

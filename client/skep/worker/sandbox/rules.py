@@ -59,7 +59,14 @@ DEVICE_CACHES: Final = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM
 other programs too, so the worker gets the run folder instead."""
 
 LIBRARIES: Final = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/nix/store")
-SYSTEM: Final = ("/usr/share", "/proc", "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/connman")
+SYSTEM: Final = (
+    "/usr/share",
+    "/proc",
+    "/run/systemd/resolve",
+    "/run/NetworkManager",
+    "/run/resolvconf",
+    "/run/connman",
+)
 """In /run only the folders to which /etc/resolv.conf leads: folders, since that file is replaced in a new network."""
 NO_SECRETS: Final = (
     "alternatives", "ca-certificates", "crypto-policies", "gai.conf", "group", "host.conf", "hosts", "ld.so.cache",

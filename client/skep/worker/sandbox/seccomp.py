@@ -37,7 +37,7 @@ _X32: Final = 0x40000000
 """Bit of the calls of x86-64's ABI with 32-bit pointers."""
 
 # calls with the same number on both architectures, as all since Linux 5.1
-_SAME: Final[Mapping[str, int]] = {
+_SAME: Final[dict[str, int]] = {
     "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428, "move_mount": 429,
     "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "process_madvise": 440,
     "mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466,
