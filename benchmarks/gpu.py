@@ -7,9 +7,9 @@ soon the card is given back.
 
 Every peer is a real worker, alone in its swarm. A share is measured twice: by the samples computed in a second, relative
 to those at full share, and by the part of the time in which the card computes, as its driver says, relative to the same
-at full share. Measured and asked may differ by 3 points. The card is given back when a second program
-computes about as fast as alone; the worker is told to pause while both compute. Exit code 1 when a target is missed, 2 without a result: there
-is no CUDA device, say.
+at full share. Measured and asked may differ by 3 points. The card is given back when a second program computes about as
+fast as alone; the worker is told to pause while both compute. Exit code 1 when a target is missed, 2 without a result:
+there is no CUDA device, say.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
@@ -70,14 +71,15 @@ def memory_rows() -> list[Row]:
     for offload, reuse in ((True, True), (True, False), (False, True), (False, False)):
         flags = {"offload_optimizer": offload, "reuse_grad_buffers": reuse, "delay_optimizer_step": offload}
         words = f"device memory, offload {yes_no(on=offload)}, reused gradient buffers {yes_no(on=reuse)}"
-        rows.append(memory_row(words, lambda flags=flags: (memory_of_ours(model, flags) for model in COMPARED)))
+        rows.append(memory_row(words, partial(memory_of_ours, flags=flags)))
     rows[0].bound = KEPT
-    rows.append(memory_row("device memory, bare PyTorch with AdamW", lambda: map(memory_of_bare, COMPARED)))
+    rows.append(memory_row("device memory, bare PyTorch with AdamW", memory_of_bare))
     return rows
 
 
-def memory_row(name: str, measure: Callable[[], object]) -> Row:
-    (small, few), (large, many) = measure()
+def memory_row(name: str, measure: Callable[[str], tuple[int, int]]) -> Row:
+    """`measure` returns bytes of device memory and parameters for a model."""
+    (small, few), (large, many) = map(measure, COMPARED)
     row = Row(name, (large - small) / (many - few), "bytes per parameter", values=[float(small), float(large)])
     say(f"{name}: {row.value:.1f}")
     return row

@@ -3,10 +3,9 @@
     ./run PART [--to FOLDER]
 
 `tests` are the GPU tests, `demo` a practice swarm, and the others the parts of benchmarks/gpu.py; each takes at most 8
-minutes.
-Results name the card and lie in FOLDER, by default `results` beside this file. The packages are laid into a virtual
-environment beside this file at the first run. Exit code 2 without a CUDA device or a usable PyTorch. Only the standard
-library is used here.
+minutes. Results name the card and lie in FOLDER, by default `results` beside this file. The packages are laid into a
+virtual environment beside this file at the first run. Exit code 2 without a CUDA device or a usable PyTorch. Only the
+standard library is used here.
 """
 
 from __future__ import annotations

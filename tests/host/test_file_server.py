@@ -159,11 +159,12 @@ def test_a_request_that_is_never_complete_ends_after_its_time_however_slowly_it_
 
 def test_an_answer_that_is_not_taken_ends_after_its_time(folder):
     (folder / "large").write_bytes(bytes(30_000_000))  # more than a connection holds
-    with serving(folder, request_seconds=1.0, least_rate=3e7) as server, connected(server) as slow:
-        before = set(threading.enumerate())
-        slow.sendall(b"GET /large HTTP/1.1\r\n\r\n")
-        wait_for(lambda: not set(threading.enumerate()) <= before)
-        wait_for(lambda: set(threading.enumerate()) <= before)
+    with serving(folder, request_seconds=1.0, least_rate=3e7) as server:
+        before = set(threading.enumerate())  # each connection has a thread
+        with connected(server) as slow:
+            slow.sendall(b"GET /large HTTP/1.1\r\n\r\n")
+            wait_for(lambda: not set(threading.enumerate()) <= before)
+            wait_for(lambda: set(threading.enumerate()) <= before)
 
 
 def test_one_address_has_a_part_of_the_connections_and_gets_more_when_some_end(server):

@@ -322,7 +322,7 @@ INSTALL = """
 import sys
 from pathlib import Path
 from skep.adapters.process.portable_folder import PortableFolder
-PortableFolder(Path(sys.argv[1]), "0.1.0").install(Path(sys.argv[2]), sys.argv[3], 1, 0)
+PortableFolder(Path(sys.argv[1]), "0.1.0").install(Path(sys.argv[2]), sys.argv[3], 10**8, 0)
 """
 
 
@@ -356,7 +356,7 @@ def test_an_update_killed_at_any_instant_leaves_a_skep_that_starts(app, tmp_path
     archive = pack(tmp_path, "0.2.0", ballast=400)
     seen = interrupted(app, archive, "0.2.0", KILLS, chance)
     assert set(seen) == {"skep 0.1.0", "skep 0.2.0"}
-    PortableFolder(app, "0.1.0").install(archive, "0.2.0", 1, 0)
+    PortableFolder(app, "0.1.0").install(archive, "0.2.0", 10**8, 0)
     assert starts(app) == "skep 0.2.0"
 
 

@@ -135,9 +135,9 @@ def test_when_a_donor_is_killed_in_the_middle_the_next_one_is_asked(make):
     stuck = Stuck(8.0)
     first, newcomer = make(CheckedStateAverager, [7.0, 8.0, 9.0], stuck), make(CheckedStateAverager, [0.0, 0.0, 0.0])
     second = make(CheckedStateAverager, [17.0, 18.0, 19.0])
-    first.state_sharing_priority = 2.0
+    first.state_sharing_priority = 3.0  # so much newer that it is always asked first
     second.state_sharing_priority = 1.0
-    wait_until(lambda: priorities(newcomer.dht) == {1.0, 2.0}, SECONDS)
+    wait_until(lambda: priorities(newcomer.dht) == {1.0, 3.0}, SECONDS)
     with ThreadPoolExecutor(1) as pool:
         seen = []
         loading = pool.submit(newcomer.load_checked, 0, seen.append)

@@ -461,7 +461,7 @@ def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make
     donate(donor, epoch=5, value=7.0)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
     assert stock.parameter.tolist() == [7.0] * 4  # one number was broadcast to four
-    stock.optimizer.state_averager.state_sharing_priority = -1.0
+    stock.optimizer.state_averager.allow_state_sharing = False
     with raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
         ours.optimizer.catch_up(NOTHING)
     assert ours.parameter.tolist() == [0.0] * 4
@@ -478,7 +478,7 @@ def test_a_newcomer_takes_the_tensors_of_the_swarm_and_not_its_hyperparameters(m
     donate(donor, epoch=5, value=7.0)
     ghost(dhts[3], epoch=5, manifest=FALLING)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
-    stock.optimizer.state_averager.state_sharing_priority = -1.0
+    stock.optimizer.state_averager.allow_state_sharing = False
     wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
     ours.optimizer.synchronise()
     assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (5, [7.0] * 4)

@@ -220,9 +220,9 @@ class HonestAverager(DecentralizedAverager):
         except TimeoutError:
             return []
         entries = found.value if found and isinstance(found.value, dict) else {}
-        offers = {peer: entry.value for peer, entry in entries.items()}
+        offers = {peer: entry.value for peer, entry in entries.items() if peer != self.peer_id.to_bytes()}
         newest = math.inf if wanted.epochs is None else wanted.epochs[1] + EPOCHS_AHEAD
-        return [peer for peer in in_order(offers, self._liars, newest) if peer != self.peer_id]
+        return in_order(offers, self._liars, newest)
 
     async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
         stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)
