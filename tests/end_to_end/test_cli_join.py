@@ -12,6 +12,7 @@ import pytest
 
 from skep.adapters.storage import signing
 from skep.core.project.fields import key_text
+from skep.core.sandbox import Guard
 from skep.host.practice.swarm import SEQUENCE_LENGTH, practice_manifest
 from skep.host.server.file_server import serving
 from skep.host.shards.dataset import build_shards, library_sources
@@ -89,7 +90,10 @@ def test_the_life_of_a_manifest_from_key_to_catalogue(home, publisher, tmp_path)
     shown = skep(home, "project", "show", str(manifest))
     for words in ("Downloads", "Sends", "Uses at most", made["fingerprint"], "Fits"):
         assert words in shown.stdout
-    assert json.loads(skep(home, "--json", "project", "show", str(manifest)).stdout)["fit"]["verdict"] == "fits"
+    assert "ept from" in shown.stdout
+    told = json.loads(skep(home, "--json", "project", "show", str(manifest)).stdout)
+    assert told["fit"]["verdict"] == "fits"
+    assert {*told["sandbox"]["enforced"], *told["sandbox"]["missing"]} == set(Guard)
 
     assert "No projects yet" in skep(home, "projects").stdout
     assert skep(home, "project", "add", str(manifest)).returncode == 0

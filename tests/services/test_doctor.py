@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from email.utils import formatdate
+from functools import partial
 
 import pytest
 
@@ -29,6 +30,7 @@ from skep.core.text import Problem, Text, verbatim
 from skep.services.doctor import computer, network
 from skep.services.doctor.case import Case, Task
 from skep.services.doctor.examination import at_once, examine, plan
+from skep.services.protection import protection
 from web_of_faults import FaultyServer, ranged, whole
 
 PEER_ID = PEER.rpartition("/")[2]
@@ -303,14 +305,13 @@ def test_what_the_system_does_not_enforce_is_said_guard_by_guard():
         ("raise SystemExit(1)", "The sandbox of the training process could not be tried."),
     ],
 )
-def test_a_sandbox_that_lacks_something_is_a_warning(monkeypatch, printed, said):
-    monkeypatch.setattr(computer, "module_command", lambda _: (sys.executable, "-c", printed))
-    (found,) = computer.sandbox("linux")
+def test_a_sandbox_that_lacks_something_is_a_warning(printed, said):
+    (found,) = computer.sandbox(partial(protection, (sys.executable, "-c", printed)), "linux")
     assert (found.state, in_english(found.found)) == (State.WARN, said)
 
 
 def test_other_systems_have_none_so_far():
-    assert only(computer.sandbox("darwin")).state is State.SKIPPED
+    assert only(computer.sandbox(platform="darwin")).state is State.SKIPPED
 
 
 def test_a_clock_before_this_skep_was_made_is_wrong():

@@ -47,6 +47,7 @@ SAVE_SECONDS: Final = 30.0
 """How long a peer that leaves may write its state; the engine ends a wait for the last round at about that time too."""
 LAST_RESORT_SECONDS: Final = 0.8
 """Time limit of `depart`: something it needs, such as the DHT's process, may hang."""
+CPU: Final = "cpu"
 LEAST_FILE_GB: Final = 1.0
 """The largest file that the worker may write has the memory or the disk that its project names, and at least this."""
 UNEXPECTED: Final = Problem(Text("worker.training_process_met_error_skep"), Text("worker.log_has_details_skep_starts"))
@@ -112,7 +113,7 @@ class Volunteer:
         options = self._options
         writes = options.snapshots_folder, options.known_peers_folder
         own = Own(options.run_folder, writes, reads=[options.shards_folder], files=[options.identity_path])
-        found = confine(own, options.sandbox)
+        found = confine(own, options.sandbox, cards=options.device != CPU)
         with contextlib.suppress(OSError):
             print(f"sandbox: {found}", file=sys.stderr)  # noqa: T201 - stderr is the worker's log
         return found

@@ -60,6 +60,7 @@ class ProjectActions(QObject):
         page.invitation_wanted.connect(self.accept)
         page.identity_wanted.connect(self.copy_identity)
         page.check_wanted.connect(self.check)
+        page.protection_wanted.connect(self.look_at_protection)
         page.starting = self._starting == PRACTICE
 
     def refresh(self, opened: str = "") -> None:
@@ -153,6 +154,12 @@ class ProjectActions(QObject):
             self._say(filled(self.tr("Copied: %1"), peer_id))
 
         self._background.run(controller.peer_id, copied, self._refuse)
+
+    def look_at_protection(self) -> None:
+        """Find out what this system keeps the training process from, for the permission page."""
+        if (controller := self.controller) is None or self.page is None:
+            return
+        self._background.run(controller.protection, self.page.show_protection, slow=True)
 
     def check(self, project_id: str = "") -> None:
         """Open the connection doctor for a project, by default the one joined or left last, if there is one."""

@@ -25,6 +25,7 @@ from skep.core.project.fit import Verdict
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.timeline_segments import segments
 from skep.core.record.usage import day_of
+from skep.core.sandbox import Sandbox
 from skep.core.session import messages as m
 from skep.core.session import timeline
 from skep.core.session.snapshot import Snapshot
@@ -36,6 +37,7 @@ from skep.ports import Ledger, Observer
 from skep.services import diagnosis, joining, updating
 from skep.services.doctor.case import Case
 from skep.services.doctor.examination import examine
+from skep.services.protection import protection
 from skep.services.summary import history, summary
 from skep_gui.words.notices import Problems
 from skep_gui.words.projects import PRACTICE, Known
@@ -137,6 +139,10 @@ class Controller:
         fit = joining.fit(self._home, plan)
         # a project that is too big has its own message
         return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(plan))
+
+    def protection(self) -> Sandbox | None:
+        """What this system keeps the training process from; None if that could not be tried."""
+        return protection()
 
     def add(self, source: str) -> VerifiedProject:
         return bootstrap.catalogue(self._home).add(source)

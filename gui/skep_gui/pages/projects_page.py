@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QPushButton, QSizePolicy, QStackedWidget
 
+from skep.core.sandbox import Sandbox
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep_gui.pages.registry import PageKind, Requests
@@ -43,6 +44,8 @@ class ProjectsPage(QStackedWidget):
     invitation_wanted = Signal(str)
     identity_wanted = Signal()
     check_wanted = Signal(str)
+    protection_wanted = Signal()
+    """The permission page is open: `show_protection` is to be called with what this system enforces."""
     """The id of the project whose connection shall be checked."""
 
     def __init__(self, translation: Translation) -> None:
@@ -138,6 +141,10 @@ class ProjectsPage(QStackedWidget):
         if known := self._known.get(project_id):
             self.permission.show_project(project_id, self._words.permissions(known), free=bool(self._free))
             self.setCurrentWidget(self.permission)
+            self.protection_wanted.emit()
+
+    def show_protection(self, found: Sandbox | None) -> None:
+        self.permission.show_protection(self._words.protection(found))
 
     # --- adding
 
@@ -249,9 +256,10 @@ class PermissionPage(Page):
         self.body.insertLayout(0, row(self.back, None))
         self.summary = label()
         self._lists = column(spacing=16)
+        self._protection = column()
         self.join = button(self.tr("Join"), "primary", lambda: self.joined.emit(self._id))
         self.why_not = label("", "soft")
-        self.add(self.summary, self._lists, row(self.join, self.why_not), None)
+        self.add(self.summary, self._lists, self._protection, row(self.join, self.why_not), None)
 
     def show_project(self, project_id: str, words: Permissions, *, free: bool) -> None:
         self._id = project_id
@@ -268,9 +276,15 @@ class PermissionPage(Page):
         for heading, lines in lists:
             self._lists.addWidget(_list(heading, lines))
         self._lists.addWidget(_facts(self.tr("Who and what"), words.facts))
+        emptied(self._protection)
         self.join.setEnabled(words.joinable and free)
         taken = words.joinable and not free
         self.why_not.setText(self.tr("Leave the other project first; one at a time.") if taken else "")
+
+    def show_protection(self, lines: Sequence[str]) -> None:
+        """It is found out while the page is read already."""
+        emptied(self._protection)
+        self._protection.addWidget(_list(self.tr("The training process is kept from"), lines))
 
 
 def _list(heading: str, lines: Sequence[str]) -> Card:

@@ -576,6 +576,10 @@
         <source>Leave the other project first; one at a time.</source>
         <translation>Verlasse zuerst das andere Projekt; es geht immer nur eines.</translation>
     </message>
+    <message>
+        <source>The training process is kept from</source>
+        <translation>Der Trainingsprozess wird ferngehalten von</translation>
+    </message>
 </context>
 <context>
     <name>ProblemStrip</name>
@@ -754,6 +758,14 @@
     <message>
         <source>Leaving</source>
         <translation>Verlässt</translation>
+    </message>
+    <message>
+        <source>What this system keeps it from could not be tried; the log has the details</source>
+        <translation>Wovon dieses System ihn fernhält, konnte nicht probiert werden; das Protokoll hat Einzelheiten</translation>
+    </message>
+    <message>
+        <source>Not on this system: %1 (%2)</source>
+        <translation>Nicht auf diesem System: %1 (%2)</translation>
     </message>
     <message>
         <source>Training data listed at %1</source>

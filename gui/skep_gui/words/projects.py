@@ -9,6 +9,7 @@ from typing import Final
 from skep.core.plain_text import plain
 from skep.core.project.fit import GB, PEERS, Estimate, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
 from skep.core.project.manifest import Manifest, VerifiedProject
+from skep.core.sandbox import Sandbox
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
@@ -195,6 +196,14 @@ class Projects(Speaker):
             remarks=remarks,
             joinable=known.problem is None and known.fit.verdict is not Verdict.TOO_BIG,
         )
+
+    def protection(self, found: Sandbox | None) -> tuple[str, ...]:
+        """What this system keeps the training process from; None if that could not be tried."""
+        if found is None:
+            return (self.tr("What this system keeps it from could not be tried; the log has the details"),)
+        kept = tuple(self.said(guard.label) for guard in found.enforced)
+        lacking = self.tr("Not on this system: %1 (%2)")
+        return (*kept, *(filled(lacking, self.said(guard.label), plain(why)) for guard, why in found.missing.items()))
 
     def _downloads(self, plan: Manifest) -> tuple[str, ...]:
         data = filled(self.tr("Training data listed at %1"), plain(plan.data.index))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QSlider, QWidg
 
 import snapshots as shots
 from english import in_english
+from skep.core.sandbox import Guard, Sandbox
 from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Problem, verbatim
 from skep_gui.app.main_window import MainWindow
@@ -168,6 +169,20 @@ def test_cards_with_the_practice_swarm_first(window):
     show(window, shots.IDLE)
     assert window.projects.findChildren(ProjectCard)[0].heading.text() == "Practice swarm"
     assert {"Fits", "Fits, with limits", "Too big"} <= set(texts(window.projects))
+
+
+def test_the_permission_page_says_what_this_system_keeps_the_training_process_from(window, qtbot):
+    window.go_to(window.projects)
+    show(window, shots.IDLE)
+    with qtbot.waitSignal(window.projects.protection_wanted, timeout=1000):
+        window.projects.open("tiny-code-lm")
+    assert "The training process is kept from" not in texts(window.projects.permission)
+    window.projects.show_protection(Sandbox({Guard.SERVICES: "switched off"}))
+    shown = texts(window.projects.permission)
+    assert {"The training process is kept from", "other processes"} <= set(shown)
+    assert any("Not on this system: sockets" in each and "switched off" in each for each in shown)
+    window.projects.open("tiny-code-lm")
+    assert "The training process is kept from" not in texts(window.projects.permission)
 
 
 def test_before_joining_the_permission_page_is_read(window, qtbot):

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 import snapshots as shots
+from english import in_english
 from manifests import lora, raw
 from skep.core.device import Device, DeviceKind
 from skep.core.project.fit import GB, Estimate, Fit, Verdict
 from skep.core.record.contributions import Contribution, ContributionState
+from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase
 from skep.core.settings.settings import DEFAULTS, SETTINGS
 from skep.core.text import Problem, Text, verbatim
@@ -84,6 +86,17 @@ def test_three_lists_say_what_a_project_does():
     assert "2.0\u2009GB of memory" in page.uses
     assert dict(page.facts)["Homepage"] == "https://example.org"
     assert page.joinable
+
+
+def test_the_permission_page_says_guard_by_guard_what_this_system_enforces():
+    assert PROJECTS.protection(Sandbox({})) == tuple(in_english(guard.label) for guard in Guard)
+    found = PROJECTS.protection(Sandbox({Guard.SERVICES: "Operation not permitted"}))
+    assert len(found) == len(Guard)
+    assert "sockets" not in " ".join(found[:-1])
+    assert found[-1] == (
+        "Not on this system: sockets of other programs, such as the session bus and the screen (Operation not permitted)"
+    )
+    assert "could not be tried" in " ".join(PROJECTS.protection(None))
 
 
 def test_a_project_without_a_homepage_has_no_row_for_one():

@@ -14,8 +14,8 @@ import pytest
 
 import forbidden_operations
 from forbidden_operations import NOBODY, OPERATIONS
+from sandboxes import BY_LANDLOCK, has_landlock, has_namespaces
 from skep.core.sandbox import Guard, Level
-from skep.worker.sandbox import landlock
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this sandbox")
 
@@ -24,19 +24,6 @@ ROOTS = {"open_a_raw_socket", "open_a_packet_socket", "change_the_root", "make_a
          "become_another_user", "load_a_program_into_the_kernel", "mount_a_disk"}  # fmt: skip
 """What only root may do, without a sandbox too."""
 NOBODYS = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-BY_LANDLOCK = {Guard.PROGRAMS, Guard.PROCESSES}
-
-
-def has_landlock():
-    try:
-        return landlock.abi() >= landlock.SCOPES_ABI
-    except OSError:
-        return False
-
-
-def has_namespaces(as_nobody):
-    who = ["--user", "--map-current-user"] if as_nobody or os.geteuid() else []
-    return not subprocess.run(["unshare", *who, "--mount", "true"], check=False, capture_output=True).returncode
 
 
 @pytest.fixture(params=["root", "ordinary user"])

@@ -7,10 +7,12 @@ from typing import Any
 
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
+from skep.core.plain_text import plain
 from skep.core.project.data import FileRef
 from skep.core.project.fields import key_text
 from skep.core.project.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
 from skep.core.project.manifest import Manifest
+from skep.core.sandbox import Sandbox
 from skep.language import units
 
 _TONES = {Verdict.FITS: Tone.LEAF, Verdict.FITS_GENTLY: Tone.HONEY, Verdict.TOO_BIG: Tone.EMBER}
@@ -29,8 +31,8 @@ def outline(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def body(manifest: Manifest, fit: Fit) -> dict[str, Any]:
-    """The whole manifest and the fit, as JSON."""
+def body(manifest: Manifest, fit: Fit, sandbox: Sandbox | None) -> dict[str, Any]:
+    """The whole manifest, the fit, and what the training process is kept from, as JSON; None if that is unknown."""
     traffic = traffic_per_epoch(manifest)
     publisher = {"name": manifest.publisher.name, "key": key_text(manifest.publisher.key)}
     whole = asdict(manifest) | {"publisher": publisher, "expires": manifest.expires.isoformat()}
@@ -42,11 +44,12 @@ def body(manifest: Manifest, fit: Fit) -> dict[str, Any]:
         "traffic_per_epoch": {"up": traffic, "down": traffic},
         "fit": {"verdict": str(fit.verdict), "reasons": list(fit.reasons)},
         "warnings": list(warnings(manifest)),
+        "sandbox": None if sandbox is None else {"enforced": sandbox.enforced, "missing": sandbox.missing},
     }
 
 
-def lines(manifest: Manifest, fit: Fit) -> list[Line]:
-    """The permission page, top to bottom."""
+def lines(manifest: Manifest, fit: Fit, sandbox: Sandbox | None) -> list[Line]:
+    """The permission page, top to bottom. `sandbox` is what the training process is kept from here, None if unknown."""
     needs = manifest.needs
     parameters = units.number(parameters_of(manifest))
     memory, until = _gb(needs.memory_gb), numbers().date(manifest.expires)
@@ -64,12 +67,24 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
         (tr("Sends"), sends),
         (tr("Uses at most"), tr("{memory} of memory, {disk} of disk", memory=memory, disk=_gb(needs.disk_gb))),
         ("", tr("and on a GPU {memory} of its memory; {upload} upload", memory=_gb(needs.vram_gb), upload=upload)),
+        *_protection(sandbox),
     ]
     verdict = (_badge(fit.verdict), *map(say, fit.reasons))
     shown: list[Line] = [(Span(manifest.title, Tone.STRONG),), (Span(manifest.summary),), (Span(""),)]
     shown += [(Span(f"{label:<14}", Tone.SOFT), Span(text)) for label, text in rows]
     shown += [(Span(""),), *((Span(sentence, _TONES[fit.verdict]),) for sentence in verdict if sentence)]
     return shown + [(Span(say(sentence), Tone.HONEY),) for sentence in warnings(manifest)]
+
+
+def _protection(sandbox: Sandbox | None) -> list[tuple[str, str]]:
+    if sandbox is None:
+        return [(tr("Kept from"), tr("unknown: skep doctor says what it found"))]
+    enforced = "; ".join(say(guard.label) for guard in sandbox.enforced)
+    missing = [f"{say(guard.label)} ({plain(why)})" for guard, why in sandbox.missing.items()]
+    return [
+        *([(tr("Kept from"), enforced)] if enforced else []),
+        *([(tr("Not kept from"), "; ".join(missing))] if missing else []),
+    ]
 
 
 def _members(manifest: Manifest) -> str:

@@ -36,6 +36,7 @@ from skep.core.text import Text, verbatim
 from skep.host.export import SUFFIX, export, newest_checkpoint
 from skep.host.server.folder import HostFolder
 from skep.services import joining
+from skep.services.protection import protection
 
 _NAME = "NAME|MANIFEST"
 
@@ -108,7 +109,8 @@ def _add(context: Context, arguments: argparse.Namespace) -> None:
 def _show(context: Context, arguments: argparse.Namespace) -> None:
     manifest = _manifest(context, arguments.project)
     fit = joining.fit(context.home, manifest)
-    context.terminal.show(permission.body(manifest, fit), permission.lines(manifest, fit))
+    sandbox = protection()
+    context.terminal.show(permission.body(manifest, fit, sandbox), permission.lines(manifest, fit, sandbox))
 
 
 def _verify(context: Context, arguments: argparse.Namespace) -> None:

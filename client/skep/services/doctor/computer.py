@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,12 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 import skep
 from skep import bootstrap
 from skep.adapters.net.tcp_port import check_free
-from skep.adapters.process.programs import module_command
 from skep.adapters.storage.secrets import KeyringSecrets
 from skep.adapters.storage.shard_cache import free_bytes
 from skep.core.device import Device, DeviceKind
@@ -30,13 +25,11 @@ from skep.core.session.phases import Phase
 from skep.core.text import Text
 from skep.services.doctor.case import Case
 from skep.services.joining import check_invitation
+from skep.services.protection import protection
 
 KEYRING_SECONDS: Final = 10.0
-SANDBOX_SECONDS: Final = 20.0
 SOON_FULL: Final = bootstrap.GB
 """Bytes; with less room than this, the next download may fill the disk."""
-
-log = logging.getLogger(__name__)
 
 
 def running(case: Case) -> Iterator[Finding]:
@@ -148,18 +141,13 @@ def _ring(case: Case) -> Finding:
     return Finding(Check.KEYRING, State.OK, Text("doctor.keyring_works"))
 
 
-def sandbox(platform: str = sys.platform) -> Iterator[Finding]:
-    """What this system keeps the training process from, as a process of its own finds out by confining itself."""
+def sandbox(look: Callable[[], Sandbox | None] = protection, platform: str = sys.platform) -> Iterator[Finding]:
+    """What this system keeps the training process from, guard by guard where something is missing."""
     if platform != "linux":
         yield Finding(Check.SANDBOX, State.SKIPPED, Text("doctor.sandbox_linux_only"))
         return
-    with tempfile.TemporaryDirectory(prefix="skep-") as folder:
-        command = [*module_command("skep.worker.sandbox.report"), folder]
-        done = subprocess.run(command, capture_output=True, cwd=folder, timeout=SANDBOX_SECONDS, check=False)
-    try:
-        found = msgspec.json.decode(done.stdout, type=Sandbox)
-    except msgspec.MsgspecError:
-        log.warning("the sandbox could not be tried: %s", done.stderr.decode(errors="replace")[-2000:])
+    found = look()
+    if found is None:
         yield Finding(Check.SANDBOX, State.WARN, Text("doctor.sandbox_not_tried"), Text("doctor.sandbox_hint_log"))
         return
     for guard in (each for each in Guard if each in found.missing):

@@ -8,27 +8,56 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from skep.core.sandbox import Guard, Level, Sandbox
 from skep.worker.sandbox import landlock, limits, private_root, seccomp
+from skep.worker.sandbox.cards import compute_on_cards, why_blocked
 from skep.worker.sandbox.rules import DEVICE_CACHES, Own, Rule, rules
 
 OFF: Final = "switched off"
+BLOCKED: Final = "a graphics card does not compute with it"
+LOWER: Final[Mapping[Level, Sequence[Level]]] = {
+    Level.BEST: (Level.LANDLOCK, Level.ROOT, Level.NONE),
+    Level.LANDLOCK: (Level.NONE,),
+    Level.ROOT: (Level.NONE,),
+    Level.NONE: (),
+}
+"""The levels that are tried instead, in turn."""
+Compute = Callable[[], object]
 _TASKS: Final = Path("/proc/self/task")
 
 
-def confine(own: Own, level: Level = Level.BEST) -> Sandbox:
-    """Raises RuntimeError if there is a second thread: it would stay free."""
+def confine(
+    own: Own, level: Level = Level.BEST, *, cards: bool = False, compute: Compute = compute_on_cards
+) -> Sandbox:
+    """Raises RuntimeError if there is a second thread: it would stay free.
+
+    With `cards` a lower level is taken if a graphics card computes with that one only: as `compute` finds out, which
+    raises OSError with the first step that fails.
+    """
     if sys.platform != "linux":
         return Sandbox(dict.fromkeys(Guard, "this system has none"))
-    if level is Level.NONE:
-        return Sandbox(dict.fromkeys(Guard, OFF))
     if len(list(_TASKS.iterdir())) > 1:
         raise RuntimeError("the worker confines itself before it starts threads")
+    reasons: list[str] = []
+    if cards:
+        for lower in LOWER[level]:
+            if not (reason := why_blocked(partial(_confine, own, level), compute)):
+                break
+            reasons.append(reason)
+            level = lower
+    return _confine(own, level, f"{BLOCKED}: {reasons[0]}" if reasons else OFF)
+
+
+def _confine(own: Own, level: Level, off: str = OFF) -> Sandbox:
+    """`off` is the reason for what the level leaves out. Parts may be done when OSError is raised."""
+    if level is Level.NONE:
+        return Sandbox(dict.fromkeys(Guard, off))
     _make(own)
     reachable = rules(own)
     missing: dict[Guard, str] = {}
@@ -39,10 +68,16 @@ def confine(own: Own, level: Level = Level.BEST) -> Sandbox:
         except OSError as error:
             missing.update(dict.fromkeys(guards, str(error.strerror or error)))
 
+    def unless(left_out: Level, do: Callable[[], object]) -> None:
+        if level is left_out:
+            raise OSError(off)
+        do()
+
     attempt(limits.no_new_privileges, Guard.PRIVILEGES)
-    attempt(lambda: _enter_root(reachable, own, level), Guard.SERVICES)
+    attempt(lambda: unless(Level.LANDLOCK, lambda: _enter_root(reachable, own)), Guard.SERVICES)
     attempt(limits.limit_resources, Guard.LIMITS)
-    attempt(lambda: _landlock(reachable, level, missing), Guard.FILES, Guard.PROGRAMS, Guard.PROCESSES)
+    files = (Guard.FILES, Guard.PROGRAMS, Guard.PROCESSES)
+    attempt(lambda: unless(Level.ROOT, lambda: _landlock(reachable, missing)), *files)
     if Guard.SERVICES not in missing:
         missing.pop(Guard.FILES, None)  # the private root has no other files
     attempt(limits.drop_capabilities, Guard.PRIVILEGES)
@@ -59,18 +94,14 @@ def _make(own: Own) -> None:
         os.environ[name] = own.run
 
 
-def _enter_root(reachable: Iterable[Rule], own: Own, level: Level) -> None:
-    if level is Level.LANDLOCK:
-        raise OSError(OFF)
+def _enter_root(reachable: Iterable[Rule], own: Own) -> None:
     found, place = list(reachable), Path(own.run)
     if reason := private_root.why_not(found, place):
         raise OSError(reason)
     private_root.enter(found, place)
 
 
-def _landlock(reachable: Iterable[Rule], level: Level, missing: dict[Guard, str]) -> None:
-    if level is Level.ROOT:
-        raise OSError(OFF)
+def _landlock(reachable: Iterable[Rule], missing: dict[Guard, str]) -> None:
     version = landlock.abi()
     landlock.restrict(reachable, version)
     if version < landlock.SCOPES_ABI:

@@ -21,6 +21,7 @@ from typing import Final
 
 from skep.worker.sandbox import calls
 from skep.worker.sandbox.rules import Access, Rule
+from skep.worker.sandbox.trial import why_it_fails
 
 _CLONE_NEWNS: Final = 0x00020000
 _CLONE_NEWUSER: Final = 0x10000000
@@ -57,22 +58,7 @@ class _Attributes(ctypes.Structure):
 
 def why_not(rules: Sequence[Rule], place: Path) -> str:
     """Why this system refuses `enter`, found out by a process that tries it; empty if it can be done."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            enter(rules, place)
-        except OSError as error:
-            os.write(writing, str(error.strerror or error).encode())
-        except BaseException as error:  # noqa: BLE001 - this process must not go on as a second worker
-            os.write(writing, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as said:
-        reason = said.read().decode(errors="replace")
-    _, status = os.waitpid(child, 0)
-    return reason or ("" if status == 0 else f"a trial ended with {status}")
+    return why_it_fails(lambda: enter(rules, place))
 
 
 def enter(rules: Sequence[Rule], place: Path) -> None:

@@ -14,7 +14,7 @@ from skep.worker.sandbox.rules import Own
 
 
 def main() -> None:
-    found = confine(Own(sys.argv[1]))
+    found = confine(Own(sys.argv[1]), cards=True)
     sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
 
 

@@ -49,8 +49,8 @@ class Own:
 
 # --- devices: all that training on the processor, NVIDIA's and AMD's cards needs; a new kind of device is added here
 
-DEVICE_NODES: Final = ("null", "zero", "full", "random", "urandom", "nvidia*", "kfd", "dri")
-"""Patterns below /dev; of a folder, everything in it."""
+DEVICE_NODES: Final = ("null", "zero", "full", "random", "urandom", "nvidia*", "nvhost*", "nvmap", "dxg", "kfd", "dri")
+"""Patterns below /dev; of a folder, everything in it. nvhost and nvmap are NVIDIA's boards', dxg is Windows' in WSL."""
 DEVICE_LIBRARIES: Final = ("/opt/rocm*", "/usr/local/cuda*", "/run/opengl-driver")
 """Patterns of folders with libraries of drivers, besides the system's."""
 DEVICE_FACTS: Final = ("/sys", "/etc/nvidia", "/etc/OpenCL", "/etc/vulkan")

@@ -1,0 +1,80 @@
+"""A small computation on the graphics cards by their drivers alone, to find out whether the sandbox keeps them from it.
+
+NVIDIA: the CUDA driver API (docs.nvidia.com/cuda/cuda-driver-api), with a kernel that the driver compiles. AMD: one call
+to the kernel's driver (linux/kfd_ioctl.h), since ROCm's libraries come with torch. torch is not loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from skep.worker.sandbox.trial import why_it_fails
+
+DEVICES: Final = Path("/dev")
+CUDA: Final = "libcuda.so.1"
+_CUDA_SUCCESS: Final = 0
+_BYTES: Final = 1 << 20
+_KERNEL: Final = b".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry nothing() { ret; }\n\0"
+_KFD_GET_VERSION: Final = 0x80084B01
+"""AMDKFD_IOC_GET_VERSION: _IOR('K', 1, two 32-bit integers)."""
+
+
+def why_blocked(confine: Callable[[], object], compute: Callable[[], object] | None = None) -> str:
+    """What fails on a card after `confine` and works without it; empty if nothing does, and without a card.
+
+    `compute` raises OSError with the name of its first step that fails.
+    """
+    compute = compute or compute_on_cards
+
+    def confined() -> None:
+        confine()
+        compute()
+
+    reason = why_it_fails(confined)
+    return reason if reason and reason != why_it_fails(compute) else ""
+
+
+def compute_on_cards(devices: Path = DEVICES) -> None:
+    """Use every kind of card that this computer has. Raises OSError."""
+    if (devices / "nvidiactl").exists() or (devices / "dxg").exists():
+        _nvidia()
+    if (devices / "kfd").exists():
+        _amd(devices / "kfd")
+
+
+def _nvidia() -> None:
+    cuda = ctypes.CDLL(CUDA)
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    memory, module, function = ctypes.c_uint64(), ctypes.c_void_p(), ctypes.c_void_p()
+    _ask(cuda, "cuInit", 0)
+    _ask(cuda, "cuDeviceGet", ctypes.byref(device), 0)
+    _ask(cuda, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+    _ask(cuda, "cuCtxSetCurrent", context)
+    _ask(cuda, "cuMemAlloc_v2", ctypes.byref(memory), ctypes.c_size_t(_BYTES))
+    _ask(cuda, "cuMemsetD8_v2", memory, ctypes.c_ubyte(1), ctypes.c_size_t(_BYTES))
+    _ask(cuda, "cuModuleLoadData", ctypes.byref(module), _KERNEL)
+    _ask(cuda, "cuModuleGetFunction", ctypes.byref(function), module, b"nothing")
+    _ask(cuda, "cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, None, None, None)
+    _ask(cuda, "cuCtxSynchronize")
+
+
+def _ask(cuda: Any, name: str, *arguments: Any) -> None:
+    code = getattr(cuda, name)(*arguments)
+    if code != _CUDA_SUCCESS:
+        raise OSError(f"the NVIDIA driver answers {name} with error {code}")
+
+
+def _amd(kfd: Path) -> None:
+    import fcntl  # noqa: PLC0415 - Windows has none
+
+    opened = os.open(kfd, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(opened, _KFD_GET_VERSION, bytearray(8))
+    finally:
+        with suppress(OSError):
+            os.close(opened)
