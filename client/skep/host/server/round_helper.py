@@ -55,7 +55,7 @@ class RoundHelper:
         self._ahead, self._timeout = sync.matchmaking_seconds, sync.averaging_timeout_seconds
         self._swarm = Onlooker(dht=dht, prefix=manifest.run_id, target_batch_size=sync.target_batch_size, start=False)
         options = {"request_timeout": request_timeout(sync.matchmaking_seconds), "membership": membership}
-        self._averager = gradient_averager(sync.powersgd, options)(
+        self._averager = gradient_averager(sync, options)(
             parameters=parameters,
             dht=dht,
             prefix=f"{manifest.run_id}_grad_averager",

@@ -18,6 +18,8 @@ from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.p2p import PeerID
 
 from skep.worker.swarm.groups import Company
+from skep.worker.swarm.reducer import CheckedReducer
+from skep.worker.swarm.robust import Combination
 from skep.worker.swarm.rounds import RoundFacts
 
 PATIENCE: Final = 0.6
@@ -41,13 +43,27 @@ class Used(NamedTuple):
 class PromptAllReduce(AllReduceRunner):
     """Waits for no groupmate that is lost, and not for long for the data of one that refuses ours."""
 
-    def __init__(self, *args: Any, company: Company, **kwargs: Any) -> None:
-        self._company = company
+    tensor_part_reducer: CheckedReducer
+
+    def __init__(self, *args: Any, company: Company, combination: Combination, **kwargs: Any) -> None:
+        self._company, self._combination = company, combination
         self._losses: dict[PeerID, asyncio.Task[None]] = {}
         self._left = set[asyncio.Task[None]]()
         super().__init__(*args, **kwargs)
+        container, index = self.tensor_part_container, self.ordered_peer_ids.index(self.peer_id)
+        counts = self.weight > 0 and container.num_parts_by_peer[index] > 0
+        parts = container._input_parts_by_peer if counts else ()  # noqa: SLF001 - hivemind has no other way
+        self._own_parts = [part for of_peer in parts for part, _ in of_peer]
+        self.tensor_part_reducer.finished.set()  # hivemind's own is not used
+        before = sum(container.num_parts_by_peer[:index])
+        combination.begin()
+        shapes = tuple(part.shape for part in self.parts_for_local_averaging)
+        self.tensor_part_reducer = CheckedReducer(shapes, self.sender_peer_ids, combination, before)
 
     async def run(self) -> AsyncIterator[torch.Tensor]:
+        own, self._own_parts = self._own_parts, []
+        if own:
+            self._combination.see_own(await asyncio.get_running_loop().run_in_executor(None, norms_of, own))
         try:
             async with aclosing(super().run()) as changes:
                 async for change in changes:
@@ -121,8 +137,13 @@ class PromptAllReduce(AllReduceRunner):
             await self._ban_sender(peer_id)
 
 
+@torch.no_grad()
+def norms_of(parts: Sequence[torch.Tensor]) -> list[float]:
+    return [float(part.norm()) for part in parts]
+
+
 def examine(
-    runner: AllReduceRunner, weights: dict[Any, float], used: Used, helpers: Container[PeerID] = ()
+    runner: PromptAllReduce, weights: dict[Any, float], used: Used, helpers: Container[PeerID] = ()
 ) -> RoundFacts:
     """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
@@ -137,9 +158,10 @@ def examine(
             for peer in others
             if received.get(peer) == reducer.num_parts
             and peer not in runner.banned_senders
+            and peer not in reducer.left_out
             and weights.get(peer, 0.0) > 0
         ]
-        missing = [peer for peer in others if peer in runner.banned_senders]
+        missing = [peer for peer in others if peer in runner.banned_senders or peer in reducer.left_out]
     else:
         # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
         # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights

@@ -10,6 +10,7 @@ back.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,9 +27,10 @@ from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientA
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
 from hivemind.utils import get_dht_time
 
-from skep.core.project.manifest import PowerSGD
+from skep.core.project.manifest import Sync
 from skep.worker.swarm.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.plausible import copies, finite, restore
+from skep.worker.swarm.robust import Combination, RobustMean
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece, check_all, names_of_statistics, piece_of
@@ -38,6 +40,9 @@ INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
 LACKING_WEIGHT: Final = 1e-3
 """In a round of the state, of a peer whose parameters lack steps. Not 0: two such peers may meet alone."""
+MOST_TARGETS: Final = 2
+"""How many times the target of samples one peer may have for an epoch, which ends at the target: while its round is
+formed, it goes on."""
 CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
     "none": compression.NoCompression,
     "float16": compression.Float16Compression,
@@ -95,10 +100,18 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 
     Gradients arrive scaled by micro-batch / step batch, so their sum over `local_times_accumulated` step batches
     (a fraction for an unfinished one) is the exact mean over samples. Without `reuse_grad_buffers` they are moved out
-    of `.grad` when they are counted, so no other code needs to clear it.
+    of `.grad` when they are counted, so no other code needs to clear it. No peer's gradients count for more than
+    `most_samples`.
     """
 
     step_batch: int = 1
+
+    def __init__(self, *args: Any, most_samples: float = math.inf, **kwargs: Any) -> None:
+        self._most_samples = most_samples  # before hivemind's constructor, which forks
+        super().__init__(*args, **kwargs)
+
+    def _new_combination(self) -> Combination:
+        return RobustMean(self.peer_id, self._most_samples)
 
     @torch.no_grad()
     def accumulate_grads_(self, batch_size: int) -> None:
@@ -373,12 +386,13 @@ class CheckedStateAverager(CheckedRounds):
         self._update_scheduler()
 
 
-def gradient_averager(powersgd: PowerSGD | None, options: dict[str, Any]) -> Callable[..., CheckedGradientAverager]:
+def gradient_averager(sync: Sync, options: dict[str, Any]) -> Callable[..., CheckedGradientAverager]:
     """The factory of the gradient averager that a manifest requires."""
-    if powersgd is None:
+    options = {"most_samples": float(MOST_TARGETS * sync.target_batch_size), **options}
+    if sync.powersgd is None:
         return partial(CheckedGradientAverager, **options)
-    ratio = powersgd.min_compression_ratio
-    return partial(LowRankGradientAverager, averager_rank=powersgd.rank, min_compression_ratio=ratio, **options)
+    ratio = sync.powersgd.min_compression_ratio
+    return partial(LowRankGradientAverager, averager_rank=sync.powersgd.rank, min_compression_ratio=ratio, **options)
 
 
 # RPC handler names are derived from class names: with ours, stock peers would not find us

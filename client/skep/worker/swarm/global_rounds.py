@@ -98,7 +98,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             grad_compression=averagers.round_codec(sync.grad_compression, threshold),
             state_averaging_compression=averagers.round_codec(sync.state_compression, threshold),
             load_state_compression=averagers.loading_codec(sync.load_compression, threshold),
-            grad_averager_factory=averagers.gradient_averager(sync.powersgd, shared),
+            grad_averager_factory=averagers.gradient_averager(sync, shared),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS, **fetching(sync.matchmaking_seconds)},
         )

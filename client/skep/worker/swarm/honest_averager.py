@@ -37,6 +37,7 @@ from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
 from skep.worker.swarm.groups import Company, Groups, is_credible
+from skep.worker.swarm.robust import Combination, RobustMean
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.choice import in_order
@@ -85,6 +86,7 @@ class HonestAverager(DecentralizedAverager):
         self._groups = Groups(lambda: self._running_groups)
         self._company = Company(self._connected, self._answers)
         self._questions = set[asyncio.Future[Any]]()
+        self._combinations: dict[bytes, Combination] = {}
         self.loading = Progress()
         self._whole_rounds = multiprocessing.Value("q", 0, lock=False)
         self._seen: list[RoundFacts] = []
@@ -323,6 +325,7 @@ class HonestAverager(DecentralizedAverager):
             group_id=own_id,
             ordered_peer_ids=group_info.peer_ids,
             company=self._company,
+            combination=self._combination_of(own_id.removeprefix(group_info.group_id)),
             **kwargs,
         )
         self._running_groups[own_id].set_result(runner)
@@ -336,6 +339,15 @@ class HonestAverager(DecentralizedAverager):
         }
         helpers = {peer for peer, mode in modes.items() if mode == AveragingMode.AUX.value}
         self._seen.append(examine(runner, self._incoming_weights[own_id], used, helpers))
+
+    def _combination_of(self, phase: bytes) -> Combination:
+        """How parts of one all-reduce of a round are combined; `phase` is its name among several of the same round."""
+        if phase not in self._combinations:
+            self._combinations[phase] = self._new_combination()
+        return self._combinations[phase]
+
+    def _new_combination(self) -> Combination:
+        return RobustMean(self.peer_id)
 
     async def _use(self, runner: AllReduceRunner, tensors: Sequence[torch.Tensor]) -> Used:
         """Run the all-reduce, and change `tensors` part by part."""

@@ -21,6 +21,7 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from skep.worker.swarm.all_reduce import Used
 from skep.worker.swarm.honest_averager import HonestAverager, in_thread
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
+from skep.worker.swarm.robust import Combination, Median
 from skep.worker.swarm.rounds import RoundFacts
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,9 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
     """Called from the thread that averages, after each round; with None if the round failed."""
 
     # --- the averager's process
+
+    def _new_combination(self) -> Combination:
+        return Median()
 
     async def _use(self, runner: AllReduceRunner, tensors: Sequence[torch.Tensor]) -> Used:
         sizes = [await in_thread(size_of, tensor) for tensor in tensors]
