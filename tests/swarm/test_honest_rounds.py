@@ -1,6 +1,7 @@
 """The results that hivemind's averagers and ours report for a round with a faulty groupmate."""
 
 import asyncio
+import math
 import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
@@ -107,6 +108,48 @@ def test_a_groupmate_of_weight_zero_is_not_heard(make_dhts, averagers, size):
     assert value_of(averagers[0]) == pytest.approx(1.0)
     assert result.facts.heard == ()
     assert result.facts.arrived
+
+
+def again(averagers, values):
+    """Gradients for another round."""
+    for averager, value in zip(averagers, values, strict=True):
+        averager.parameters[0].grad.fill_(value)
+        averager.accumulate_grads_(1)
+
+
+MOST_ROUNDS = 12
+
+
+def test_a_stock_peer_that_sends_the_opposite_is_left_out_after_a_few_rounds(make_dhts, averagers):
+    values = [1.0, 1.0, 1.0, -2.7]  # below the norm that would be scaled down
+    kinds = [CheckedGradientAverager] * 3 + [GradientAverager]
+    dhts = make_dhts(4)
+    averagers += [
+        make(kind, dht, value, 1000, client_mode=kind is GradientAverager)
+        for kind, dht, value in zip(kinds, dhts, values, strict=True)
+    ]
+    hostile = str(averagers[3].peer_id)
+    first = run_round(*averagers)
+    assert value_of(averagers[0]) == pytest.approx(0.075, abs=1e-3)
+    assert hostile in first[0].facts.heard + first[1].facts.heard + first[2].facts.heard
+    for _ in range(MOST_ROUNDS):
+        again(averagers, values)
+        results = run_round(*averagers)
+        if value_of(averagers[0]) == pytest.approx(1.0):
+            break
+    assert [value_of(each) for each in averagers[:3]] == pytest.approx([1.0] * 3)
+    told = [result.facts for result in results[:3]]
+    assert any(hostile in facts.missing for facts in told)
+    assert all(facts.complete for facts in told)
+
+
+def test_a_stock_peer_that_sends_no_numbers_is_left_out_of_the_round_of_the_others(make_dhts, averagers):
+    dhts = make_dhts(3)
+    averagers += [make(CheckedGradientAverager, dht, value, 1000) for dht, value in zip(dhts, (1, 3), strict=False)]
+    averagers.append(make(GradientAverager, dhts[2], math.nan, 1000, client_mode=True))
+    *honest, _ = run_round(*averagers)
+    assert [value_of(each) for each in averagers[:2]] == pytest.approx([2.0, 2.0])
+    assert all(result.facts.complete for result in honest)
 
 
 def test_a_client_that_reduces_nothing_believes_its_reducers(make_dhts, averagers):

@@ -49,7 +49,9 @@ class CheckedReducer(TensorPartReducer):
         if part_index >= self.sender_failed_after[sender_index] or self.sender_failed_after[sender_index] != math.inf:
             raise BannedException(f"{self._senders[sender_index]} was banned meanwhile")
         combined = self.current_part_future
-        self._parts.append(Part(self._senders[sender_index], tensor_part, min(weight, self._combination.most_weight)))
+        self._parts.append(
+            Part(self._senders[sender_index], tensor_part.float(), min(weight, self._combination.most_weight))
+        )
         self.current_part_accumulated_from += 1
         self.check_current_part_finished()
         averaged: torch.Tensor = await combined
