@@ -213,8 +213,8 @@ class Training:
         """The hostile peer's part, with a norm just below the one from which it would be scaled down."""
         values = attack([part.values for part in sent])
         norms = [float(part.values.norm()) for part in sent]
-        proven = self.combination._conduct(HOSTILE).proven
-        most = self.combination._references(number, sent, norms)[HOSTILE] * (LOOSE if proven else TIGHT)
+        reference = self.combination._references(number, sent, norms)[HOSTILE]
+        most = self.combination._most(HOSTILE, reference, judged=True)
         return Part(HOSTILE, values * (0.99 * most / float(values.norm())), sent[HOSTILE].weight)
 
     def loss(self):

@@ -15,21 +15,22 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Protocol
 
 import torch
 
-LOOSE: Final = 12.0
-"""By how many times its reference the norm of a part may exceed it. Honest parts of a few samples reach 10."""
-TIGHT: Final = 3.0
-"""The same for a peer that has not agreed with others yet: within its first parts an honest one hardly exceeds it."""
+LOOSE: Final = 4.0
+"""By how many times the usual excess of a norm over its reference a part may exceed it."""
+TIGHT: Final = 1.5
+"""The same for a peer that has not agreed with others yet."""
 QUARTILE: Final = 0.75
 """The reference is this quantile of the norms of the other peers, so that one of four cannot raise it."""
 ROUNDS_COMPARED: Final = 9
-"""Rounds of our own gradients of which the median is a reference too: others may have nothing in a sparse part."""
+"""Rounds of which the median norm of our own gradients is a reference too, as others may have nothing in a sparse part;
+and whose largest norms show what is usual."""
 JUDGES: Final = 3
 """Peers of a group, at least, to judge one of them."""
 LEAST_AGREEMENT: Final = 0.4
@@ -105,6 +106,10 @@ class _Conduct:
     squares: float = 0.0
     left_out: bool = False
     proven: bool = False
+    excess: float = 0.0
+    """The largest norm of its parts in this round, by their references."""
+    excesses: deque[float] = field(default_factory=lambda: deque(maxlen=ROUNDS_COMPARED))
+    """The same of earlier rounds."""
 
     def judge(self, agreement: float) -> None:
         self.rounds = MEMORY * self.rounds + 1.0
@@ -134,10 +139,20 @@ class RobustMean:
         self._conducts: OrderedDict[Hashable, _Conduct] = OrderedDict()
         self._products: dict[tuple[Hashable, Hashable], float] = defaultdict(float)
         """Inner products of what two peers sent in this round, summed over the parts that we reduce."""
+        self._excess = 1.0
+        """The largest norm of a peer's parts in a few rounds, by their references, as it is usual among the peers."""
 
     def begin(self) -> None:
-        self._judge()
+        peers = {peer for peer, _ in self._products}
+        self._judge(peers)
         self._products.clear()
+        for peer in peers:
+            conduct = self._conduct(peer)
+            conduct.excesses.append(conduct.excess)
+            conduct.excess = 0.0
+        largest = sorted(max(self._conduct(peer).excesses) for peer in peers)
+        if largest:
+            self._excess = max(1.0, largest[int(QUARTILE * (len(largest) - 1))])
 
     def see_own(self, norms: Sequence[float]) -> None:
         for number, norm in enumerate(norms):
@@ -150,18 +165,23 @@ class RobustMean:
             return Combined(mean(parts))
         norms = [float(part.values.norm()) for part in counted]
         references = self._references(number, counted, norms)
+        judged = len(counted) >= JUDGES
         bounded, scaled = [], set()
         for part, norm, reference in zip(counted, norms, references, strict=True):
-            most = reference * (LOOSE if len(counted) < JUDGES or self._conduct(part.sender).proven else TIGHT)
+            most = self._most(part.sender, reference, judged=judged)
             if norm > most > 0:
                 scaled.add(part.sender)
                 part = Part(part.sender, part.values * (most / norm), part.weight)  # noqa: PLW2901 - the same part, smaller
             bounded.append(part)
-        if len(counted) >= JUDGES:
+        if judged:
             self._compare(bounded, references)
         left_out = {part.sender for part in bounded if self._is_left_out(part.sender)}
         kept = [part for part in bounded if part.sender not in left_out]
         return Combined(mean(kept or bounded), frozenset(scaled), frozenset(left_out if kept else ()))
+
+    def _most(self, sender: Hashable, reference: float, *, judged: bool) -> float:
+        """The largest norm that a peer's part may have. Of two peers neither can prove anything: theirs is the wide one."""
+        return reference * self._excess * (LOOSE if not judged or self._conduct(sender).proven else TIGHT)
 
     def _conduct(self, sender: Hashable) -> _Conduct:
         conduct = self._conducts.setdefault(sender, _Conduct())
@@ -185,7 +205,11 @@ class RobustMean:
         return found
 
     def _compare(self, parts: Sequence[Part], references: Sequence[float]) -> None:
-        """Note the inner products, each part with at most its expected norm: a large one counts no more than another."""
+        """Note the norms, and the inner products with at most the expected norm: a large part counts no more than another."""
+        for part, reference in zip(parts, references, strict=True):
+            if reference > 0:
+                conduct = self._conduct(part.sender)
+                conduct.excess = max(conduct.excess, float(part.values.norm()) / reference)
         equal = torch.stack(
             [
                 part.values * min(1.0, reference / max(float(part.values.norm()), 1e-30))
@@ -197,9 +221,8 @@ class RobustMean:
             for other, second in enumerate(parts):
                 self._products[first.sender, second.sender] += float(products[one, other])
 
-    def _judge(self) -> None:
+    def _judge(self, peers: Collection[Hashable]) -> None:
         """Judge the peers of the round that is over, each by its median inner product with the others."""
-        peers = {peer for peer, _ in self._products}
         if len(peers) < JUDGES:
             return
         agreements = {
