@@ -78,6 +78,8 @@ class App(QObject):
         self._damaged: Controller | None = None  # the controller whose settings could not be read
         self._remembered = Remembered()
         self._quitting = self._restarts = False
+        self._early: list[m.Command] = []
+        """What was wanted before there was a controller."""
         qt.setQuitOnLastWindowClosed(False)
         qt.setApplicationName("skep")
         qt.setWindowIcon(icons.app())
@@ -146,6 +148,9 @@ class App(QObject):
         new = self._remembered.is_new
         self._beat.start()
         self._changed(controller.snapshot)
+        for command in self._early:
+            self.post(command)
+        self._early.clear()
         self.ready.emit()
         hidden = self._hidden or self.snapshot.settings.get("app.start_minimised") is True
         if not hidden or new or self._link or not QSystemTrayIcon.isSystemTrayAvailable():
@@ -293,8 +298,13 @@ class App(QObject):
             self.window.update()
 
     def post(self, command: m.Command) -> None:
-        # the engine's queue may be full, and Qt's thread must not block
-        if (controller := self.controller) is not None and not self._quitting:
+        """Hand a command to the engine; while the controller opens, it is kept until then."""
+        if self._quitting:
+            return
+        if (controller := self.controller) is None:
+            self._early.append(command)
+        else:
+            # the engine's queue may be full, and Qt's thread must not block
             self.background.run(lambda: controller.post(command))
 
     def pause(self, until: float | None) -> None:

@@ -168,6 +168,18 @@ def test_the_background_answers_in_qts_thread_and_a_bug_is_told(dressed, qtbot):
     background.close()
 
 
+class PausedFirst(App):
+    def _opened(self, controller):
+        self.tray.pause_chosen.emit(None)
+        super()._opened(controller)
+
+
+def test_a_pause_that_is_chosen_while_it_opens_holds(dressed, qtbot, home):
+    with started(dressed, qtbot, home, kind=PausedFirst) as app:
+        wait(qtbot, lambda: app.snapshot.pause is not None)
+        wait(qtbot, lambda: app.tray.first.text() == "Not in a project, and paused.")
+
+
 class QuitsFirst(App):
     def _opened(self, controller):
         self.quit()
