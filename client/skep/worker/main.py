@@ -18,6 +18,7 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, NoReturn
 
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
@@ -29,6 +30,7 @@ from skep.core.session.transitions import LEFT
 from skep.core.session.wire import WireError
 from skep.core.text import Problem, Text
 from skep.recipes.registry import parse_manifest
+from skep.worker.connection import revoked
 from skep.worker.process import processes
 from skep.worker.process.link import Link
 from skep.worker.process.memory import without_collecting
@@ -106,6 +108,8 @@ class Volunteer:
     def run(self) -> None:
         """Join and train until a message says to stop or finish. Raises SkepError; the caller then calls `depart`."""
         manifest = parse_manifest(self._options.manifest.encode())
+        if self._options.revocations:
+            self._take_revocations(self._options.revocations)
         self._leave_when_uninvited(manifest.title)
         # torch and hivemind take seconds to import; messages are handled and the first stage is shown already
         with without_collecting():
@@ -131,6 +135,16 @@ class Volunteer:
         timer = threading.Timer(max(0.0, left / timedelta(seconds=1)), over)
         timer.daemon = True
         timer.start()
+
+    def _take_revocations(self, text: str) -> None:
+        """Keep the list where the processes that speak to peers read it; leave if it names this computer."""
+        try:
+            revoked.write(text, Path(self._options.run_folder))
+        except OSError as error:
+            self.fail(Problem(Text("worker.revocations_not_written", reason=str(error.strerror))), retry=True)
+        if revoked.is_void(self._options.invitation, text):
+            title = parse_manifest(self._options.manifest.encode()).title
+            self.fail(invitation.revoked(title).problem, retry=False)
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""
@@ -191,6 +205,8 @@ class Volunteer:
                 self._finish.set()
             case messages.FinishTraining() | messages.StopTraining():
                 self.stop()
+            case messages.RevocationsArrived(text=text):
+                self._take_revocations(text)
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
                 pass  # the training thread handles messages about shards; options do not change after the start
 

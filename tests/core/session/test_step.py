@@ -28,6 +28,9 @@ FAILED = m.WorkerFailed(Problem(verbatim("The swarm does not answer.")), retry=T
 HOPELESS = m.WorkerFailed(Problem(verbatim("The model is too big.")), retry=False)
 
 
+LISTED = m.RevocationsArrived("{}")
+
+
 class Course:
     """A sequence of snapshots; `effects` are those of the last message, without the timeline's entries."""
 
@@ -705,3 +708,8 @@ def test_a_step_leaves_the_snapshot_it_was_given_alone(training: Course):
     copy = replace(before, settings=dict(before.settings))
     training.see(m.ChangeSettings({"compute.share_away": 0.1}), m.Pause())
     assert before == copy
+
+
+def test_revoked_invitations_are_told_to_a_worker_that_runs(joining: Course):
+    assert joining.see(LISTED).effects == (e.TellWorker(LISTED),)
+    assert Course().see(LISTED).effects == ()

@@ -73,7 +73,7 @@ def lines(manifest: Manifest, fit: Fit) -> list[Line]:
 
 
 def _members(manifest: Manifest) -> str:
-    if manifest.membership == "open":
+    if not manifest.by_invitation:
         return tr("all computers")
     return tr("invited computers only; skep project accept keeps your invitation")
 

@@ -160,7 +160,8 @@ class Manifest:
     license: Annotated[str, PlainText(80)]
     expires: Annotated[datetime, Moment()]
     """Aware, UTC."""
-    membership: Literal["open", "invited"]
+    membership: Literal["open", "invited", "moderated"]
+    """Who may take part; in a moderated project newcomers take the state from donors and hosts only (`invitation`)."""
     peers: Annotated[tuple[str, ...], Several(PeerAddress(), 1, 64)]
     recipe: Recipe
     optimizer: OptimizerSpec
@@ -194,6 +195,10 @@ class Manifest:
             "schedule": schedule,
             "sync": {name: sync[name] for name in SHARED},
         }
+
+    @property
+    def by_invitation(self) -> bool:
+        return self.membership != "open"
 
     @property
     def fingerprint(self) -> str:

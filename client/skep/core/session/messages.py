@@ -230,6 +230,12 @@ class ShardFailed(WorkerMessage, frozen=True):
     problem: Problem
 
 
+class RevocationsArrived(WorkerMessage, frozen=True):
+    """The project's list of revoked invitations was fetched and verified; also the engine's message to the worker."""
+
+    text: str
+
+
 class WorkerNoticed(WorkerMessage, frozen=True):
     """A problem for the user that does not end the worker.
 
@@ -282,7 +288,8 @@ ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
 FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
 FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
 OfWorker = WorkerMeasured | WorkerExited
-Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | OfWorker | ProblemArose
+Fetched = IndexArrived | IndexFailed | RevocationsArrived
+Event = Tick | FromComputer | Fetched | FromWorker | ShardReport | OfWorker | ProblemArose
 Message = Command | Event
 
 # --- messages from the engine to the worker
@@ -292,7 +299,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
     The session sets the first part. The engine adds `identity_path`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
-    `invitation` (its text, "" for an open project), `listen_host` (an IPv4 address) and `position` (samples passed
+    `invitation` and `revocations` (their texts, "" for none), `listen_host` (an IPv4 address) and `position` (samples passed
     before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
 
@@ -324,6 +331,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     snapshots_folder: str = ""
     known_peers_folder: str = ""
     invitation: str = ""
+    revocations: str = ""
     listen_host: str = "127.0.0.1"
     position: int = 0
 
@@ -355,4 +363,4 @@ class FinishTraining(WorkerMessage, frozen=True):
     at_edge: bool = False
 
 
-ToWorker = WorkerOptions | SetShare | ShardArrived | ShardFailed | FinishTraining | StopTraining
+ToWorker = WorkerOptions | SetShare | ShardArrived | ShardFailed | RevocationsArrived | FinishTraining | StopTraining

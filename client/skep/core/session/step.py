@@ -124,6 +124,8 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
             return _index_failed(snapshot, message)
+        case m.RevocationsArrived():
+            return snapshot, (e.TellWorker(message),) if snapshot.worker else ()
         case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem, over=None):
             return trouble(snapshot, problem)
         case m.WorkerNoticed(problem=relief, over=past):

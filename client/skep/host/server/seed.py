@@ -118,11 +118,13 @@ def _dialled(host: str) -> str:
 def membership_of(arguments: argparse.Namespace) -> Any:
     """The Membership of the seed's invitation, or None without one. Raises SkepError."""
     from skep.worker.connection.auth import Membership  # noqa: PLC0415 - as above
+    from skep.worker.connection.revoked import RevokedPeers  # noqa: PLC0415 - as above
 
     if not arguments.invitation:
         return None
     manifest = parse_manifest(arguments.manifest.read_bytes())
-    return Membership(manifest, arguments.invitation.read_text(), arguments.identity)
+    listed = RevokedPeers(manifest, arguments.revoked) if arguments.revoked else None
+    return Membership(manifest, arguments.invitation.read_text(), arguments.identity, listed)
 
 
 def _keep(arguments: argparse.Namespace, dht: Any) -> None:
@@ -165,7 +167,8 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--port", type=int, default=0)
     made.add_argument("--announce", action="append", default=[], help="a multiaddress, as others reach us")
     made.add_argument("--manifest", type=Path, help="the project's; --invitation and --checkpoints need it")
-    made.add_argument("--invitation", type=Path, help="this peer's, of the role seed")
+    made.add_argument("--invitation", type=Path, help="this peer's")
+    made.add_argument("--revoked", type=Path, help="the list of revoked invitations, which may come later")
     made.add_argument("--checkpoints", type=Path, help="keep the run's state in this folder")
     made.add_argument("--every", type=int, default=10, help="epochs between checkpoints")
     made.add_argument("--keep", type=int, default=5, help="checkpoints that stay")
