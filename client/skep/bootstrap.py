@@ -31,6 +31,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.session.timeline import KEPT
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
+from skep.core.traffic import caps_of
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Sensor, SettingsStore
 
 if TYPE_CHECKING:
@@ -236,6 +237,7 @@ def build(
             limit_bytes=lambda: int(float(engine.snapshot.settings["disk.cache_gb"]) * GB),
             keep_free_bytes=lambda: int(float(engine.snapshot.settings["disk.keep_free_gb"]) * GB),
             proxy=proxy,
+            rate=lambda: caps_of(engine.snapshot.settings).download,
         ),
         settings=settings(home, lambda said: engine.post(m.ProblemArose(said))),
         pauses=PauseFile(home.pause_file),

@@ -29,6 +29,7 @@ from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
+from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
@@ -64,6 +65,7 @@ class Joining:
     pace: Pace
     requested: RequestedLimits
     priority: SessionPriority
+    rates: Rates
     introduce: Callable[[Callable[[float], None]], None]
     alarm: Callable[[Problem], object]
 
@@ -88,7 +90,7 @@ class Joining:
             files = self._await_data(samples)
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
-            watch_streams(traffic)
+            watch_streams(traffic, self.rates)
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = self._reach_swarm(membership, library)

@@ -29,8 +29,10 @@ from skep.core.session.phases import Stage
 from skep.core.session.transitions import LEFT
 from skep.core.session.wire import WireError
 from skep.core.text import Problem, Text
+from skep.core.traffic import Caps
 from skep.recipes.registry import parse_manifest
 from skep.worker.connection import revoked
+from skep.worker.connection.rates import Rates
 from skep.worker.process import processes
 from skep.worker.process.link import Link
 from skep.worker.process.memory import without_collecting
@@ -98,6 +100,7 @@ class Volunteer:
             options.present, options.memory, obeyed=lambda *told: link.send(messages.WorkerMemory(*told))
         )
         self._priority = processes.SessionPriority(present=options.present)
+        self._rates = Rates(Caps(options.upload, options.download))
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -115,7 +118,7 @@ class Volunteer:
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
-        controls = self._pace, self._requested, self._priority
+        controls = self._pace, self._requested, self._priority, self._rates
         joining = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce, self._alarm)
         loop = joining.run()
         if loop is None:
@@ -205,6 +208,8 @@ class Volunteer:
                 self._finish.set()
             case messages.FinishTraining() | messages.StopTraining():
                 self.stop()
+            case messages.SetTraffic(upload=upload, download=download):
+                self._rates.use(Caps(upload, download))
             case messages.RevocationsArrived(text=text):
                 self._take_revocations(text)
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():

@@ -113,6 +113,11 @@ class Sync:
     averaging_timeout_seconds: Annotated[float, Number(5, 3600)]
 
     @property
+    def silence_seconds(self) -> float:
+        """How long nothing may come of a groupmate's data before it counts as gone."""
+        return max(3.0, min(10.0, self.matchmaking_seconds))
+
+    @property
     def size_adaptive(self) -> bool:
         """Whether the threshold decides how gradients or parameters are sent in a round."""
         return "size-adaptive" in {self.grad_compression, self.state_compression}

@@ -308,7 +308,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present`
     and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs;
     `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train,
-    1..19 as in nice(2).
+    1..19 as in nice(2). `upload` and `download` are as in SetTraffic.
     """
 
     manifest: str
@@ -325,6 +325,8 @@ class WorkerOptions(WorkerMessage, frozen=True):
     leave_gpu: int = 0
     leave_ram: int = 0
     nice: int = 19
+    upload: float = 0.0
+    download: float = 0.0
     snapshot_bytes_per_day: int = 0
 
     identity_path: str = ""
@@ -349,6 +351,13 @@ class SetShare(WorkerMessage, frozen=True):
     memory: GpuMemory = GpuMemory.KEEP
 
 
+class SetTraffic(WorkerMessage, frozen=True):
+    """Send to other peers, and take from them, at most so many bytes per second; 0 for no limit."""
+
+    upload: float
+    download: float
+
+
 class StopTraining(WorkerMessage, frozen=True):
     """Leave the swarm immediately and exit within 2 s."""
 
@@ -363,4 +372,13 @@ class FinishTraining(WorkerMessage, frozen=True):
     at_edge: bool = False
 
 
-ToWorker = WorkerOptions | SetShare | ShardArrived | ShardFailed | RevocationsArrived | FinishTraining | StopTraining
+ToWorker = (
+    WorkerOptions
+    | SetShare
+    | SetTraffic
+    | ShardArrived
+    | ShardFailed
+    | RevocationsArrived
+    | FinishTraining
+    | StopTraining
+)
