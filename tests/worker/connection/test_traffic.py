@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import multiprocessing
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +11,14 @@ import pytest
 from hivemind.p2p import P2P
 
 from english import in_english
+from fakes import make_index
+from skep.core.session.messages import SetTraffic, WorkerOptions
 from skep.core.traffic import Caps
 from skep.worker.connection import guards
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
+from skep.worker.main import Volunteer
+from skep.worker.process.link import Link
 
 HEADER = P2P.HEADER_LEN
 LIMIT = guards.LONGEST_FRAME
@@ -167,3 +172,11 @@ def test_a_frame_over_the_limit_of_size_is_refused_under_a_limit_of_rate_too(wat
     unlimited.down.rate = RATE
     (refused,) = send(bytes(LIMIT + 1))
     assert isinstance(refused, ConnectionError)
+
+
+def test_a_worker_begins_with_the_limits_of_its_options_and_takes_others():
+    volunteer = Volunteer(WorkerOptions("", make_index(), upload=5.0, download=6.0), Link(io.BytesIO(), -1))
+    rates = volunteer._rates
+    assert (rates.up.rate, rates.down.rate) == (5.0, 6.0)
+    volunteer._hear(SetTraffic(7.0, 0.0))
+    assert (rates.up.rate, rates.down.rate) == (7.0, 0.0)
