@@ -17,7 +17,7 @@ from skep.cli.verbs.host import qr_code
 from skep.core.errors import AlreadyRunning, BadInput, InvitationError, ManifestError, SkepError, StorageError
 from skep.core.project import invitation, links, revocation
 from skep.host.export import export, newest_checkpoint
-from skep.host.server import hosting
+from skep.host.server import hosting, seed
 from skep.host.server.file_server import MOST_CONNECTIONS, MOST_OF_ONE, serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named, seed_addresses
 from skep.host.server.hosting import Hosting, check_invited
@@ -273,6 +273,20 @@ def test_the_seed_of_a_moderated_project_must_be_one_from_which_the_state_is_tak
     listed.write_text("{")
     with raises(InvitationError, match="The list of revoked invitations is not valid"):
         check_invited(manifest, file, peer, listed)
+
+
+def test_the_seed_obeys_the_list_of_its_host_as_it_is_at_each_request(folder, tmp_path):
+    path, peer = signed(tmp_path, peers=at(folder, 31337), membership="invited"), folder.identity.peer_id
+    manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    file, listed = tmp_path / "invitation.json", tmp_path / "list.json"
+    own = invitations.sign(invitation.draft(manifest, peer, "seed", datetime.now(UTC), 30), private)
+    invitations.write(own, file)
+    command = hosting._peer(Hosting(path, HostAddress(31337), invitation=file), folder, manifest, path, listed)._command
+    arguments = seed._arguments([*command[command.index("--host") :], "--run-folder", str(tmp_path)])
+    membership = seed.membership_of(arguments)
+    assert not membership.is_void(own)
+    invitations.write(invitations.sign(revocation.draft(manifest, None, peer, datetime.now(UTC)), private), listed)
+    assert membership.is_void(own)
 
 
 def test_the_list_of_revoked_invitations_is_served_as_it_is_at_each_request(data, tmp_path):

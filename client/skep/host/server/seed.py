@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,7 @@ EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - all interfaces, as the host choose
 
 def main() -> None:
     """Run the peer process. In every case its child processes are ended."""
-    arguments = _arguments()
+    arguments = _arguments(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and closes our stdin
     processes.tie_to_this_process()
     processes.raise_file_limit()
@@ -159,7 +160,7 @@ def tell(line: dict[str, Any]) -> None:
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("--identity", type=Path, required=True)
     made.add_argument("--run-folder", type=Path, required=True)
@@ -174,7 +175,7 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--keep", type=int, default=5, help="checkpoints that stay")
     made.add_argument("--help-rounds", action="store_true", help="average for clients; needs --checkpoints")
     made.add_argument("--files", type=Path, help="the folder of what the recipe needs beside samples")
-    return made.parse_args()
+    return made.parse_args(given)
 
 
 if __name__ == "__main__":
