@@ -31,7 +31,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "homepage": "where to read more",
         "license": "what may be done with the model",
         "expires": "from then on this revision cannot be joined",
-        "membership": "who may take part: all peers, or peers with an [invitation](for-project-authors.md#invitations)",
+        "membership": "who may take part: all peers, or peers with an [invitation](for-project-authors.md#invitations); in a "
+        "`moderated` project these take the state from donors and hosts only",
         "peers": "where the swarm is found: `/ip4`, `/ip6`, `/dns`, `/dns4` or `/dns6`, then `/tcp` or `/udp` with a "
         "port, optionally `/tls`, `/ws`, `/wss`, `/quic` or `/quic-v1`, at last `/p2p/` and the peer's id",
     },

@@ -20,7 +20,7 @@ from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
 from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, Project, ShardIndex, ShardRef, TextLayout
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages as m
@@ -404,11 +404,30 @@ class FakeInvitations:
     failing: SkepError | None = None
 
     def present(self, project: VerifiedProject) -> str:
-        if project.manifest.membership == "open":
+        if not project.manifest.by_invitation:
             return ""
         if self.failing:
             raise self.failing
         return self.text
+
+
+@dataclass
+class FakeRevocations:
+    """Knows `text`; a test posts what arrives later through `posts`, of which rest takes the last one."""
+
+    text: str = ""
+    posts: list[Post] = field(default_factory=list)
+
+    def watch(self, manifest: Manifest, reach: Reach, post: Post) -> str:
+        if not manifest.by_invitation:
+            return ""
+        self.posts.append(post)
+        return self.text
+
+    def rest(self) -> None:
+        self.posts.clear()
+
+    close = rest
 
 
 @dataclass(frozen=True)

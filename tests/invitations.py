@@ -1,6 +1,7 @@
 """A project for invited peers, and the invitations to it: real keys, identities in files of the test."""
 
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -8,17 +9,19 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.project.invitation import Invitation
+from skep.core.project.revocation import Revocations, Revoked
 from skep.recipes.registry import parse_manifest
 
 
 class Project:
-    """A manifest with `membership: invited`, and its publisher's key."""
+    """A manifest for invited peers, and its publisher's key."""
 
-    def __init__(self, **changes):
+    def __init__(self, membership="invited", **changes):
         self.key = Ed25519PrivateKey.generate()
         self.public = self.key.public_key().public_bytes_raw()
         text = "ed25519:" + base64.b64encode(self.public).decode()
-        self.manifest = parse_manifest(raw(membership="invited", publisher__key=text, **changes))
+        content = raw(membership=membership, publisher__key=text, **changes)
+        self.text, self.manifest = content.decode(), parse_manifest(content)
 
     def invite(self, peer, role="trainer", days=1.0, since=0.0, **changes):
         """The text of an invitation issued `since` days ago and valid for `days` days."""
@@ -33,6 +36,13 @@ class Project:
         }
         plain = Invitation(**fields | changes)
         return Invitation(**vars(plain) | {"signature": self.key.sign(plain.signed_bytes)}).text
+
+    def revoke(self, *peers, since=0.0):
+        """The text of a list that ends the invitations of these peers, issued `since` days ago."""
+        issued = (datetime.now(UTC) - timedelta(days=since)).replace(microsecond=0)
+        entries = tuple(Revoked(peer, issued) for peer in peers)
+        plain = Revocations(self.manifest.id, self.public, issued, entries)
+        return replace(plain, signature=self.key.sign(plain.signed_bytes)).text
 
 
 def identity(folder, name):

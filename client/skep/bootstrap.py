@@ -31,6 +31,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.session.timeline import KEPT
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
+from skep.core.traffic import caps_of
 from skep.ports import Catalogue, Clock, Devices, Identity, Ledger, Sensor, SettingsStore
 
 if TYPE_CHECKING:
@@ -207,12 +208,16 @@ def build(
     the port is in use, StorageError.
     """
     from skep import senses
+    from skep.adapters.net.revocations import PublishedRevocations
     from skep.adapters.net.shards_http import HttpShards
     from skep.adapters.process.worker import WorkerProcess
     from skep.adapters.storage.ledger_sqlite import SqliteLedger
     from skep.adapters.storage.logs import open_log
     from skep.adapters.storage.settings_file import PauseFile
     from skep.engine.engine import Engine
+
+    def proxy() -> str:
+        return str(engine.snapshot.settings["network.proxy"])
 
     values, who = settings(home).load(), identity(home)
     if join is not None:
@@ -231,13 +236,15 @@ def build(
             home.cache_folder,
             limit_bytes=lambda: int(float(engine.snapshot.settings["disk.cache_gb"]) * GB),
             keep_free_bytes=lambda: int(float(engine.snapshot.settings["disk.keep_free_gb"]) * GB),
-            proxy=lambda: str(engine.snapshot.settings["network.proxy"]),
+            proxy=proxy,
+            rate=lambda: caps_of(engine.snapshot.settings).download,
         ),
         settings=settings(home, lambda said: engine.post(m.ProblemArose(said))),
         pauses=PauseFile(home.pause_file),
         identity=who,
         listen_host=lambda start: _free_host(start.project, start.options.seeds, start.options.port),
         invitations=kept_invitations(home),
+        revocations=PublishedRevocations(home.revocations_folder, proxy=proxy),
         sensors=senses.for_engine(home, lambda: engine),
         graphical=senses.is_graphical(),
         snapshots_folder=str(home.snapshots_folder),

@@ -15,7 +15,7 @@ from skep.core.policy.allowance import Change, Reaction
 from skep.core.policy.conditions import Condition, Seen
 from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, ShardRef
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages
@@ -191,6 +191,22 @@ class Invitations(Protocol):
 
     def present(self, project: VerifiedProject) -> str:
         """The text of a valid invitation to the project, "" if it needs none. Raises SkepError."""
+
+
+class Revocations(Protocol):
+    """The publisher's lists of revoked invitations."""
+
+    def watch(self, manifest: Manifest, reach: Reach, post: Post) -> str:
+        """The text of the newest list that is known, "" without one; later ones are posted as RevocationsArrived.
+
+        Replaces an earlier watch.
+        """
+
+    def rest(self) -> None:
+        """End the watch, until the next one."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class Devices(Protocol):

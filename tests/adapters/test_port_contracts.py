@@ -14,17 +14,22 @@ from contracts.port_contracts import (
     DevicesContract,
     IdentityContract,
     InvitationsContract,
+    RevocationsContract,
     WorkerContract,
 )
+from invitations import Project
 from manifests import raw, signed
 from skep import bootstrap
 from skep.adapters.clock import SystemClock
+from skep.adapters.net.revocations import PublishedRevocations
 from skep.adapters.process.worker import WorkerProcess
 from skep.adapters.storage.invitations import KeptInvitations
 from skep.adapters.storage.secrets import FileSecrets, HomeSecrets
 from skep.core.errors import InvitationError
+from skep.core.project.revocation import file_name
 from skep.core.session import messages as m
 from skep.core.text import verbatim
+from skep.recipes.registry import parse_manifest
 
 SOON = 20.0
 LISTENS = "import sys\nfor line in sys.stdin:\n    if 'StopTraining' in line:\n        sys.exit(0)\n"
@@ -73,6 +78,21 @@ class TestInvitations(InvitationsContract):
         if request.param == "kept":
             return KeptInvitations(HomeSecrets(fakes.FakeSecrets(), FileSecrets(home.secrets_folder)), lambda: "QmPeer")
         return fakes.FakeInvitations(failing=InvitationError(verbatim("There is no invitation.")))
+
+
+class TestRevocations(RevocationsContract):
+    project = Project(data__index="http://127.0.0.1:1/index.json")
+    open_manifest = parse_manifest(raw())
+    invited_manifest = project.manifest
+    known = project.revoke("Qm" + "a" * 44)
+
+    @pytest.fixture(params=["kept", "fake"])
+    def revocations(self, request, home):
+        if request.param == "fake":
+            return fakes.FakeRevocations(self.known)
+        home.revocations_folder.mkdir()
+        (home.revocations_folder / file_name(self.invited_manifest)).write_text(self.known)
+        return PublishedRevocations(home.revocations_folder)
 
 
 class TestDevices(DevicesContract):

@@ -187,6 +187,37 @@ def test_an_invitation_out_of_its_time_is_refused_at_the_door_and_when_joining(
     assert words in volunteer.refused("join", "tiny-code-lm")
 
 
+def test_an_invitation_is_revoked_and_the_list_grows(publisher, computer, tmp_path):
+    peers = [computer(name).told("identity")["peer_id"] for name in ("first", "second")]
+    assert publisher.told("project", "revoked", publisher.manifest) == {"project": "tiny-code-lm", "revoked": []}
+    assert "No invitation is revoked" in publisher.run("project", "revoked", publisher.manifest)[1].out
+    for number, peer in enumerate(peers):
+        made = publisher.told("project", "revoke", publisher.manifest, "--peer", peer)
+        assert made["address"] == "https://example.org/tiny/tiny-code-lm.revoked.json"
+        assert [each["peer"] for each in made["revoked"]] == peers[: number + 1]
+        assert (tmp_path / made["path"]).exists()
+    assert publisher.told("project", "revoked", publisher.manifest)["revoked"] == made["revoked"]
+    assert peers[1] in publisher.run("project", "revoked", publisher.manifest)[1].out
+    said = publisher.run("project", "revoke", publisher.manifest, "--peer", peers[0], "--list", "other.json")[1].out
+    assert f"{peers[0]} is revoked" in said
+    assert "Put other.json at https://example.org/tiny/tiny-code-lm.revoked.json." in said
+
+
+def test_what_is_wrong_with_a_revocation_is_one_sentence_and_nothing_is_written(publisher, computer, tmp_path):
+    peer = computer("volunteer").told("identity")["peer_id"]
+    ask = ("project", "revoke", publisher.manifest, "--peer")
+    assert "not a peer id" in publisher.refused(*ask, "me")
+    stranger = computer("stranger")
+    stranger.told("key", "new", "--name", "mine")
+    assert "not the key of the project's publisher" in stranger.refused(*ask, peer, "--key", "mine")
+    listed = tmp_path / "tiny-code-lm.revoked.json"
+    assert not listed.exists()
+    listed.write_text("{")
+    assert "is not valid: it is not JSON" in publisher.refused(*ask, peer)
+    assert "is not valid: it is not JSON" in publisher.refused("project", "revoked", publisher.manifest)
+    assert listed.read_text() == "{"
+
+
 def test_what_a_publisher_gets_wrong_is_one_sentence(publisher, computer):
     peer = computer("volunteer").told("identity")["peer_id"]
     ask = ("project", "invite", publisher.manifest, "--peer")

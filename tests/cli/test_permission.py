@@ -11,3 +11,24 @@ def test_a_homepage_is_shown_where_there_is_one(homepage):
     shown = lines(parse_manifest(raw(homepage=homepage)), Fit(Verdict.FITS))
     labels = [line[0].text.strip() for line in shown if len(line) == 2]
     assert ("Homepage" in labels) is bool(homepage)
+
+
+def rows(**changes):
+    plan = parse_manifest(raw(**changes))
+    return [line[1].text for line in lines(plan, Fit(Verdict.FITS)) if len(line) == 2]
+
+
+def test_what_is_not_enforced_is_not_called_a_limit():
+    text = "\n".join(rows())
+    assert "at most" not in text
+    assert "as its publisher says; your limits in the settings hold, whatever it needs" in text
+    assert "identity, which is the same in all projects" in text
+
+
+def test_the_list_of_revoked_invitations_is_a_download_of_projects_by_invitation():
+    listed = "every hour the list of revoked invitations"
+    assert [any(listed in row for row in rows(membership=each)) for each in ("open", "invited", "moderated")] == [
+        False,
+        True,
+        True,
+    ]

@@ -7,6 +7,7 @@ import pytest
 from english import in_english
 from skep.core.device import DeviceKind
 from skep.core.errors import BadInput, InvitationError
+from skep.core.project.addresses import Reach
 from skep.core.session import messages as m
 
 
@@ -66,6 +67,20 @@ class InvitationsContract:
     def test_a_project_for_the_invited_is_refused_without_one(self, invitations, invited_project):
         with pytest.raises(InvitationError):
             invitations.present(invited_project)
+
+
+class RevocationsContract:
+    """Subclasses give `revocations`, and have an `open_manifest`, and an `invited_manifest` with the text of a `known` list."""
+
+    def test_an_open_project_has_none(self, revocations):
+        assert revocations.watch(self.open_manifest, Reach.ANY, print) == ""
+        revocations.close()
+
+    def test_the_known_list_is_there_at_once_each_time(self, revocations):
+        assert revocations.watch(self.invited_manifest, Reach.ANY, print) == self.known
+        revocations.rest()
+        assert revocations.watch(self.invited_manifest, Reach.ANY, print) == self.known
+        revocations.close()
 
 
 class DevicesContract:

@@ -88,7 +88,7 @@ def test_the_life_of_a_manifest_from_key_to_catalogue(home, publisher, tmp_path)
     assert (verified["valid"], verified["fingerprint"]) == (True, made["fingerprint"])
 
     shown = skep(home, "project", "show", str(manifest))
-    for words in ("Downloads", "Sends", "Uses at most", made["fingerprint"], "Fits"):
+    for words in ("Downloads", "Sends", "Others see", "Needs", made["fingerprint"], "Fits"):
         assert words in shown.stdout
     assert "ept from" in shown.stdout
     told = json.loads(skep(home, "--json", "project", "show", str(manifest)).stdout)

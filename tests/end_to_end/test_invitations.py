@@ -148,6 +148,34 @@ def test_a_person_at_a_terminal_is_asked_and_only_a_yes_is_consent(locked_sessio
 # --- in a swarm
 
 
+def test_a_revoked_computer_is_told_so_at_its_next_start_and_leaves_for_good(computer, tmp_path):
+    publisher, volunteer = computer("publisher"), computer("volunteer")
+    served = tmp_path / "served"
+    _, sha256, _ = build_shards(
+        library_sources(),
+        served,
+        sequence_length=SEQUENCE_LENGTH,
+        samples_per_shard=64,
+        max_shards=1,
+        held_out_samples=8,
+    )
+    key = publisher.told("key", "new")["key"]
+    with serving(served) as address:
+        manifest = publish(publisher, key, index=f"{address}/index.json", sha256=sha256)
+        volunteer.told("project", "add", manifest)
+        peer = volunteer.told("identity")["peer_id"]
+        made = publisher.told("project", "invite", manifest, "--peer", peer, "--days", "1")
+        volunteer.told("project", "accept", str(publisher.folder / made["path"]))
+        listed = served / "invited.revoked.json"
+        revoked = publisher.told("project", "revoke", manifest, "--peer", peer, "--list", str(listed))
+        assert revoked["address"] == f"{address}/invited.revoked.json"
+        assert [each["peer"] for each in revoked["revoked"]] == [peer]
+        said = "The publisher has revoked this computer's invitation to Invited only, so the swarm does not answer it."
+        assert said in volunteer.run("join", "invited").stderr  # by the list that is fetched
+        listed.unlink()
+        assert said in volunteer.run("join", "invited").stderr  # by the list that was kept
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A file server with shards; the address and hash of their index."""

@@ -18,6 +18,7 @@ from fakes import (
     FakeInvitations,
     FakeLedger,
     FakePauses,
+    FakeRevocations,
     FakeSensor,
     FakeSettings,
     FakeShards,
@@ -57,6 +58,7 @@ class House:
     settings: FakeSettings = field(default_factory=FakeSettings)
     pauses: FakePauses = field(default_factory=FakePauses)
     invitations: FakeInvitations = field(default_factory=FakeInvitations)
+    revocations: FakeRevocations = field(default_factory=FakeRevocations)
     sensors: tuple[FakeSensor, ...] = ()
     on_start: tuple[m.Message, ...] = (make_joined(),)
     told: list[tuple[m.Message, Snapshot]] = field(default_factory=list)
@@ -75,6 +77,7 @@ class House:
             identity=FakeIdentity(),
             notify=self.notified.append,
             invitations=self.invitations,
+            revocations=self.revocations,
             sensors=self.sensors,
             graphical=bool(self.sensors),
         )
@@ -450,6 +453,20 @@ def test_an_invitation_goes_to_the_worker(make_house: Callable[..., House]):
     house = make_house(invitations=FakeInvitations("{signed}"))
     house.train(INVITED)
     assert house.worker.starts[0].invitation == "{signed}"
+
+
+def test_a_worker_gets_the_revocations_that_are_known_and_those_that_come_while_it_runs(
+    make_house: Callable[..., House],
+):
+    house = make_house(invitations=FakeInvitations("{signed}"), revocations=FakeRevocations("{known}"))
+    house.train(INVITED)
+    assert house.worker.starts[0].revocations == "{known}"
+    (post,) = house.revocations.posts
+    post(m.RevocationsArrived("{new}"))
+    house.wait(lambda: m.RevocationsArrived("{new}") in house.worker.told)
+    house.engine.post(m.Leave(now=True))
+    house.wait_phase(Phase.IDLE)
+    assert house.revocations.posts == []
 
 
 def test_without_an_invitation_nothing_is_attempted(make_house: Callable[..., House]):

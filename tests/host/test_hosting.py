@@ -14,10 +14,10 @@ from manifests import lora, raw, signed
 from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage import invitations, signing
 from skep.cli.verbs.host import qr_code
-from skep.core.errors import AlreadyRunning, BadInput, ManifestError, SkepError, StorageError
-from skep.core.project import invitation, links
+from skep.core.errors import AlreadyRunning, BadInput, InvitationError, ManifestError, SkepError, StorageError
+from skep.core.project import invitation, links, revocation
 from skep.host.export import export, newest_checkpoint
-from skep.host.server import hosting
+from skep.host.server import hosting, seed
 from skep.host.server.file_server import MOST_CONNECTIONS, MOST_OF_ONE, serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named, seed_addresses
 from skep.host.server.hosting import Hosting, check_invited
@@ -251,6 +251,64 @@ def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tm
             assert said in in_english(refusal(folder, path, invitation=file).title)
         else:
             check_invited(manifest, file, peer)
+
+
+def test_the_seed_of_a_moderated_project_must_be_one_from_which_the_state_is_taken_and_not_revoked(folder, tmp_path):
+    path, peer = signed(tmp_path, peers=at(folder, 31337), membership="moderated"), folder.identity.peer_id
+    manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    file, listed = tmp_path / "invitation.json", tmp_path / "revoked.json"
+    for role in ("seed", "donor", "host"):
+        invitations.write(
+            invitations.sign(invitation.draft(manifest, peer, role, datetime.now(UTC), 30), private), file
+        )
+        if role == "seed":
+            told = refusal(folder, path, invitation=file)
+            assert "this invitation is for a seed" in in_english(told.title)
+            assert peer in in_english(told.hint)
+        else:
+            check_invited(manifest, file, peer, listed)
+    invitations.write(invitations.sign(revocation.draft(manifest, None, peer, datetime.now(UTC)), private), listed)
+    with raises(InvitationError, match="has revoked this computer"):
+        check_invited(manifest, file, peer, listed)
+    listed.write_text("{")
+    with raises(InvitationError, match="The list of revoked invitations is not valid"):
+        check_invited(manifest, file, peer, listed)
+
+
+def test_the_seed_obeys_the_list_of_its_host_as_it_is_at_each_request(folder, tmp_path):
+    path, peer = signed(tmp_path, peers=at(folder, 31337), membership="invited"), folder.identity.peer_id
+    manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    file, listed = tmp_path / "invitation.json", tmp_path / "list.json"
+    own = invitations.sign(invitation.draft(manifest, peer, "seed", datetime.now(UTC), 30), private)
+    invitations.write(own, file)
+    command = hosting._peer(Hosting(path, HostAddress(31337), invitation=file), folder, manifest, path, listed)._command
+    arguments = seed._arguments([*command[command.index("--host") :], "--run-folder", str(tmp_path)])
+    membership = seed.membership_of(arguments)
+    assert not membership.is_void(own)
+    invitations.write(invitations.sign(revocation.draft(manifest, None, peer, datetime.now(UTC)), private), listed)
+    assert membership.is_void(own)
+
+
+def test_the_list_of_revoked_invitations_is_served_as_it_is_at_each_request(data, tmp_path):
+    found, sha256, _ = data
+    path = signed(tmp_path, data__sha256=sha256, membership="invited")
+    manifest = parse_manifest(path.read_bytes())
+    files = served_files(manifest, found, "m.json", path, signing.signature_path(path))
+    name = "tiny-code-lm.revoked.json"
+
+    def status(port):
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as line:
+            line.request("GET", f"/{name}")
+            answer = line.getresponse()
+            return answer.status, answer.read()
+
+    with serving(files) as address:
+        port = int(address.rpartition(":")[2])
+        assert status(port) == (404, b"")
+        (found / name).write_bytes(b"new")
+        assert status(port) == (200, b"new")
+    open_to_all = parse_manifest(signed(tmp_path, data__sha256=sha256).read_bytes())
+    assert name not in served_files(open_to_all, found, "m.json", path, path)
 
 
 def test_the_files_of_a_recipe_are_found_by_name_and_hash(tmp_path):

@@ -22,8 +22,13 @@ from hivemind.utils import MSGPackSerializer, get_dht_time
 
 import forked_peers
 from invitations import Project, identity
+from skep.worker.connection import revoked
 from skep.worker.connection.auth import Membership, guarded
+from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.state.donor import StateDonor
+from skep.worker.swarm.state.download import Wanted
+from skep.worker.swarm.state.pieces import Piece
 
 PROJECT = Project()
 PREFIX = "invited"
@@ -43,6 +48,16 @@ class Credulous(CheckedGradientAverager):
             yield message
 
 
+class Generous(CheckedGradientAverager):
+    """It hands over its state, whatever its invitation says."""
+
+    async def _hands_over(self, peer):
+        self._donor = self._donor or StateDonor(
+            self._copied, lambda: self.state_version, self.state_compression, self._uplink
+        )
+        return self._donor
+
+
 class DoorLeftOpen(Credulous):
     """It does not check its group either; incoming parts are still checked by our code."""
 
@@ -50,11 +65,14 @@ class DoorLeftOpen(Credulous):
         pass
 
 
-Credulous.__name__ = DoorLeftOpen.__name__ = GradientAverager.__name__  # the RPC handler names contain it
+Credulous.__name__ = Generous.__name__ = DoorLeftOpen.__name__ = (
+    GradientAverager.__name__
+)  # the RPC handler names contain it
 
 
-def invited(who, **options):
-    return Membership(PROJECT.manifest, PROJECT.invite(who.peer_id, **options), who.path)
+def invited(who, project=PROJECT, listed=None, **options):
+    peers = listed and RevokedPeers(project.manifest, listed / revoked.NAME)
+    return Membership(project.manifest, project.invite(who.peer_id, **options), who.path, peers)
 
 
 @pytest.fixture(scope="module")
@@ -242,3 +260,83 @@ def test_nothing_is_sent_to_a_stranger_that_a_leader_took_into_the_group(enter, 
 @pytest.mark.parametrize(("open_project", "messages"), [(True, 1), (False, 0)])
 def test_a_stranger_loads_the_state_of_an_open_project_only(enter, stranger, open_project, messages):
     assert stranger(enter("first", open_project=open_project)).ask(Stranger.state) == messages
+
+
+# revoked peers, and roles
+
+
+def train_again(averager, value):
+    for gradient in averager._grads_from_parameters():
+        gradient.fill_(value)
+    averager.accumulate_grads_(1)
+
+
+def heard(averager, key):
+    """What the averager's DHT finds under a key, by subkey."""
+    found = averager.dht.get(key, latest=True, return_future=True).result(PATIENCE)
+    return {} if found is None else {subkey: entry.value for subkey, entry in found.value.items()}
+
+
+def write(averager, key):
+    averager.dht.store(key, subkey="mine", value=1, expiration_time=get_dht_time() + 60, return_future=True).result(
+        PATIENCE
+    )
+
+
+def test_a_peer_that_is_revoked_is_left_out_of_the_next_round_and_of_the_dht_and_the_others_go_on(enter, tmp_path):
+    first, second = enter("first", 1.0, listed=tmp_path), enter("second", 3.0, listed=tmp_path)
+    third = enter("third", 5.0)  # it knows of no list
+    run_round(first, second, third)
+    assert [value_of(each) for each in (first, second, third)] == [3.0] * 3
+    write(third, "before")
+    assert heard(first, "before") == {"mine": 1}
+
+    revoked.write(PROJECT.revoke(str(third.peer_id)), tmp_path)
+    for averager, value in ((first, 1.0), (second, 3.0), (third, 5.0)):
+        train_again(averager, value)
+    knocking = third.step(wait=False, timeout=PATIENCE)
+    results = run_round(first, second)
+    assert [result.facts.heard for result in results] == [(str(second.peer_id),), (str(first.peer_id),)]
+    assert [result.facts.group_size for result in results] == [2, 2]
+    assert [value_of(each) for each in (first, second)] == [2.0, 2.0]
+    knocking.cancel()
+    write(third, "after")
+    assert heard(first, "after") == heard(second, "after") == {}
+    write(second, "after")
+    assert heard(first, "after") == {"mine": 1}
+
+
+def load(newcomer):
+    """The value of the state that the newcomer gets; None if there is no donor from which it takes one."""
+    arrived = newcomer.download(Wanted((Piece((SIZE,), torch.float32, SIZE * 4),))).wait()
+    return None if arrived is None else float(arrived[1][0].mean())
+
+
+def offers(newcomer, *donors):
+    """Wait until the newcomer sees that all of these offer a state, with or without the right to."""
+    deadline = time.monotonic() + PATIENCE
+    for donor in donors:
+        donor.allow_state_sharing = True
+    while not {donor.peer_id.to_bytes() for donor in donors} <= heard(newcomer, f"{PREFIX}.all_averagers").keys():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(("membership", "of_trainer"), [("invited", 1.0), ("moderated", None)])
+def test_a_newcomer_takes_the_state_from_whom_the_project_lets_give_it(enter, membership, of_trainer):
+    project = Project(membership)
+    trainer, newcomer = enter("first", 1.0, Generous, project=project), enter("second", project=project)
+    assert newcomer.allow_state_sharing is (of_trainer is not None)
+    offers(newcomer, trainer)
+    assert load(newcomer) == of_trainer
+
+
+def test_a_newcomer_of_a_moderated_project_takes_it_from_a_host_until_that_is_revoked(enter, tmp_path):
+    project = Project("moderated")
+    trainer = enter("first", 1.0, Generous, project=project)
+    newcomer = enter("second", project=project, listed=tmp_path)
+    host = enter("third", 3.0, project=project, role="host")
+    offers(newcomer, trainer, host)
+    assert load(newcomer) == 3.0
+    revoked.write(project.revoke(str(host.peer_id)), tmp_path)
+    assert load(newcomer) is None

@@ -10,7 +10,9 @@ from hivemind.p2p import P2P
 
 from skep.core.project.fit import gradient_bytes, state_bytes
 from skep.core.session.messages import ContributionConfirmed
+from skep.core.traffic import Caps
 from skep.worker.connection.network import ByteCounters, watch_streams
+from skep.worker.connection.rates import Rates
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 pytestmark = pytest.mark.long
@@ -115,7 +117,7 @@ def test_with_delayed_state_averaging_samples_are_counted_while_the_states_are_a
 def traffic():
     kept = P2P.send_raw_data, P2P.receive_raw_data
     counted = ByteCounters()
-    watch_streams(counted)
+    watch_streams(counted, Rates(Caps()))
     yield counted
     P2P.send_raw_data, P2P.receive_raw_data = map(staticmethod, kept)
 

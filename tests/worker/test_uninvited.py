@@ -8,7 +8,8 @@ import pytest
 from english import in_english
 from fakes import make_index
 from invitations import Project, identity
-from skep.core.session.messages import WorkerOptions
+from skep.core.session.messages import RevocationsArrived, WorkerOptions
+from skep.worker.connection import revoked
 from skep.worker.main import Volunteer
 
 SOON = 20
@@ -34,6 +35,23 @@ def test_a_worker_leaves_for_good_when_its_invitation_expires(tmp_path):
     assert (
         in_english(told.problem.title)
         == "This computer's invitation to Tiny code model has expired, so the swarm does not answer it."
+    )
+    assert not told.retry
+
+
+def test_a_worker_leaves_for_good_when_its_invitation_is_revoked(tmp_path):
+    project, peer = Project(), identity(tmp_path, "one").peer_id
+    link = LastWords()
+    options = WorkerOptions(
+        project.text, make_index(), invitation=project.invite(peer, since=1, days=9), run_folder=str(tmp_path)
+    )
+    leaving = Volunteer(options, link)
+    leaving._hear(RevocationsArrived(project.revoke(identity(tmp_path, "two").peer_id)))
+    assert (tmp_path / revoked.NAME).exists()
+    threading.Thread(target=leaving._hear, args=[RevocationsArrived(project.revoke(peer))], daemon=True).start()
+    told = link.get(timeout=SOON)
+    assert in_english(told.problem.title) == (
+        "The publisher has revoked this computer's invitation to Tiny code model, so the swarm does not answer it."
     )
     assert not told.retry
 

@@ -29,6 +29,7 @@ from skep.core.errors import SkepError
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project.data import Project
+from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -68,6 +69,7 @@ class Engine:
         notify: Callable[[Problem], None] | None = None,
         listen_host: Callable[[e.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere
         invitations: ports.Invitations | None = None,
+        revocations: ports.Revocations | None = None,
         sensors: Sequence[ports.Sensor] = (),
         graphical: bool = False,
         snapshots_folder: str = "",
@@ -78,14 +80,14 @@ class Engine:
 
         `listen_host` returns the address for a worker to listen at, before each start; it may raise SkepError.
 
-        Without `invitations` only open projects can be joined. `graphical` says whether this computer has a graphical
+        Without `invitations` only open projects can be joined, without `revocations` none is revoked. `graphical` says whether this computer has a graphical
         session. Workers keep their state in `snapshots_folder` and the addresses of peers in `known_peers_folder`, or nowhere
         if ""; they read the files that `shards` fetches in `shards_folder`. The sensors are read from `start` to the end.
         """
         self._clock, self._shards, self._settings, self._pauses = clock, shards, settings, pauses
         self._identity, self._notify, self._listen_host = identity, notify, listen_host
         self._open_ledger = open_ledger
-        self._invitations, self._invitation = invitations, ""
+        self._invitations, self._invitation, self._revocations = invitations, "", revocations
         self._snapshots_folder, self._known_peers_folder = snapshots_folder, known_peers_folder
         self._shards_folder = shards_folder
         self._sensing = Sensing(sensors, self.post, clock)
@@ -218,6 +220,8 @@ class Engine:
             return
         for effect in effects:
             self._perform(effect)
+        if isinstance(message, m.WorkerExited) and self._revocations and self._snapshot.worker is None:
+            self._revocations.rest()
         self._tell(message)
 
     def _tell(self, message: m.Message) -> None:
@@ -237,6 +241,8 @@ class Engine:
         self._catch_up()
         if unwritten := len([*self._unwritten.settled()]):
             self._tell(m.ProblemArose(Problem(Text("engine.not_recorded", count=unwritten), NOT_NEXT_TIME)))
+        if self._revocations:
+            self._revocations.close()
         for part in (self._sensing, self._worker, self._shards, self._ledger):
             try:
                 part.close()
@@ -337,9 +343,13 @@ class Engine:
             known_peers_folder=self._known_peers_folder,
             shards_folder=self._shards_folder,
             invitation=self._invitation,
+            revocations=self._listed(wanted.project),
             listen_host=self._listen_host(wanted),
             position=self._ledger.position(wanted.project.id),
         )
+
+    def _listed(self, project: VerifiedProject) -> str:
+        return self._revocations.watch(project.manifest, project.reach, self.post) if self._revocations else ""
 
     def _lose(self, effect: e.LosePending) -> None:
         pending = {each.id: each for each in self._snapshot.account.pending}

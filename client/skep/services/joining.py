@@ -20,6 +20,7 @@ from skep.core.project.fit import Estimate, Fit, Verdict
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.text import Text, sentences
+from skep.core.traffic import caps_of
 from skep.signatures import is_valid
 
 
@@ -51,7 +52,8 @@ def fit(home: Home, plan: Manifest) -> Fit:
     """
     home.create()
     disk = None if _has_trained(home, plan) else free_bytes(home.root)
-    return fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+    found = fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
+    return fitting.limited(found, plan, caps_of(bootstrap.settings(home).load()))
 
 
 def _has_trained(home: Home, plan: Manifest) -> bool:

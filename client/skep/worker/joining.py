@@ -24,11 +24,13 @@ from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed,
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
-from skep.worker.connection import clocks, network, relays, versions
+from skep.worker.connection import clocks, network, relays, revoked, versions
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
+from skep.worker.connection.rates import Rates
+from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
@@ -63,6 +65,7 @@ class Joining:
     pace: Pace
     requested: RequestedLimits
     priority: SessionPriority
+    rates: Rates
     introduce: Callable[[Callable[[float], None]], None]
     alarm: Callable[[Problem], object]
 
@@ -78,8 +81,8 @@ class Joining:
             chosen.cap_memory(self.options.leave_gpu)
             threads = device.Threads(self.options.threads)
             threads.use(present=False)
-            invited, identity = self.manifest.membership != "open", Path(self.options.identity_path)
-            membership = Membership(self.manifest, self.options.invitation, identity) if invited else None
+            identity = Path(self.options.identity_path)
+            membership = self._membership(identity) if self.manifest.by_invitation else None
             peer_id = PeerID.from_identity(identity.read_bytes())
             position, ask = self.options.position, lambda sha256: self.link.send(ShardWanted(sha256))
             samples = Samples(self.options.index, str(peer_id), self.manifest.run_id, position, ask)
@@ -87,7 +90,7 @@ class Joining:
             files = self._await_data(samples)
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
-            watch_streams(traffic)
+            watch_streams(traffic, self.rates)
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = self._reach_swarm(membership, library)
@@ -164,6 +167,11 @@ class Joining:
             self.rounds.met = partial(known.meet, where=where(dht))
         versions.check(dht, self.manifest.peers)
         return dht
+
+    def _membership(self, identity: Path) -> Membership:
+        """Raises InvitationError."""
+        listed = Path(self.options.run_folder) / revoked.NAME
+        return Membership(self.manifest, self.options.invitation, identity, RevokedPeers(self.manifest, listed))
 
     def _notice(self, problem: Problem) -> None:
         self.link.send(WorkerNoticed(problem))

@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Final, NoReturn
 
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
@@ -30,7 +31,10 @@ from skep.core.session.phases import Stage
 from skep.core.session.transitions import LEFT
 from skep.core.session.wire import WireError
 from skep.core.text import Problem, Text
+from skep.core.traffic import Caps
 from skep.recipes.registry import parse_manifest
+from skep.worker.connection import revoked
+from skep.worker.connection.rates import Rates
 from skep.worker.process import processes
 from skep.worker.process.link import Link
 from skep.worker.process.memory import GB, without_collecting
@@ -105,6 +109,7 @@ class Volunteer:
             options.present, options.memory, obeyed=lambda *told: link.send(messages.WorkerMemory(*told))
         )
         self._priority = processes.SessionPriority(present=options.present)
+        self._rates = Rates(Caps(options.upload, options.download))
         self._farewell: Farewell | None = None
         self._trains = False
 
@@ -127,12 +132,14 @@ class Volunteer:
         manifest = parse_manifest(self._options.manifest.encode())
         if self._options.sandbox is not Level.NONE:
             limit_files(round(max(manifest.needs.memory_gb, manifest.needs.disk_gb, LEAST_FILE_GB) * GB))
+        if self._options.revocations:
+            self._take_revocations(self._options.revocations)
         self._leave_when_uninvited(manifest.title)
         # torch and hivemind take seconds to import; messages are handled and the first stage is shown already
         with without_collecting():
             from skep.worker.joining import Joining  # noqa: PLC0415
 
-        controls = self._pace, self._requested, self._priority
+        controls = self._pace, self._requested, self._priority, self._rates
         joining = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce, self._alarm)
         loop = joining.run()
         if loop is None:
@@ -152,6 +159,16 @@ class Volunteer:
         timer = threading.Timer(max(0.0, left / timedelta(seconds=1)), over)
         timer.daemon = True
         timer.start()
+
+    def _take_revocations(self, text: str) -> None:
+        """Keep the list where the processes that speak to peers read it; leave if it names this computer."""
+        try:
+            revoked.write(text, Path(self._options.run_folder))
+        except OSError as error:
+            self.fail(Problem(Text("worker.revocations_not_written", reason=str(error.strerror))), retry=True)
+        if revoked.is_void(self._options.invitation, text):
+            title = parse_manifest(self._options.manifest.encode()).title
+            self.fail(invitation.revoked(title).problem, retry=False)
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""
@@ -212,6 +229,10 @@ class Volunteer:
                 self._finish.set()
             case messages.FinishTraining() | messages.StopTraining():
                 self.stop()
+            case messages.SetTraffic(upload=upload, download=download):
+                self._rates.use(Caps(upload, download))
+            case messages.RevocationsArrived(text=text):
+                self._take_revocations(text)
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
                 pass  # the training thread handles messages about shards; options do not change after the start
 

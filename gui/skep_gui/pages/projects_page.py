@@ -271,7 +271,7 @@ class PermissionPage(Page):
         lists = (
             (self.tr("It downloads"), words.downloads),
             (self.tr("It sends"), words.sends),
-            (self.tr("It uses at most"), words.uses),
+            (self.tr("It needs, as its publisher says"), words.uses),
         )
         for heading, lines in lists:
             self._lists.addWidget(_list(heading, lines))

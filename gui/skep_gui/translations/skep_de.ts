@@ -565,8 +565,8 @@
         <translation>Es sendet</translation>
     </message>
     <message>
-        <source>It uses at most</source>
-        <translation>Es nutzt höchstens</translation>
+        <source>It needs, as its publisher says</source>
+        <translation>Es braucht, wie sein Herausgeber sagt</translation>
     </message>
     <message>
         <source>Who and what</source>
@@ -780,20 +780,32 @@
         <translation>Das Modell, wie der Schwarm es bisher trainiert hat, von anderen Peers</translation>
     </message>
     <message>
-        <source>About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way</source>
-        <translation>Etwa %1 hinauf und %2 herunter je Stunde, in einem Schwarm aus %3 Computern wie diesem; nie mehr als %4 in jede Richtung</translation>
+        <source>About %1 up and %2 down an hour, in a swarm of %3 computers like this one; %4 each way if epochs were as short as they can be</source>
+        <translation>Etwa %1 hinauf und %2 herunter je Stunde, in einem Schwarm aus %3 Computern wie diesem; %4 in jede Richtung, wären die Epochen so kurz wie möglich</translation>
     </message>
     <message>
-        <source>Results of training, up to %1 each epoch</source>
-        <translation>Ergebnisse des Trainings, bis zu %1 je Epoche</translation>
+        <source>Results of training, up to %1 each epoch, and again where a round has to be repeated</source>
+        <translation>Ergebnisse des Trainings, bis zu %1 je Epoche, und nochmals, wo eine Runde wiederholt werden muss</translation>
     </message>
     <message>
         <source>Copies of the model, when another peer asks for one</source>
         <translation>Kopien des Modells, wenn ein anderer Peer darum bittet</translation>
     </message>
     <message>
-        <source>The other peers see this computer&apos;s network address</source>
-        <translation>Die anderen Peers sehen die Netzadresse dieses Computers</translation>
+        <source>Other peers see this computer&apos;s network address, its identity, which is the same in all projects, how fast it trains, and which parts of the data it has used</source>
+        <translation>Andere Peers sehen die Netzadresse dieses Computers, seine Identität, die in allen Projekten dieselbe ist, wie schnell er trainiert, und welche Teile der Daten er verwendet hat</translation>
+    </message>
+    <message>
+        <source>The web servers of the project see this computer&apos;s network address</source>
+        <translation>Die Webserver des Projekts sehen die Netzadresse dieses Computers</translation>
+    </message>
+    <message>
+        <source>Copies of the model, when another peer asks and your invitation is a donor&apos;s or a host&apos;s</source>
+        <translation>Kopien des Modells, wenn ein anderer Peer darum bittet und deine Einladung die eines Donors oder Hosts ist</translation>
+    </message>
+    <message>
+        <source>The publisher&apos;s list of revoked invitations, every hour</source>
+        <translation>Die Liste widerrufener Einladungen des Herausgebers, jede Stunde</translation>
     </message>
     <message>
         <source>Never your files or what you type</source>
@@ -820,8 +832,8 @@
         <translation>%1 Mbit/s Upload</translation>
     </message>
     <message>
-        <source>And never more than your own limits in the settings</source>
-        <translation>Und nie mehr als deine eigenen Grenzen in den Einstellungen</translation>
+        <source>Your limits in the settings hold, whatever it needs: for computing, for the memory that stays free, for training data on the disk, for sending and receiving</source>
+        <translation>Deine Grenzen in den Einstellungen gelten, was es auch braucht: fürs Rechnen, für den Speicher, der frei bleibt, für Trainingsdaten auf der Festplatte, fürs Senden und Empfangen</translation>
     </message>
     <message>
         <source>all computers</source>

@@ -72,6 +72,7 @@ class Permissions:
     downloads: tuple[str, ...]
     sends: tuple[str, ...]
     uses: tuple[str, ...]
+    """What it needs, as the publisher says, and what limits it."""
     facts: tuple[tuple[str, str], ...]
     """Label and text: publisher, licence, homepage in full."""
     remarks: tuple[str, ...] = ()
@@ -211,7 +212,8 @@ class Projects(Speaker):
             filled(self.tr("%1 from %2"), self._file(file.name, file.bytes), plain(file.address))
             for file in plan.recipe.files
         ]
-        return (data, *files, self.tr("The model as the swarm has trained it so far, from other peers"))
+        lists = [self.tr("The publisher's list of revoked invitations, every hour")] if plan.by_invitation else []
+        return (data, *files, *lists, self.tr("The model as the swarm has trained it so far, from other peers"))
 
     def _file(self, name: str, count: int) -> str:
         return plain(name) + (f" ({self.numbers.size(count)})" if count else "")
@@ -221,18 +223,31 @@ class Projects(Speaker):
         if estimate is None:
             return ()
         text = self.tr(
-            "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; never more than %4 each way"
+            "About %1 up and %2 down an hour, in a swarm of %3 computers like this one; %4 each way if epochs were as "
+            "short as they can be"
         )
         size = self.numbers.rough_size(estimate.traffic)
         return (filled(text, size, size, units.number(PEERS), self.numbers.size(estimate.most)),)
 
     def _sends(self, plan: Manifest) -> tuple[str, ...]:
         return (
-            filled(self.tr("Results of training, up to %1 each epoch"), self.numbers.size(traffic_per_epoch(plan))),
-            self.tr("Copies of the model, when another peer asks for one"),
-            self.tr("The other peers see this computer's network address"),
+            filled(
+                self.tr("Results of training, up to %1 each epoch, and again where a round has to be repeated"),
+                self.numbers.size(traffic_per_epoch(plan)),
+            ),
+            self._copies(plan),
+            self.tr(
+                "Other peers see this computer's network address, its identity, which is the same in all projects, how "
+                "fast it trains, and which parts of the data it has used"
+            ),
+            self.tr("The web servers of the project see this computer's network address"),
             self.tr("Never your files or what you type"),
         )
+
+    def _copies(self, plan: Manifest) -> str:
+        if plan.membership == "moderated":
+            return self.tr("Copies of the model, when another peer asks and your invitation is a donor's or a host's")
+        return self.tr("Copies of the model, when another peer asks for one")
 
     def _gives(self, estimate: Estimate) -> str:
         text = self.tr("The computing of this computer at the share you allow: at full share %1")
@@ -247,7 +262,11 @@ class Projects(Speaker):
             filled(self.tr("%1 Mbit/s upload"), self.numbers.short(needs.upload_mbit)),
         )
         gives = () if known.estimate is None else (self._gives(known.estimate),)
-        return (*limits, *gives, self.tr("And never more than your own limits in the settings"))
+        own = self.tr(
+            "Your limits in the settings hold, whatever it needs: for computing, for the memory that stays free, for training "
+            "data on the disk, for sending and receiving"
+        )
+        return (*limits, *gives, own)
 
     def _facts(self, plan: Manifest) -> tuple[tuple[str, str], ...]:
         members = self.tr("all computers") if plan.membership == "open" else self.tr("invited computers only")

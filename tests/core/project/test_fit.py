@@ -8,17 +8,21 @@ from manifests import lora, raw
 from skep.core.device import Device, DeviceKind
 from skep.core.project.fit import (
     GB,
+    Fit,
     Verdict,
     check,
     device_bytes,
     gradient_bytes,
     host_bytes,
+    least_rate,
+    limited,
     optimizer_bytes,
     parameters_of,
     traffic_per_epoch,
 )
 from skep.core.project.manifest import PowerSGD
 from skep.core.text import verbatim
+from skep.core.traffic import MBIT, Caps
 from skep.recipes.registry import parse_manifest
 
 BIG = {"recipe__model": {"type": "gpt2", "layers": 24, "heads": 16, "width": 2048, "vocabulary": 256}}
@@ -186,3 +190,24 @@ def test_compression_halves_the_traffic():
     assert half * 2 == plain
     rarer = traffic_per_epoch(parse_manifest(raw(sync__average_state_every=2)))
     assert rarer < half
+
+
+def test_the_least_rate_lets_a_round_of_four_end_and_no_groupmate_wait_too_long():
+    plan = parse_manifest(raw())
+    gradients = gradient_bytes(plan.sync, plan.recipe.trained)
+    assert least_rate(plan) == pytest.approx(6 * 512 * 1024 / 5)  # the example has parts for each groupmate in 5 s
+    slow = parse_manifest(raw(sync__averaging_timeout_seconds=6))
+    assert least_rate(slow) == pytest.approx(2 * 0.75 * gradients / (6 - 5))
+
+
+def test_a_limit_below_it_is_a_reason_and_one_above_is_none():
+    plan, fits = parse_manifest(raw()), Fit(Verdict.FITS)
+    least = least_rate(plan)
+    assert limited(fits, plan, Caps()) == limited(fits, plan, Caps(least, least)) == fits
+    found = limited(fits, plan, Caps(0.0, MBIT))
+    assert found.verdict is Verdict.FITS_GENTLY
+    (reason,) = map(in_english, found.reasons)
+    assert reason.startswith("With network.download_mbit at 1 Mbit/s, rounds are likely to fail before they end")
+    assert reason.endswith("; 6 Mbit/s are enough among four computers.")
+    both = limited(Fit(Verdict.TOO_BIG, (verbatim("x"),)), plan, Caps(1.0, 1.0))
+    assert (both.verdict, len(both.reasons)) == (Verdict.TOO_BIG, 3)

@@ -50,6 +50,34 @@ def test_what_was_drafted_and_signed_is_read_back_and_good():
     assert is_good(found, MANIFEST, PEER, NOW)
 
 
+def test_one_of_before_there_were_roles_is_a_trainers_and_its_signature_still_fits():
+    old = made(names_role=False)
+    assert b"role" not in old.signed_bytes
+    found = read(old.text.encode(), verify)
+    assert (found.role, found.text) == ("trainer", old.text)
+    check(found, MANIFEST, PEER, NOW)
+    added = old.text.replace('"issued"', '"role": "host", "issued"')
+    assert refusal(read, added.encode(), verify) == "The invitation was changed after it was signed."
+
+
+@pytest.mark.parametrize(
+    ("role", "rounds", "gives", "gives_if_moderated"),
+    [
+        ("trainer", True, True, False),
+        ("seed", False, True, False),
+        ("donor", False, True, True),
+        ("host", True, True, True),
+    ],
+)
+def test_what_each_role_may_do(role, rounds, gives, gives_if_moderated):
+    found = made(role=role)
+    moderated = parse_manifest(raw(membership="moderated"))
+    assert invitation.averages(found) is rounds
+    assert invitation.gives_state(found, MANIFEST) is gives
+    assert invitation.gives_state(found, moderated) is gives_if_moderated
+    assert moderated.by_invitation
+
+
 def test_nothing_but_an_invitation_is_ever_signed_by_these_bytes():
     assert made().signed_bytes.startswith(b"skep invitation v1\n{")
 
@@ -79,7 +107,7 @@ def test_whatever_is_changed_afterwards_is_noticed(change):
         (b'{"format": 1, "format": 1}', "format appears twice"),
         (b'{"format": 2}', "project is missing"),
         (made().text.replace('"format": 1', '"format": 2').encode(), "format must be 1"),
-        (made().text.replace("trainer", "king").encode(), 'role must be "trainer" or "seed"'),
+        (made().text.replace("trainer", "king").encode(), 'role must be "trainer", "seed", "donor" or "host"'),
         (made().text.replace(PEER, "12D3").encode(), "peer must be a peer id as skep identity prints it (Qm…)"),
         (made().text.replace('"role"', '"roll": 1, "role"').encode(), "roll is not a known field"),
     ],
@@ -127,6 +155,7 @@ def test_the_end_is_read_without_a_look_at_the_signature():
 
 
 def test_the_lack_of_one_is_said_with_the_way_to_get_one():
+    assert "has revoked" in in_english(invitation.revoked("Tiny").title)
     told = missing(make_project())
     assert "this one has no invitation" in in_english(told.title)
     assert "skep identity" in in_english(told.hint)

@@ -68,7 +68,7 @@ REFUSED = [
     ({"expires": "2027-12-31"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"expires": "\uff12027-12-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"expires": "2027-13-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
-    ({"membership": "closed"}, at("membership", 'must be "open" or "invited"')),
+    ({"membership": "closed"}, at("membership", 'must be "open", "invited" or "moderated"')),
     ({"precision": "int8"}, at("precision", 'must be "auto", "fp32", "bf16" or "fp16"')),
     ({"activation_checkpointing": True}, at("activation_checkpointing", 'must be "auto", "on" or "off"')),
     # publisher

@@ -28,6 +28,9 @@ FAILED = m.WorkerFailed(Problem(verbatim("The swarm does not answer.")), retry=T
 HOPELESS = m.WorkerFailed(Problem(verbatim("The model is too big.")), retry=False)
 
 
+LISTED = m.RevocationsArrived("{}")
+
+
 class Course:
     """A sequence of snapshots; `effects` are those of the last message, without the timeline's entries."""
 
@@ -705,3 +708,32 @@ def test_a_step_leaves_the_snapshot_it_was_given_alone(training: Course):
     copy = replace(before, settings=dict(before.settings))
     training.see(m.ChangeSettings({"compute.share_away": 0.1}), m.Pause())
     assert before == copy
+
+
+def test_revoked_invitations_are_told_to_a_worker_that_runs(joining: Course):
+    assert joining.see(LISTED).effects == (e.TellWorker(LISTED),)
+    assert Course().see(LISTED).effects == ()
+
+
+def test_another_limit_on_traffic_is_told_to_a_worker_that_runs(joining: Course):
+    settings = m.ChangeSettings({"network.upload_mbit": 80.0})
+    assert joining.see(settings).effects == (
+        e.SaveSettings(settings.values),
+        e.TellWorker(m.SetTraffic(10_000_000.0, 0.0)),
+    )
+    assert Course().see(settings).effects == (e.SaveSettings(settings.values),)
+    assert joining.see(m.ChangeSettings({"app.theme": "dark"})).effects == (e.SaveSettings({"app.theme": "dark"}),)
+
+
+def test_a_limit_with_which_rounds_fail_is_said(joining: Course):
+    joining.see(m.ChangeSettings({"network.upload_mbit": 1.0, "network.download_mbit": 100.0}))
+    (notified,) = [each for each in joining.effects if isinstance(each, e.Notify)]
+    assert in_english(notified.problem.title).startswith(
+        "With network.upload_mbit at 1 Mbit/s, rounds are likely to fail"
+    )
+
+
+def test_the_worker_starts_with_the_limits_on_traffic():
+    course = Course().see(m.ChangeSettings({"network.upload_mbit": 80.0, "network.download_mbit": 160.0}), *JOINING)
+    (started,) = [each for each in course.effects if isinstance(each, e.StartWorker)]
+    assert (started.options.upload, started.options.download) == (10_000_000.0, 20_000_000.0)

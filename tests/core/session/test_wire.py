@@ -72,6 +72,8 @@ to_worker = st.one_of(
     st.builds(m.SetShare, numbers, st.booleans(), st.sampled_from(GpuMemory)),
     st.builds(m.ShardArrived, texts, texts),
     st.builds(m.ShardFailed, texts, problems),
+    st.builds(m.RevocationsArrived, texts),
+    st.builds(m.SetTraffic, numbers, numbers),
     st.builds(m.FinishTraining, st.booleans()),
     st.builds(m.StopTraining),
 )
@@ -124,6 +126,8 @@ def _examples() -> list[Any]:
         m.SetShare(0.5),
         m.ShardArrived("0" * 64, "/x"),
         m.ShardFailed("0" * 64, Problem(verbatim("x"))),
+        m.RevocationsArrived("{}"),
+        m.SetTraffic(1.0, 0.0),
         m.FinishTraining(),
         m.StopTraining(),
         m.WorkerStage(Stage.DATA, 0.1),

@@ -42,6 +42,7 @@ SAME_IN_BOTH = frozenset(
     {
         *("skep", "Peers", "App", "Pause", "Port", "Proxy", "English", "Deutsch", "NVIDIA GeForce RTX 4070"),
         *("AMD Radeon 780M", "AMD Ryzen 7 7840U", "GPU", "Tiny code model", "A very large language model"),
+        " Mbit/s",
     }
 )
 

@@ -82,7 +82,8 @@ def test_the_practice_swarm_is_a_card_before_it_was_ever_started():
 def test_three_lists_say_what_a_project_does():
     page = PROJECTS.permissions(FITS)
     assert page.downloads[0] == "Training data listed at https://example.org/tiny/index.json"
-    assert "The other peers see this computer's network address" in page.sends
+    assert any(line.startswith("Other peers see this computer's network address, its identity") for line in page.sends)
+    assert "Copies of the model, when another peer asks for one" in page.sends
     assert "2.0\u2009GB of memory" in page.uses
     assert dict(page.facts)["Homepage"] == "https://example.org"
     assert page.joinable
@@ -97,6 +98,15 @@ def test_the_permission_page_says_guard_by_guard_what_this_system_enforces():
         "Not on this system: sockets of other programs, such as the session bus and the screen (Operation not permitted)"
     )
     assert "could not be tried" in " ".join(PROJECTS.protection(None))
+
+
+def test_a_project_by_invitation_fetches_the_list_of_revoked_ones_and_a_moderated_one_says_who_gives_the_model():
+    listed = "The publisher's list of revoked invitations, every hour"
+    assert listed not in PROJECTS.permissions(FITS).downloads
+    assert listed in PROJECTS.permissions(known(membership="invited")).downloads
+    page = PROJECTS.permissions(known(membership="moderated"))
+    assert listed in page.downloads
+    assert "Copies of the model, when another peer asks and your invitation is a donor's or a host's" in page.sends
 
 
 def test_a_project_without_a_homepage_has_no_row_for_one():
@@ -189,7 +199,7 @@ def test_before_joining_a_card_says_what_an_hour_takes_and_gives():
     )
     page = PROJECTS.permissions(with_estimate)
     assert page.sends[0].startswith("About 14\u2009MB up and 14\u2009MB down an hour, in a swarm of 4 computers")
-    assert "never more than 90.0\u2009MB each way" in page.sends[0]
+    assert "90.0\u2009MB each way if epochs were as short as they can be" in page.sends[0]
     assert any("at full share about 120\u2009000 samples an hour" in line for line in page.uses)
     assert PROJECTS.card(FITS, shots.IDLE).needs == ""
     assert "per epoch" in PROJECTS.card(FITS, shots.IDLE).traffic

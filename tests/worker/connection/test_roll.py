@@ -7,8 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from invitations import Project, identity
-from skep.core.project.invitation import end_of
+from skep.core.project.invitation import end_of, read
+from skep.signatures import is_valid
+from skep.worker.connection import revoked
 from skep.worker.connection.auth import PUBLISH_EVERY_SECONDS, AdmissionList, Membership
+from skep.worker.connection.revoked import RevokedPeers
 
 PROJECT = Project()
 
@@ -72,9 +75,72 @@ def test_a_seed_may_load_the_state_and_never_averages(folk, own):
 
     async def calls():
         roll = AdmissionList(own, book)
-        return await roll.admits(folk["seed"], averaging=False), await roll.admits(folk["seed"])
+        return await roll.may_load(folk["seed"]), await roll.admits(folk["seed"])
 
     assert asyncio.run(calls()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("role", "rounds", "gives", "gives_if_moderated"),
+    [
+        ("trainer", True, True, False),
+        ("seed", False, True, False),
+        ("donor", False, True, True),
+        ("host", True, True, True),
+    ],
+)
+@pytest.mark.parametrize("membership", ["invited", "moderated"])
+def test_a_role_says_who_enters_rounds_and_from_whom_the_state_is_taken(
+    tmp_path, role, rounds, gives, gives_if_moderated, membership
+):
+    project, who, other = Project(membership), identity(tmp_path, "own"), identity(tmp_path, "other")
+    own = Membership(project.manifest, project.invite(who.peer_id, role=role), who.path)
+    book = Book({other.peer_id: project.invite(other.peer_id, role=role).encode()})
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        return await roll.may_load(other.peer_id), await roll.admits(other.peer_id), await roll.may_give(other.peer_id)
+
+    expected = gives_if_moderated if membership == "moderated" else gives
+    assert asyncio.run(calls()) == (True, rounds, expected)
+    assert own.gives_state is expected
+
+
+def test_a_peer_that_is_revoked_is_refused_from_the_next_request_on(tmp_path, folk):
+    who = identity(tmp_path, "own")
+    revoked.write(PROJECT.revoke(folk["stranger"], since=1), tmp_path)
+    peers = RevokedPeers(PROJECT.manifest, tmp_path / revoked.NAME)
+    own = Membership(PROJECT.manifest, PROJECT.invite(who.peer_id), who.path, peers)
+    known = {each: invite(folk[each]) for each in ("trainer", "seed")}
+    book = Book({folk[each]: text for each, text in known.items()})
+
+    async def calls():
+        roll = AdmissionList(own, book)
+        before = await roll.admits(folk["trainer"])
+        revoked.write(PROJECT.revoke(folk["trainer"]), tmp_path)
+        asked = roll.admits(folk["trainer"]), roll.may_load(folk["trainer"]), roll.may_give(folk["trainer"])
+        return before, [await each for each in asked], await roll.admits(folk["seed"])
+
+    assert own.good(known["trainer"], folk["trainer"])
+    assert asyncio.run(calls()) == (True, [False] * 3, True)
+    assert own.good(known["trainer"], folk["trainer"]) is None
+
+
+def test_a_list_that_is_false_or_a_step_back_changes_nothing(tmp_path, folk):
+    peers = RevokedPeers(PROJECT.manifest, tmp_path / revoked.NAME)
+    found = read(invite(folk["trainer"], since=3, days=9), is_valid)
+    assert not peers.voids(found)  # there is no list yet
+    for text, ends in (
+        (Project().revoke(folk["trainer"]), False),
+        ("rubbish", False),
+        (PROJECT.revoke(folk["trainer"], since=1), True),
+        (PROJECT.revoke(since=2), True),
+        (PROJECT.revoke(folk["seed"]), False),
+    ):
+        revoked.write(text, tmp_path)
+        assert peers.voids(found) is ends
+    (tmp_path / revoked.NAME).unlink()
+    assert peers.voids(read(invite(folk["seed"], since=1, days=9), is_valid))
 
 
 @pytest.mark.parametrize(

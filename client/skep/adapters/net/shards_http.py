@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from skep.adapters.net.connections import INTERNET, Network
-from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, TryAgain, Web
+from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, Throttle, TryAgain, Web
 from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
 from skep.core.project.addresses import Reach
@@ -51,14 +51,15 @@ class HttpShards:
         free_space: Callable[[Path], int] = free_bytes,
         proxy: Callable[[], str] = lambda: "",
         network: Network = INTERNET,
+        rate: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web."""
+        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web, `rate` as in Throttle."""
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )
         self._stop = Stop()
-        patience = patience or Patience()
-        self._webs = {reach: Web(patience, self._stop, reach, proxy, network) for reach in Reach}
+        patience, throttle = patience or Patience(), Throttle(rate)
+        self._webs = {reach: Web(patience, self._stop, reach, proxy, network, throttle=throttle) for reach in Reach}
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()

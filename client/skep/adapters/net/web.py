@@ -26,6 +26,7 @@ from skep.adapters.net.connections import INTERNET, OWN_NETWORK, TELL_PUBLISHER,
 from skep.core.errors import DataError
 from skep.core.project.addresses import Reach, is_loopback, may_be_global
 from skep.core.text import NOTHING, Text, sentences
+from skep.core.traffic import due
 
 _CHUNK: Final = 64 * 1024
 _REDIRECTS: Final = 5
@@ -114,6 +115,24 @@ class Stop:
                 self._open.discard(response)
 
 
+class Throttle:
+    """Keeps all downloads that share it below `rate()` bytes per second; 0 for no limit."""
+
+    def __init__(self, rate: Callable[[], float] = lambda: 0.0) -> None:
+        self._rate = rate
+        self._free_at = 0.0
+        self._lock = threading.Lock()
+
+    def pause(self, size: int) -> float:
+        """Seconds to wait after `size` bytes."""
+        rate, now = self._rate(), time.monotonic()
+        if not rate:
+            return 0.0
+        with self._lock:
+            self._free_at = due(self._free_at, now, size, rate)
+            return max(0.0, self._free_at - now)
+
+
 class _NoCredentials(requests.auth.AuthBase):
     """Keeps requests from sending what ~/.netrc holds to a project's server."""
 
@@ -131,6 +150,7 @@ class Answer:
     _response: requests.Response
     _patience: Patience
     _stop: Stop
+    _throttle: Throttle
 
     @property
     def date(self) -> float | None:
@@ -144,6 +164,7 @@ class Answer:
         """The body as it arrives. Raises TryAgain if it breaks off or is too slow, Stopped."""
         window_start, came = time.monotonic(), 0
         while chunk := self._read():
+            self._stop.wait(self._throttle.pause(len(chunk)))
             yield chunk
             came += len(chunk)
             elapsed = time.monotonic() - window_start
@@ -180,9 +201,12 @@ class Web:
         reach: Reach,
         proxy: Callable[[], str] = lambda: "",
         network: Network = INTERNET,
+        *,
+        throttle: Throttle | None = None,
     ) -> None:
         self._patience, self._stop, self._reach = patience, stop, reach
         self._proxy, self._network = proxy, network
+        self._throttle = throttle or Throttle()
 
     def persist(self, attempt: Callable[[], Result]) -> Result:
         """The result of `attempt`, repeated as our patience says while it raises TryAgain, but for ServerTimeout."""
@@ -215,7 +239,7 @@ class Web:
             with self._follow(session, address, what) as response, self._stop.watching(response):
                 start = _first_byte(response, what, first_byte)
                 length = response.raw.length_remaining
-                yield Answer(_host(address), start, length, response, self._patience, self._stop)
+                yield Answer(_host(address), start, length, response, self._patience, self._stop, self._throttle)
 
     def read(self, address: str, what: Text, limit: int) -> bytes:
         """The body of one GET, of which no more than `limit` + 1 bytes are taken. Raises as `get` does."""

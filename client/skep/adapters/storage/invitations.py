@@ -1,6 +1,7 @@
-"""Invitations on this computer: signed with a publisher's key, read from files, stored among the home's secrets.
+"""Invitations and revocations on this computer: signed with a publisher's key, read from and written to files; invitations
+are stored among the home's secrets.
 
-Their content and validity are defined in `core.project.invitation`.
+Their content and validity are defined in `core.project.invitation` and `core.project.revocation`.
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from skep.adapters.storage.files import atomic_write, os_errors, unreadable
 from skep.adapters.storage.secrets import HomeSecrets
 from skep.core.errors import InvitationError
-from skep.core.project import invitation
+from skep.core.project import invitation, revocation
 from skep.core.project.data import Project
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest, VerifiedProject
+from skep.core.project.revocation import Revocations
 from skep.core.text import Text
 from skep.signatures import is_valid
 
+Signed = TypeVar("Signed", Invitation, Revocations)
 
-def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
+
+def sign(draft: Signed, private: Ed25519PrivateKey) -> Signed:
     """Raises InvitationError when this is not the key of the project's publisher."""
     if private.public_key().public_bytes_raw() != draft.publisher:
         raise InvitationError(
@@ -33,7 +38,7 @@ def sign(draft: Invitation, private: Ed25519PrivateKey) -> Invitation:
     return replace(draft, signature=private.sign(draft.signed_bytes))
 
 
-def write(made: Invitation, path: Path) -> None:
+def write(made: Invitation | Revocations, path: Path) -> None:
     """Raises StorageError."""
     with os_errors(
         Text("invitations.invitation_cannot_written", path=str(path)), Text("signing.choose_another_place_out")
@@ -41,10 +46,19 @@ def write(made: Invitation, path: Path) -> None:
         atomic_write(path, made.text.encode(), mode=0o644)
 
 
-def read_file(path: Path) -> bytes:
-    """The content, at most one byte more than the largest invitation. Raises InvitationError."""
+def read_file(path: Path, limit: int = invitation.LIMIT) -> bytes:
+    """The content, at most one byte more than `limit`. Raises InvitationError."""
     with unreadable(path, Text("signing.check_path"), InvitationError), path.open("rb") as file:
-        return file.read(invitation.LIMIT + 1)
+        return file.read(limit + 1)
+
+
+def read_revocations(path: Path, manifest: Manifest) -> Revocations | None:
+    """The project's list in a file, None if there is no file. Raises InvitationError."""
+    if not path.exists():
+        return None
+    found = revocation.read(read_file(path, revocation.LIMIT), is_valid)
+    revocation.check(found, manifest)
+    return found
 
 
 class KeptInvitations:
@@ -68,7 +82,7 @@ class KeptInvitations:
     def present(self, project: VerifiedProject) -> str:
         """The text of a valid invitation to the project, "" if it needs none. Raises InvitationError, SecretsError."""
         manifest = project.manifest
-        if manifest.membership == "open":
+        if not manifest.by_invitation:
             return ""
         found = self._kept(project)
         if found is None:
@@ -78,7 +92,7 @@ class KeptInvitations:
 
     def among(self, projects: Sequence[VerifiedProject]) -> list[tuple[Project, Invitation]]:
         """Stored invitations to these projects, valid or expired. Raises InvitationError, SecretsError."""
-        invited = [each for each in projects if each.manifest.membership == "invited"]
+        invited = [each for each in projects if each.manifest.by_invitation]
         kept = [(project, self._kept(project)) for project in invited]
         return [(project, found) for project, found in kept if found is not None]
 

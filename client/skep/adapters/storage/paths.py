@@ -61,6 +61,8 @@ class Home:
     """The newest state of each run in which this computer trained lately, by run id."""
     known_peers_folder = Below("peers")
     """Addresses of peers with which it trained lately, by run id."""
+    revocations_folder = Below("revoked")
+    """The newest list of revoked invitations of each project that has one."""
     updates_folder = Below("updates")
     control_file = Below("control.json")
     worker_file = Below("worker.json")

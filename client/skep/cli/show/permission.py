@@ -54,7 +54,11 @@ def lines(manifest: Manifest, fit: Fit, sandbox: Sandbox | None) -> list[Line]:
     parameters = units.number(parameters_of(manifest))
     memory, until = _gb(needs.memory_gb), numbers().date(manifest.expires)
     size = numbers().size(traffic_per_epoch(manifest))
-    sends = tr("results of training, not your files: up to {size} each epoch, to other peers", size=size)
+    sends = tr(
+        "results of training, not your files: up to {size} each epoch, and again where a round is repeated; copies of the "
+        "model to peers that ask",
+        size=size,
+    )
     upload = f"{numbers().short(needs.upload_mbit)}{units.THIN}Mbit/s"
     rows = [
         (tr("Published by"), f"{manifest.publisher.name}, {manifest.fingerprint}"),
@@ -65,8 +69,16 @@ def lines(manifest: Manifest, fit: Fit, sandbox: Sandbox | None) -> list[Line]:
         (tr("Model"), tr("{kind}, {parameters} parameters", kind=manifest.recipe.model_type, parameters=parameters)),
         (tr("Downloads"), _downloads(manifest)),
         (tr("Sends"), sends),
-        (tr("Uses at most"), tr("{memory} of memory, {disk} of disk", memory=memory, disk=_gb(needs.disk_gb))),
+        (
+            tr("Others see"),
+            tr(
+                "this computer's network address; peers also its identity, which is the same in all projects, how fast it "
+                "trains, and which data it has used"
+            ),
+        ),
+        (tr("Needs"), tr("{memory} of memory, {disk} of disk", memory=memory, disk=_gb(needs.disk_gb))),
         ("", tr("and on a GPU {memory} of its memory; {upload} upload", memory=_gb(needs.vram_gb), upload=upload)),
+        ("", tr("as its publisher says; your limits in the settings hold, whatever it needs")),
         *_protection(sandbox),
     ]
     verdict = (_badge(fit.verdict), *map(say, fit.reasons))
@@ -88,7 +100,7 @@ def _protection(sandbox: Sandbox | None) -> list[tuple[str, str]]:
 
 
 def _members(manifest: Manifest) -> str:
-    if manifest.membership == "open":
+    if not manifest.by_invitation:
         return tr("all computers")
     return tr("invited computers only; skep project accept keeps your invitation")
 
@@ -105,7 +117,8 @@ def _badge(verdict: Verdict) -> str:
 
 def _downloads(manifest: Manifest) -> str:
     index = tr("training data listed at {address}", address=manifest.data.index)
-    return ", ".join((index, *map(_download, manifest.recipe.files), tr("and the swarm's model")))
+    lists = (tr("every hour the list of revoked invitations"),) if manifest.by_invitation else ()
+    return ", ".join((index, *map(_download, manifest.recipe.files), *lists, tr("and the swarm's model")))
 
 
 def _download(file: FileRef) -> str:

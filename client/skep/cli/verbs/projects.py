@@ -1,6 +1,6 @@
 """The verbs about projects: `projects`, and those of the group `project`.
 
-For all users `add`, `show`, `verify`; for publishers `sign`, `shards`, `export` and `invite`; for invited users
+For all users `add`, `show`, `verify`; for publishers `sign`, `shards`, `export`, `invite` and `revoke`; for invited users
 `accept`, `invitations` and `decline`.
 """
 
@@ -24,7 +24,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show import permission
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
-from skep.cli.verbs import shards
+from skep.cli.verbs import revocations, shards
 from skep.cli.verbs.join import is_source
 from skep.cli.verbs.keys import add_consent, kept, private_key
 from skep.core.project import invitation
@@ -65,9 +65,15 @@ def add(verbs: Verbs) -> None:
     option("project", metavar=_NAME, help=tr("a known project, or the path of its signed manifest"))
     option("--peer", metavar="ID", required=True, help=tr("what skep identity prints on that computer"))
     option("--days", metavar="N", type=spelled.count, required=True, help=tr("how long it lasts"))
-    option("--role", choices=ROLES, default=TRAINER, help=tr("a seed does not average (trainer)"))
+    option(
+        "--role",
+        choices=ROLES,
+        default=TRAINER,
+        help=tr("host: averages and gives the state; donor: gives it; seed: neither (trainer)"),
+    )
     option("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
     option("--out", metavar=tr("FILE"), type=Path, help=tr("where the invitation goes (this folder)"))
+    revocations.add(group)
     accept = group.verb("accept", _accept, tr("check an invitation to a project and keep it"))
     accept.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("what the publisher sent"))
     add_consent(accept)
@@ -161,7 +167,7 @@ def _invite(context: Context, arguments: argparse.Namespace) -> None:
     lines = [
         tr("{peer} is invited to {title} as {role} until {date}.", **invited),
         tr(
-            "Send {path} to its owner. Only that computer can use it, and it cannot be revoked before it expires.",
+            "Send {path} to its owner. Only that computer can use it. skep project revoke ends it before its date.",
             path=path,
         ),
     ]

@@ -12,6 +12,7 @@ from skep.core.device import Device, DeviceKind
 from skep.core.project.data import Shape, Shapes, values
 from skep.core.project.manifest import Manifest, OptimizerSpec, Sync
 from skep.core.text import NOTHING, Text
+from skep.core.traffic import DOWNLOAD, MBIT, UPLOAD, Caps
 
 GB: Final = 1_000_000_000
 FLOAT: Final = 4
@@ -142,6 +143,39 @@ def best_gpu(devices: Sequence[Device]) -> Device | None:
     """The usable GPU with the most memory; None where only the processor can train."""
     usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
     return max(usable, key=lambda device: device.memory_total or 0, default=None)
+
+
+PART_BYTES: Final = 512 * 1024
+"""Bytes of the largest part in which hivemind sends tensors."""
+
+
+def least_rate(manifest: Manifest) -> float:
+    """Bytes per second each way with which a round of PEERS peers ends before its deadlines.
+
+    In the time that is left after matchmaking all of it has to move; and each groupmate, to which a part of our data and
+    an average are on their way at the same time, has to get something before it thinks that we are gone.
+    """
+    sync, shapes = manifest.sync, manifest.recipe.trained
+    whole = 2 * max(gradient_bytes(sync, shapes), state_bytes(sync, shapes)) * (PEERS - 1) / PEERS
+    parts = min(2 * (PEERS - 1) * PART_BYTES, whole)
+    return max(whole / (sync.averaging_timeout_seconds - sync.matchmaking_seconds), parts / sync.silence_seconds)
+
+
+def slow_rounds(manifest: Manifest, caps: Caps) -> tuple[Text, ...]:
+    """A sentence for each limit of the settings with which rounds are likely to fail."""
+    least = least_rate(manifest)
+    return tuple(
+        Text("fit.slow_rounds", setting=key, mbit=cap / MBIT, least=math.ceil(least / MBIT))
+        for key, cap in zip((UPLOAD, DOWNLOAD), caps, strict=True)
+        if 0 < cap < least
+    )
+
+
+def limited(found: Fit, manifest: Manifest, caps: Caps) -> Fit:
+    """The fit of a computer with these limits."""
+    slow = slow_rounds(manifest, caps)
+    verdict = Verdict.FITS_GENTLY if slow and found.verdict is Verdict.FITS else found.verdict
+    return Fit(verdict, (*found.reasons, *slow))
 
 
 def _judge(wants: Sequence[_Want]) -> Fit:

@@ -42,8 +42,14 @@ LONGEST_DAYS: Final = 3650
 
 TRAINER: Final = "trainer"
 SEED: Final = "seed"
-ROLES: Final = (TRAINER, SEED)
-"""A trainer averages; a seed helps peers find the swarm and may load its state, and never averages."""
+DONOR: Final = "donor"
+HOST: Final = "host"
+ROLES: Final = (TRAINER, SEED, DONOR, HOST)
+"""What a peer may do. Each takes part in the DHT, and may load the state; AVERAGING and GIVING say more."""
+AVERAGING: Final = (TRAINER, HOST)
+"""The roles that enter rounds."""
+GIVING: Final = (DONOR, HOST)
+"""In a moderated project, the roles from which a newcomer takes the state. In others it takes it from all."""
 
 PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
 
@@ -65,6 +71,8 @@ class Invitation:
     issued: Annotated[datetime, Moment()]
     expires: Annotated[datetime, Moment()]
     signature: Annotated[bytes, SIGNATURE] = b""
+    names_role: bool = True
+    """Whether the file says the role. One that does not is a trainer's, and its signature covers no role."""
 
     @property
     def signed_bytes(self) -> bytes:
@@ -83,7 +91,7 @@ class Invitation:
             "project": self.project,
             "publisher": key_text(self.publisher),
             "peer": self.peer,
-            "role": self.role,
+            **({"role": self.role} if self.names_role else {}),
             "issued": f"{self.issued:%Y-%m-%dT%H:%M:%SZ}",
             "expires": f"{self.expires:%Y-%m-%dT%H:%M:%SZ}",
         }
@@ -91,7 +99,7 @@ class Invitation:
 
 def draft(manifest: Manifest, peer: str, role: str, now: datetime, days: int) -> Invitation:
     """An unsigned invitation, valid from `now` (aware) for `days` days. Raises InvitationError."""
-    if manifest.membership != "invited":
+    if not manifest.by_invitation:
         raise InvitationError(
             Text("invitation.open_everybody_so_nobody_needs", title=manifest.title),
             Text("invitation.set_membership_invited_manifest_sign"),
@@ -115,12 +123,13 @@ def draft(manifest: Manifest, peer: str, role: str, now: datetime, days: int) ->
 def read(raw: bytes, verify: Verify) -> Invitation:
     """The invitation in `raw`, its signature checked by `verify`. Raises InvitationError."""
     body = read_object(raw, LIMIT, _invalid)
+    kinds = {name: kind for name, kind in declared(Invitation).fields.items() if name != "names_role"}
     try:
-        fields = Object(dict, {"format": Whole(1, 1), **declared(Invitation).fields}).read(body, "")
+        fields = Object(dict, {"format": Whole(1, 1), **kinds}).read({"role": TRAINER} | body, "")
     except FieldError as error:
         raise _invalid(error.text) from None
     del fields["format"]
-    found = Invitation(**fields | {"signature": base64.b64decode(fields["signature"])})
+    found = Invitation(**fields | {"signature": base64.b64decode(fields["signature"])}, names_role="role" in body)
     if not verify(found.publisher, found.signature, found.signed_bytes):
         raise InvitationError(Text("invitation.invitation_was_changed_after_was"), _ASK)
     return found
@@ -160,6 +169,16 @@ def check(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> No
         )
 
 
+def averages(found: Invitation) -> bool:
+    """Whether the invited peer may enter rounds."""
+    return found.role in AVERAGING
+
+
+def gives_state(found: Invitation, manifest: Manifest) -> bool:
+    """Whether newcomers may take the state from the invited peer."""
+    return manifest.membership != "moderated" or found.role in GIVING
+
+
 def is_good(found: Invitation, manifest: Manifest, peer: str, now: datetime) -> bool:
     """Whether `check` accepts the invitation; for those of other peers."""
     try:
@@ -177,6 +196,11 @@ def end_of(text: str) -> datetime:
 def over(title: str) -> InvitationError:
     """The error for this computer's invitation expiring while it trains."""
     return InvitationError(Text("invitation.computer_invitation_expired_so_swarm", title=title), _ASK)
+
+
+def revoked(title: str) -> InvitationError:
+    """The error for this computer's invitation being revoked."""
+    return InvitationError(Text("invitation.was_revoked", title=title), _ASK)
 
 
 def missing(project: Project) -> InvitationError:

@@ -113,6 +113,11 @@ class Sync:
     averaging_timeout_seconds: Annotated[float, Number(5, 3600)]
 
     @property
+    def silence_seconds(self) -> float:
+        """How long nothing may come of a groupmate's data before it counts as gone."""
+        return max(3.0, min(10.0, self.matchmaking_seconds))
+
+    @property
     def size_adaptive(self) -> bool:
         """Whether the threshold decides how gradients or parameters are sent in a round."""
         return "size-adaptive" in {self.grad_compression, self.state_compression}
@@ -160,7 +165,8 @@ class Manifest:
     license: Annotated[str, PlainText(80)]
     expires: Annotated[datetime, Moment()]
     """Aware, UTC."""
-    membership: Literal["open", "invited"]
+    membership: Literal["open", "invited", "moderated"]
+    """Who may take part; in a moderated project newcomers take the state from donors and hosts only (`invitation`)."""
     peers: Annotated[tuple[str, ...], Several(PeerAddress(), 1, 64)]
     recipe: Recipe
     optimizer: OptimizerSpec
@@ -194,6 +200,10 @@ class Manifest:
             "schedule": schedule,
             "sync": {name: sync[name] for name in SHARED},
         }
+
+    @property
+    def by_invitation(self) -> bool:
+        return self.membership != "open"
 
     @property
     def fingerprint(self) -> str:

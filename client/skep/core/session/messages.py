@@ -231,6 +231,12 @@ class ShardFailed(WorkerMessage, frozen=True):
     problem: Problem
 
 
+class RevocationsArrived(WorkerMessage, frozen=True):
+    """The project's list of revoked invitations was fetched and verified; also the engine's message to the worker."""
+
+    text: str
+
+
 class WorkerNoticed(WorkerMessage, frozen=True):
     """A problem for the user that does not end the worker.
 
@@ -283,7 +289,8 @@ ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
 FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
 FromComputer = ConditionsSeen | PowerCapSeen | AboutToSleep | Slept
 OfWorker = WorkerMeasured | WorkerExited
-Event = Tick | FromComputer | IndexArrived | IndexFailed | FromWorker | ShardReport | OfWorker | ProblemArose
+Fetched = IndexArrived | IndexFailed | RevocationsArrived
+Event = Tick | FromComputer | Fetched | FromWorker | ShardReport | OfWorker | ProblemArose
 Message = Command | Event
 
 # --- messages from the engine to the worker
@@ -293,7 +300,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
     The session sets the first part. The engine adds `identity_path`, `shards_folder`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
-    `invitation` (its text, "" for an open project), `listen_host` (an IPv4 address) and `position` (samples passed
+    `invitation` and `revocations` (their texts, "" for none), `listen_host` (an IPv4 address) and `position` (samples passed
     before). The adapter that starts the process adds its
     `run_folder`, which is private and has a short path, because it contains unix sockets.
 
@@ -304,7 +311,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present`
     and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs;
     `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train,
-    1..19 as in nice(2).
+    1..19 as in nice(2). `upload` and `download` are as in SetTraffic.
     """
 
     manifest: str
@@ -321,12 +328,15 @@ class WorkerOptions(WorkerMessage, frozen=True):
     leave_gpu: int = 0
     leave_ram: int = 0
     nice: int = 19
+    upload: float = 0.0
+    download: float = 0.0
     snapshot_bytes_per_day: int = 0
 
     identity_path: str = ""
     snapshots_folder: str = ""
     known_peers_folder: str = ""
     invitation: str = ""
+    revocations: str = ""
     listen_host: str = "127.0.0.1"
     position: int = 0
     shards_folder: str = ""
@@ -346,6 +356,13 @@ class SetShare(WorkerMessage, frozen=True):
     memory: GpuMemory = GpuMemory.KEEP
 
 
+class SetTraffic(WorkerMessage, frozen=True):
+    """Send to other peers, and take from them, at most so many bytes per second; 0 for no limit."""
+
+    upload: float
+    download: float
+
+
 class StopTraining(WorkerMessage, frozen=True):
     """Leave the swarm immediately and exit within 2 s."""
 
@@ -360,4 +377,13 @@ class FinishTraining(WorkerMessage, frozen=True):
     at_edge: bool = False
 
 
-ToWorker = WorkerOptions | SetShare | ShardArrived | ShardFailed | FinishTraining | StopTraining
+ToWorker = (
+    WorkerOptions
+    | SetShare
+    | SetTraffic
+    | ShardArrived
+    | ShardFailed
+    | RevocationsArrived
+    | FinishTraining
+    | StopTraining
+)

@@ -27,7 +27,7 @@ when it exits are lost. `reports` handles the worker's reports; `transitions` ha
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import Final
@@ -36,6 +36,8 @@ from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
 from skep.core.policy.decision import PolicyState, grant, with_input_read
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
+from skep.core.project import fit
+from skep.core.project.manifest import VerifiedProject
 from skep.core.session import deadlines, timeline, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -53,6 +55,7 @@ from skep.core.session.transitions import (
 )
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
+from skep.core.traffic import DOWNLOAD, UPLOAD, caps_of
 
 _GRANTED_FROM: Final = operator.attrgetter(
     "conditions", "settings", "pause", "phase", "project", "worker", "device", "heavy", "power_cap"
@@ -124,6 +127,8 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
             return _index_failed(snapshot, message)
+        case m.RevocationsArrived():
+            return snapshot, (e.TellWorker(message),) if snapshot.worker else ()
         case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem, over=None):
             return trouble(snapshot, problem)
         case m.WorkerNoticed(problem=relief, over=past):
@@ -216,7 +221,17 @@ def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
             restart_at = snapshot.restart_at if snapshot.phase is Phase.RECOVERING else None
             return replace(snapshot, pause=None, restart_at=restart_at), (e.SavePause(paused=False),)
         case m.ChangeSettings(values=values):
-            return replace(snapshot, settings=snapshot.settings | values), (e.SaveSettings(values),)
+            changed = replace(snapshot, settings=snapshot.settings | values)
+            return changed, (e.SaveSettings(values), *_traffic(changed, values))
+
+
+def _traffic(snapshot: Snapshot, values: Mapping[str, Value]) -> tuple[e.Effect, ...]:
+    """What follows from another limit on the traffic."""
+    if not isinstance(snapshot.project, VerifiedProject) or not {UPLOAD, DOWNLOAD} & values.keys():
+        return ()
+    caps = caps_of(snapshot.settings)
+    told = (e.TellWorker(m.SetTraffic(*caps)),) if snapshot.worker else ()
+    return (*told, *(e.Notify(Problem(each)) for each in fit.slow_rounds(snapshot.project.manifest, caps)))
 
 
 def _join(snapshot: Snapshot, command: m.Join) -> Step:

@@ -12,6 +12,7 @@ from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.text import NOTHING, Problem, Text, sentences
+from skep.core.traffic import caps_of
 
 Step = tuple[Snapshot, tuple[e.Effect, ...]]
 
@@ -44,7 +45,7 @@ def start_worker(snapshot: Snapshot) -> Step:
     """Start a worker for the project whose index was fetched, at the share granted now."""
     assert isinstance(snapshot.project, VerifiedProject)
     assert snapshot.index is not None
-    settings = snapshot.settings
+    settings, caps = snapshot.settings, caps_of(snapshot.settings)
     options = m.WorkerOptions(
         manifest=snapshot.project.text,
         index=snapshot.index,
@@ -59,6 +60,8 @@ def start_worker(snapshot: Snapshot) -> Step:
         memory=snapshot.allowance.memory,
         leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
         leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
+        upload=caps.upload,
+        download=caps.download,
         snapshot_bytes_per_day=int(float(settings.get("disk.snapshots_gb_per_day", 0.0)) * GB),
     )
     joining = replace(

@@ -12,18 +12,21 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from skep.adapters.net.revocations import PublishedRevocations
 from skep.adapters.net.tcp_port import check_seed_port
 from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage import invitations, signing
 from skep.adapters.storage.files import atomic_write
 from skep.bootstrap import listen_host
 from skep.core.errors import BadInput, SkepError
-from skep.core.project import invitation, links
-from skep.core.project.addresses import beside
+from skep.core.project import invitation, links, revocation
+from skep.core.project.addresses import Reach, beside
 from skep.core.project.manifest import Manifest, check_expiry
+from skep.core.session.messages import Message, ProblemArose
 from skep.core.text import Text
 from skep.host.server.file_server import serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
@@ -55,7 +58,7 @@ class Hosting:
     every: int = 10
     keep: int = 5
     invitation: Path | None = None
-    """This peer's invitation with the role seed, if the project requires invitations."""
+    """This peer's invitation, if the project requires invitations."""
     help_rounds: bool = False
     """Whether to average gradients for trainers of which none can be dialled."""
 
@@ -65,7 +68,8 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     raw, signature, manifest = signing.load_verified(asked.manifest)
     check_expiry(manifest, datetime.now(UTC))
     check_named(manifest.peers, asked.address, folder.identity.peer_id)
-    check_invited(manifest, asked.invitation, folder.identity.peer_id)
+    listed = None if asked.data is None else asked.data / revocation.file_name(manifest)
+    check_invited(manifest, asked.invitation, folder.identity.peer_id, listed)
     find_files(manifest.recipe, asked.data)
     host = listen_host(manifest.peers)
     with contextlib.ExitStack() as started:
@@ -79,7 +83,12 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
             atomic_write(signature_file, signature)
             files = served_files(manifest, asked.data, asked.manifest.name, text, signature_file)
             web = started.enter_context(serving(files, asked.web[1], asked.web[0]))
-        peer = RestartedPeer(_peer(asked, folder, manifest, text, host), report)
+        elif manifest.by_invitation:
+            lists = PublishedRevocations(folder.root / "revoked")
+            started.callback(lists.close)
+            lists.watch(manifest, Reach.ANY, partial(_tell_problem, report))
+            listed = lists.path(manifest)
+        peer = RestartedPeer(_peer(asked, folder, manifest, text, listed), report)
         started.callback(peer.end)
         addresses = peer.start()
         report(
@@ -96,9 +105,17 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
     report({"event": "stopped"})
 
 
-def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
-    """Raise SkepError unless `file` invites this peer, or the project is open and there is none."""
-    if manifest.membership == "open":
+def _tell_problem(report: Report, message: Message) -> None:
+    if isinstance(message, ProblemArose):
+        report(problem_event(message.problem.title, message.problem.hint))
+
+
+def check_invited(manifest: Manifest, file: Path | None, peer_id: str, listed: Path | None = None) -> None:
+    """Raise SkepError unless `file` invites this peer to host, or the project is open and there is none.
+
+    `listed` is the list of revoked invitations, which need not be there.
+    """
+    if not manifest.by_invitation:
         if file is not None:
             raise BadInput(
                 Text("invitation.open_everybody_so_seed_needs", title=manifest.title),
@@ -112,6 +129,14 @@ def check_invited(manifest: Manifest, file: Path | None, peer_id: str) -> None:
         )
     found = invitation.read(invitations.read_file(file), is_valid)
     invitation.check(found, manifest, peer_id, datetime.now(UTC))
+    known = listed and invitations.read_revocations(listed, manifest)
+    if known and known.voids(found):
+        raise invitation.revoked(manifest.title)
+    if not invitation.gives_state(found, manifest):
+        raise BadInput(
+            Text("invitation.state_from_donors_only", title=manifest.title, role=found.role),
+            Text("invitation.make_invitation_for_host", peer_id=peer_id),
+        )
 
 
 def join_link(asked: Hosting, manifest: Manifest) -> str:
@@ -122,8 +147,15 @@ def join_link(asked: Hosting, manifest: Manifest) -> str:
     return links.link_to(address, manifest.publisher.key) if address else ""
 
 
-def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, host: str) -> PeerProcess:
-    arguments = ["--host", host, "--port", str(asked.address.port), "--identity", str(folder.identity.path)]
+def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, listed: Path | None) -> PeerProcess:
+    arguments = [
+        "--host",
+        listen_host(manifest.peers),
+        "--port",
+        str(asked.address.port),
+        "--identity",
+        str(folder.identity.path),
+    ]
     arguments += ["--manifest", str(text), "--checkpoints", str(folder.checkpoints(manifest.run_id))]
     arguments += ["--every", str(asked.every), "--keep", str(asked.keep)]
     if asked.help_rounds:
@@ -132,6 +164,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
         arguments += ["--files", str(asked.data.absolute())]
     if asked.invitation is not None:
         arguments += ["--invitation", str(asked.invitation)]
+        arguments += ["--revoked", str(listed)] if listed else []
     for address in announced_addresses(asked.address):
         arguments += ["--announce", address]
     return PeerProcess(arguments, folder.log_file)

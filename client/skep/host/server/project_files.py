@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.signing import SIGNATURE_SUFFIX
 from skep.core.errors import BadInput, DataError
+from skep.core.project import revocation
 from skep.core.project.data import FileRef, Recipe, ShardIndex
 from skep.core.project.manifest import Manifest
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_name
@@ -66,6 +67,9 @@ def served_files(manifest: Manifest, data: Path, name: str, text: Path, signatur
                 Text("served_files.make_folder_shards_again_copy"),
             )
         files[path.name] = path
+    if manifest.by_invitation:  # which may be put there later, and is read for each request
+        listed = revocation.file_name(manifest)
+        files[listed] = data / listed
     return files
 
 

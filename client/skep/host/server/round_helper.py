@@ -20,7 +20,7 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.core.project.manifest import Manifest
 from skep.worker.connection.auth import Membership
-from skep.worker.swarm.averagers import gradient_averager, next_chunk_timeout, request_timeout, round_codec
+from skep.worker.swarm.averagers import gradient_averager, request_timeout, round_codec
 from skep.worker.swarm.claims import reached_by_half
 from skep.worker.swarm.tracker import LiveProgressTracker
 
@@ -63,7 +63,7 @@ class RoundHelper:
             compression=round_codec(sync.grad_compression, sync.size_adaptive_threshold),
             min_matchmaking_time=sync.matchmaking_seconds,
             allreduce_timeout=sync.averaging_timeout_seconds,
-            next_chunk_timeout=next_chunk_timeout(sync.matchmaking_seconds),
+            next_chunk_timeout=sync.silence_seconds,
             auxiliary=True,
             start=True,
         )

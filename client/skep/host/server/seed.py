@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,7 @@ EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - all interfaces, as the host choose
 
 def main() -> None:
     """Run the peer process. In every case its child processes are ended."""
-    arguments = _arguments()
+    arguments = _arguments(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C and closes our stdin
     processes.tie_to_this_process()
     processes.raise_file_limit()
@@ -118,11 +119,13 @@ def _dialled(host: str) -> str:
 def membership_of(arguments: argparse.Namespace) -> Any:
     """The Membership of the seed's invitation, or None without one. Raises SkepError."""
     from skep.worker.connection.auth import Membership  # noqa: PLC0415 - as above
+    from skep.worker.connection.revoked import RevokedPeers  # noqa: PLC0415 - as above
 
     if not arguments.invitation:
         return None
     manifest = parse_manifest(arguments.manifest.read_bytes())
-    return Membership(manifest, arguments.invitation.read_text(), arguments.identity)
+    listed = RevokedPeers(manifest, arguments.revoked) if arguments.revoked else None
+    return Membership(manifest, arguments.invitation.read_text(), arguments.identity, listed)
 
 
 def _keep(arguments: argparse.Namespace, dht: Any) -> None:
@@ -157,7 +160,7 @@ def tell(line: dict[str, Any]) -> None:
     print(json.dumps(line), flush=True)  # noqa: T201 - the protocol
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(given: Sequence[str]) -> argparse.Namespace:
     made = argparse.ArgumentParser(description=__doc__)
     made.add_argument("--identity", type=Path, required=True)
     made.add_argument("--run-folder", type=Path, required=True)
@@ -165,13 +168,14 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--port", type=int, default=0)
     made.add_argument("--announce", action="append", default=[], help="a multiaddress, as others reach us")
     made.add_argument("--manifest", type=Path, help="the project's; --invitation and --checkpoints need it")
-    made.add_argument("--invitation", type=Path, help="this peer's, of the role seed")
+    made.add_argument("--invitation", type=Path, help="this peer's")
+    made.add_argument("--revoked", type=Path, help="the list of revoked invitations, which may come later")
     made.add_argument("--checkpoints", type=Path, help="keep the run's state in this folder")
     made.add_argument("--every", type=int, default=10, help="epochs between checkpoints")
     made.add_argument("--keep", type=int, default=5, help="checkpoints that stay")
     made.add_argument("--help-rounds", action="store_true", help="average for clients; needs --checkpoints")
     made.add_argument("--files", type=Path, help="the folder of what the recipe needs beside samples")
-    return made.parse_args()
+    return made.parse_args(given)
 
 
 if __name__ == "__main__":

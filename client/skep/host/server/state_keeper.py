@@ -34,7 +34,6 @@ from skep.worker.connection.auth import Membership
 from skep.worker.swarm.averagers import (
     CheckedStateAverager,
     loading_codec,
-    next_chunk_timeout,
     request_timeout,
     state_prefix,
 )
@@ -282,7 +281,7 @@ def _averager(
         state_compression=loading_codec(sync.load_compression, sync.size_adaptive_threshold),
         min_matchmaking_time=sync.matchmaking_seconds,
         request_timeout=request_timeout(sync.matchmaking_seconds),
-        next_chunk_timeout=next_chunk_timeout(sync.matchmaking_seconds),
+        next_chunk_timeout=sync.silence_seconds,
         allow_state_sharing=False,
         membership=membership,
         start=True,

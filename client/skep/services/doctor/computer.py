@@ -120,7 +120,7 @@ def keyring(case: Case) -> Iterator[Finding]:
     """The invitation to a project that needs one; otherwise whether the keyring stores a secret, unless none is needed."""
     if case.project is None:
         yield _ring(case)
-    elif case.project.manifest.membership == "open":
+    elif not case.project.manifest.by_invitation:
         yield Finding(Check.KEYRING, State.SKIPPED, Text("doctor.no_invitation_needed"))
     else:
         try:

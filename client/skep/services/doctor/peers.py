@@ -74,7 +74,7 @@ def _ask(case: Case, within: float) -> Iterator[Finding]:
         listen_host=bootstrap.listen_host(case.addresses),
         map_port=bool(case.settings["network.map_port"]),
         client_mode=str(case.settings["network.client_mode"]),
-        invited=case.project.manifest.membership == "invited",
+        invited=case.project.manifest.by_invitation,
         is_running=case.is_running,
         within=within,
         patience=within / PARTS,

@@ -6,7 +6,7 @@ use neither an invitation nor a signed request.
 
 In averaging, the source of an invitation does not matter, since only the publisher can make one: it is read from the
 DHT, where each peer stores its own, at the first request of an unknown peer, and cached until it expires. An all-reduce
-among known peers needs no look-up.
+among known peers needs no look-up. A revoked invitation (`revoked`) counts nowhere, from the next request on.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ from hivemind.utils.crypto import RSAPrivateKey
 from skep.core.errors import InvitationError, SwarmError
 from skep.core.project import invitation
 from skep.core.project.addresses import peer_id_of
-from skep.core.project.invitation import TRAINER, Invitation
+from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.text import Text
 from skep.signatures import is_valid
 from skep.worker.connection import guards
+from skep.worker.connection.revoked import RevokedPeers
 
 PUBLISH_SECONDS: Final = 15.0
 LOOK_PAUSE_SECONDS: Final = 1.0
@@ -56,9 +57,9 @@ READ_AT_MOST: Final = 4096
 class Membership:
     """This peer's invitation to a project, and the check of other peers' invitations."""
 
-    def __init__(self, manifest: Manifest, text: str, identity_path: Path) -> None:
+    def __init__(self, manifest: Manifest, text: str, identity_path: Path, revoked: RevokedPeers | None = None) -> None:
         """`text` is the invitation's file. Raises InvitationError when it does not let this peer in."""
-        self.manifest = manifest
+        self.manifest, self._revoked = manifest, revoked
         self.raw = text.encode()
         self.key = IdentityKey(identity_path)
         self.peer = peer_of_key(self.key.get_public_key().to_bytes())
@@ -68,6 +69,8 @@ class Membership:
     def _judge_own(self) -> Invitation:
         own = self._read(self.raw)
         invitation.check(own, self.manifest, self.peer, now())
+        if self.is_void(own):
+            raise invitation.revoked(self.manifest.title)
         return own
 
     def good(self, raw: bytes, peer: str) -> Invitation | None:
@@ -76,7 +79,16 @@ class Membership:
             found = self._read(raw)
         except InvitationError:
             return None
-        return found if invitation.is_good(found, self.manifest, peer, now()) else None
+        return found if invitation.is_good(found, self.manifest, peer, now()) and not self.is_void(found) else None
+
+    def is_void(self, found: Invitation) -> bool:
+        """Whether the publisher has revoked the invitation."""
+        return self._revoked is not None and self._revoked.voids(found)
+
+    @property
+    def gives_state(self) -> bool:
+        """Whether newcomers take the state from this peer."""
+        return invitation.gives_state(self.own, self.manifest)
 
     @property
     def book(self) -> str:
@@ -219,19 +231,37 @@ class AdmissionList:
         self._looked = float("-inf")
         self._published = time.monotonic()
 
-    async def admits(self, peer: PeerID, *, averaging: bool = True) -> bool:
-        """Whether the peer is invited now, to average or at least to load the state."""
+    async def admits(self, peer: PeerID) -> bool:
+        """Whether the peer may enter rounds now."""
+        found = await self._invitation_of(peer)
+        return found is not None and invitation.averages(found)
+
+    async def may_load(self, peer: PeerID) -> bool:
+        """Whether the peer is a member now; each of them may load the state."""
+        return await self._invitation_of(peer) is not None
+
+    async def may_give(self, peer: PeerID) -> bool:
+        """Whether a state may be taken from the peer now."""
+        found = await self._invitation_of(peer)
+        return found is not None and invitation.gives_state(found, self._membership.manifest)
+
+    @property
+    def gives_state(self) -> bool:
+        """Whether others take the state from this peer."""
+        return self._membership.gives_state
+
+    async def _invitation_of(self, peer: PeerID) -> Invitation | None:
         asked = time.monotonic()
         if self._good(peer) is None:
             async with self._looking:
                 if self._looked < asked:  # else another request's look-up has answered this one too
                     await self._look()
-        found = self._good(peer)
-        return found is not None and (found.role == TRAINER or not averaging)
+        return self._good(peer)
 
     def _good(self, peer: PeerID) -> Invitation | None:
         found = self._known.get(str(peer))
-        return found if found is not None and found.expires > now() else None
+        is_good = found is not None and found.expires > now() and not self._membership.is_void(found)
+        return found if is_good else None
 
     async def _look(self) -> None:
         await asyncio.sleep(max(0.0, self._looked + LOOK_PAUSE_SECONDS - time.monotonic()))

@@ -5,7 +5,7 @@ connections and accepts none: as a listener it would slow down the others' round
 
 The DHT has to be forked before torch starts threads. All streams of averaging and state transfers go through two
 functions of hivemind's P2P class; they are wrapped here, once per process tree, before the first fork. The small DHT
-requests do not use them and are not counted.
+requests do not use them and are neither counted nor limited.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
 from skep.worker.connection import guards, reachability, relays
 from skep.worker.connection.auth import Membership, guarded
+from skep.worker.connection.rates import PacedReader, Rates, write_paced
 from skep.worker.connection.unresponsive import ask_in_background
 
 START_SECONDS: Final = 60.0
@@ -203,17 +204,21 @@ def add(counter: Synchronized[int], size: int) -> None:
         counter.value += size
 
 
-def watch_streams(traffic: ByteCounters) -> None:
-    """Count every stream frame of this process and its later forks into `traffic`."""
+def watch_streams(traffic: ByteCounters, rates: Rates) -> None:
+    """Count every stream frame of this process and its later forks into `traffic`, and keep them within `rates`."""
     guards.install()
     send_raw, receive_raw = P2P.send_raw_data, P2P.receive_raw_data
 
     async def send_raw_data(data: bytes, writer: asyncio.StreamWriter, *, chunk_size: int = 2**16) -> None:
-        await send_raw(data, writer, chunk_size=chunk_size)
+        if rates.up.rate:
+            writer.write(len(data).to_bytes(P2P.HEADER_LEN, P2P.BYTEORDER))
+            await write_paced(data, writer, rates.up)
+        else:
+            await send_raw(data, writer, chunk_size=chunk_size)
         add(traffic.sent, len(data) + P2P.HEADER_LEN)
 
     async def receive_raw_data(reader: asyncio.StreamReader) -> bytes:
-        data: bytes = await receive_raw(reader)
+        data: bytes = await receive_raw(PacedReader(reader, rates.down))
         add(traffic.received, len(data) + P2P.HEADER_LEN)
         return data
 

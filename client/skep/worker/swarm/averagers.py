@@ -61,11 +61,6 @@ def request_timeout(matchmaking_seconds: float) -> float:
     return min(3.0, matchmaking_seconds / 3)
 
 
-def next_chunk_timeout(matchmaking_seconds: float) -> float:
-    """Seconds between two parts of a tensor before the sender counts as gone."""
-    return max(3.0, min(10.0, matchmaking_seconds))
-
-
 def round_codec(name: str, threshold: int) -> compression.CompressionBase:
     """How tensors are sent in a round; `threshold` is the number of values from which size-adaptive takes 8 bits."""
     if name == "size-adaptive":

@@ -87,7 +87,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             scheduler=partial(scheduler, schedule=manifest.schedule),
             matchmaking_time=sync.matchmaking_seconds,
             averaging_timeout=sync.averaging_timeout_seconds,
-            next_chunk_timeout=averagers.next_chunk_timeout(sync.matchmaking_seconds),
+            next_chunk_timeout=sync.silence_seconds,
             reuse_grad_buffers=sync.reuse_grad_buffers,
             offload_optimizer=sync.offload_optimizer,
             delay_optimizer_step=sync.delay_optimizer_step,

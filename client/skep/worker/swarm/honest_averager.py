@@ -43,7 +43,15 @@ from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
-from skep.worker.swarm.state.download import EPOCHS_AHEAD, Arrived, Frames, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.download import (
+    EPOCHS_AHEAD,
+    Arrived,
+    BrokenOffError,
+    Frames,
+    Progress,
+    StateDownload,
+    Wanted,
+)
 from skep.worker.swarm.state.uplink import Uplink
 
 ROUNDING: Final = 1e-5
@@ -82,6 +90,8 @@ class HonestAverager(DecentralizedAverager):
         # before hivemind's constructor, which forks: these are used in the averager's own process
         self._uplink, self._liars = uplink or Uplink(), set[PeerID]()
         self._admissions = AdmissionList(membership, dht) if membership else None
+        if membership and not membership.gives_state:
+            kwargs["allow_state_sharing"] = False
         self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._groups = Groups(lambda: self._running_groups)
         self._company = Company(self._connected, self._answers)
@@ -111,8 +121,8 @@ class HonestAverager(DecentralizedAverager):
 
     # --- admission
 
-    async def _admits(self, peer: PeerID, *, averaging: bool = True) -> bool:
-        return self._admissions is None or await self._admissions.admits(peer, averaging=averaging)
+    async def _admits(self, peer: PeerID) -> bool:
+        return self._admissions is None or await self._admissions.admits(peer)
 
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
@@ -145,7 +155,9 @@ class HonestAverager(DecentralizedAverager):
         return Copy(version, metadata, list(tensors), list(infos))
 
     async def _hands_over(self, peer: PeerID) -> StateDonor | None:
-        if not self.allow_state_sharing or not await self._admits(peer, averaging=False):
+        if not self.allow_state_sharing:
+            return None
+        if self._admissions and not (self._admissions.gives_state and await self._admissions.may_load(peer)):
             return None
         if self._donor is None:
             self._donor = StateDonor(self._copied, lambda: self.state_version, self.state_compression, self._uplink)
@@ -227,6 +239,8 @@ class HonestAverager(DecentralizedAverager):
         return in_order(offers, self._liars, newest)
 
     async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
+        if self._admissions and not await self._admissions.may_give(donor):
+            raise BrokenOffError("its invitation does not let it hand over the state")
         stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)
         if place is None:
             frames: Frames = await stub.rpc_download_state(averaging_pb2.DownloadRequest())

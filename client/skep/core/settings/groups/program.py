@@ -12,6 +12,8 @@ SETTINGS: Final = (
     Setting("network.port", **whole(0, "", 1024, 65_535, zero="automatic")),
     Setting("network.map_port", **yes_no(default=False)),
     Setting("network.client_mode", **choice(("automatic", "on", "off"))),
+    Setting("network.upload_mbit", **number(0.0, "Mbit/s", 1, 100_000, zero="unlimited")),
+    Setting("network.download_mbit", **number(0.0, "Mbit/s", 1, 100_000, zero="unlimited")),
     Setting(
         "network.proxy",
         Kind.TEXT,
