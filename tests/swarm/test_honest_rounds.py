@@ -78,10 +78,10 @@ def test_the_uplink_is_busy_while_a_round_is_sent(make_dhts, averagers):
 
 
 def test_a_whole_round_hears_every_other_peer(make_dhts, averagers):
-    averagers += [make(CheckedGradientAverager, dht, value) for value, dht in enumerate(make_dhts(3))]
+    averagers += [make(CheckedGradientAverager, dht, value) for value, dht in enumerate(make_dhts(3), 1)]
     results = run_round(*averagers)
     for averager, result in zip(averagers, results, strict=True):
-        assert value_of(averager) == pytest.approx(1.0)
+        assert value_of(averager) == pytest.approx(2.0)
         assert result.facts.complete
         assert result.facts.group_size == 3
         others = {str(other.peer_id) for other in averagers if other is not averager}
@@ -125,7 +125,7 @@ def test_a_stock_peer_that_sends_the_opposite_is_left_out_after_a_few_rounds(mak
     kinds = [CheckedGradientAverager] * 3 + [GradientAverager]
     dhts = make_dhts(4)
     averagers += [
-        make(kind, dht, value, 1000, client_mode=kind is GradientAverager)
+        make(kind, dht, value, client_mode=kind is GradientAverager)
         for kind, dht, value in zip(kinds, dhts, values, strict=True)
     ]
     hostile = str(averagers[3].peer_id)
