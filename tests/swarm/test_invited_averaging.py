@@ -26,6 +26,7 @@ from skep.worker.connection import revoked
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.catching_up import STATE_ATTEMPTS
 from skep.worker.swarm.state.donor import StateDonor
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece
@@ -143,7 +144,9 @@ class Stranger:
     async def _ask(self, question):
         addresses = [str(address) for address in self.averager.dht.get_visible_maddrs()]
         async with connected(self.who, addresses) as p2p:
-            return await question(self, GradientAverager.get_stub(p2p, self.averager.peer_id, namespace=PREFIX))
+            # stock's stub would make hivemind believe that our subclasses, forked later, have stock's calls only
+            stub = CheckedGradientAverager.get_stub(p2p, self.averager.peer_id, namespace=PREFIX)
+            return await question(self, stub)
 
     async def state(self, stub):
         """The number of received messages of the training state."""
@@ -307,9 +310,15 @@ def test_a_peer_that_is_revoked_is_left_out_of_the_next_round_and_of_the_dht_and
 
 
 def load(newcomer):
-    """The value of the state that the newcomer gets; None if there is no donor from which it takes one."""
-    arrived = newcomer.download(Wanted((Piece((SIZE,), torch.float32, SIZE * 4),))).wait()
-    return None if arrived is None else float(arrived[1][0].mean())
+    """The value of the state that the newcomer gets; None if there is no donor from which it takes one.
+
+    It tries as often as a worker does, since a busy computer may not answer in time.
+    """
+    for _ in range(STATE_ATTEMPTS):
+        arrived = newcomer.download(Wanted((Piece((SIZE,), torch.float32, SIZE * 4),))).wait()
+        if arrived is not None:
+            return float(arrived[1][0].mean())
+    return None
 
 
 def offers(newcomer, *donors):

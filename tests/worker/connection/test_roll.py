@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from english import raises
 from invitations import Project, identity
+from skep.core.errors import InvitationError
 from skep.core.project.invitation import end_of, read
 from skep.signatures import is_valid
 from skep.worker.connection import revoked
@@ -188,3 +190,11 @@ def test_our_own_entry_is_laid_down_again_when_that_is_due(own):
     asyncio.run(publish())
     (record,) = book.stored
     assert (record["subkey"], record["value"]) == (own.peer, own.raw)
+
+
+def test_a_peer_knows_at_once_that_its_own_invitation_is_revoked(tmp_path):
+    who = identity(tmp_path, "own")
+    text = PROJECT.invite(who.peer_id)
+    revoked.write(PROJECT.revoke(who.peer_id), tmp_path)
+    with raises(InvitationError, match="has revoked this computer"):
+        Membership(PROJECT.manifest, text, who.path, RevokedPeers(PROJECT.manifest, tmp_path / revoked.NAME))
