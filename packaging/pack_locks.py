@@ -84,5 +84,5 @@ def text(lock: Lock) -> str:
 def _lines(fields: dict[str, object]) -> list[str]:
     # strings and arrays of JSON are those of TOML
     return [
-        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value not in ("", [])
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value not in ("", ())
     ]

@@ -79,9 +79,10 @@ def say(text: str) -> None:
 
 @dataclass(frozen=True)
 class Places:
-    """The folder of the lock files, that of fetched wheels, and that of what is built."""
+    """The folder of the lock files, the file of pinned versions, the folder of fetched wheels, that of what is built."""
 
     locks: Path = pack_locks.FOLDER
+    pins: Path = CONSTRAINTS
     kept: Path = KEPT
     to: Path = TO
 
@@ -235,7 +236,7 @@ def _build_wheel(name: str, lock: Lock, options: Sequence[str], asked: str, to: 
 
 
 def _pip(name: str, lock: Lock, command: Sequence[str], asked: Sequence[str], to: Path) -> None:
-    """Run pip for a pack; its files go into `to`. Raises ValueError with pip's own last word."""
+    """Run pip for a pack; its files go into `to`. Raises ValueError with pip's own word."""
     index = ["--extra-index-url", lock.index] if lock.index else []
     place = "--wheel-dir" if command[0] == "wheel" else "--dest"
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
@@ -251,7 +252,7 @@ def _pip(name: str, lock: Lock, command: Sequence[str], asked: Sequence[str], to
         )
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
-        word = (said or ["it said nothing"])[-1].removeprefix("ERROR: ").rstrip(".")
+        word = (said or ["it said nothing"])[0].removeprefix("ERROR: ").rstrip(".")
         raise ValueError(f"pip cannot fetch {name}{f', also not from {lock.index}' if lock.index else ''}: {word}")
 
 
@@ -259,7 +260,7 @@ def _pip(name: str, lock: Lock, command: Sequence[str], asked: Sequence[str], to
 
 
 def make_lock(name: str, places: Places = Places(), requirements: Sequence[str] | None = None) -> Lock:
-    """The pack's declaration with all wheels, chosen by the index and constraints.txt. They are in `kept` afterwards.
+    """The pack's declaration with all wheels, chosen by the index and the pinned versions. They are in `kept` afterwards.
 
     `requirements` are those of the training stack beside torch. Raises ValueError, OSError.
     """
@@ -269,7 +270,7 @@ def make_lock(name: str, places: Places = Places(), requirements: Sequence[str] 
         raise ValueError(f"{name} is locked on {' '.join(lock.for_whom)}, and this is {' '.join(here)}")
     # `==` also takes builds of another kind, such as 2.13.0+cpu for 2.13.0
     asked = [*(_of_the_stack() if requirements is None else requirements), f"torch==={lock.torch}"]
-    limits = ["--constraint", str(CONSTRAINTS), "--no-build-isolation"]
+    limits = ["--constraint", str(places.pins), "--no-build-isolation"]
     places.kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=places.kept) as folder:
         found = Path(folder)
@@ -312,7 +313,8 @@ def _locked(name: str, lock: Lock, file: Path, folder: Path) -> LockedWheel:
         built = folder / "built"
         built.mkdir(exist_ok=True)
         _build_wheel(name, lock, [], f"{file.resolve()}", built)
-        file = next(built.iterdir()).rename(folder / next(built.iterdir()).name)
+        [wheel] = built.iterdir()
+        file = wheel.rename(folder / wheel.name)
     _, version, _, _ = parse_wheel_filename(file.name)
     return LockedWheel(_name(file), str(version), file.name, _sha256(file), file.stat().st_size, source)
 
