@@ -106,10 +106,16 @@ $(PACKAGER): $(READY) packaging/build-packages.sh
 	touch $(PACKAGER)
 
 .PHONY: package
-package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into dist/
+package: $(PACKAGER) ## skep frozen, whole and the app alone; the .deb and the portable archive of each; into dist/
 	$(BIN)/python packaging/build.py
 	$(BIN)/python packaging/deb.py
 	$(BIN)/python packaging/portable.py
+
+.PHONY: app-package
+app-package: $(PACKAGER) ## only the app alone, without the training stack
+	$(BIN)/python packaging/build.py --app-only
+	$(BIN)/python packaging/deb.py app
+	$(BIN)/python packaging/portable.py app
 
 .PHONY: package-test
 package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
