@@ -42,6 +42,7 @@ TO: Final = ROOT / "dist" / "packs"
 KEPT: Final = ROOT / "build" / "packs"
 CONSTRAINTS: Final = ROOT / "constraints.txt"
 UNUSED: Final = inventory.UNUSED_TREES | {
+    "cuda-toolkit",  # has no files, and only names NVIDIA's other packages
     "triton",  # torch's compiler for GPUs, 200 MB; skep compiles no model
 }
 """Requirements of the training stack that no pack has."""
