@@ -16,8 +16,6 @@ from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Final
 
-import inventory
-
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEXTS: Final = Path(__file__).resolve().parent / "licences"
 NAMES: Final = re.compile(r"(licen[cs]e|copying|notice|authors|copyright)", re.IGNORECASE)
@@ -48,13 +46,15 @@ P2PD: Final = (
 """hivemind includes this linked program without a list of its contents."""
 
 
-def collect(folder: Path, work: Path) -> None:
-    """Write `folder`/licenses. `work` holds PyInstaller's notes of the files taken from the system."""
+def collect(folder: Path, work: Path, packages: dict[str, Distribution]) -> None:
+    """Write `folder`/licenses for the bundled packages. `work` holds PyInstaller's notes of the files taken from the
+    system.
+    """
     target = folder / "licenses"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     shutil.copyfile(ROOT / "LICENSE", target / "skep.txt")
-    bundled = sorted((inventory.light() | inventory.trees()).items())
+    bundled = sorted(packages.items())
     lacking = [name for name, found in bundled if not _copy_texts(name, found, target / name)]
     if lacking:
         sys.exit(f"No licence comes with {', '.join(lacking)}: name one in STAND_INS of licences.py.")
@@ -62,7 +62,7 @@ def collect(folder: Path, work: Path) -> None:
         _python(target),
         *((found.metadata["Name"], found.version, _kind(found), _home(found)) for _, found in bundled),
         *_of_the_system(work, target),
-        P2PD,
+        *([P2PD] if "hivemind" in packages else []),
     ]
     lines = [" · ".join(part for part in row if part) for row in rows]
     (target / "INDEX.txt").write_text(HEADING + "\n".join(lines) + "\n", encoding="utf-8")

@@ -58,6 +58,8 @@ class Hosting:
     """This peer's invitation with the role seed, if the project requires invitations."""
     help_rounds: bool = False
     """Whether to average gradients for trainers of which none can be dialled."""
+    pack: Path | None = None
+    """The folder of the compute pack to use."""
 
 
 def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
@@ -134,7 +136,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, ho
         arguments += ["--invitation", str(asked.invitation)]
     for address in announced_addresses(asked.address):
         arguments += ["--announce", address]
-    return PeerProcess(arguments, folder.log_file)
+    return PeerProcess(arguments, folder.log_file, asked.pack)
 
 
 class RestartedPeer:
