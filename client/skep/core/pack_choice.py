@@ -15,14 +15,14 @@ from skep.core.device import Device, DeviceKind
 from skep.core.packs import Pack, PackKind
 from skep.core.text import Text
 
-_DEVICES: Final = {
+DEVICES: Final = {
     PackKind.CUDA: DeviceKind.NVIDIA,
     PackKind.ROCM: DeviceKind.AMD,
     PackKind.MPS: DeviceKind.APPLE,
     PackKind.CPU: DeviceKind.CPU,
 }
 """The devices that a kind of pack computes on; the kinds are in the order in which they are preferred."""
-_PREFERRED: Final = tuple(_DEVICES)
+_PREFERRED: Final = tuple(DEVICES)
 _CARDS: Final = {PackKind.CUDA: "NVIDIA", PackKind.ROCM: "AMD", PackKind.MPS: "Apple"}
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)*")
 _CAPABILITY: Final = re.compile(r"(\d+)\.(\d+)")
@@ -75,7 +75,7 @@ def _rank(pack: Pack) -> tuple[int, tuple[int, ...], str]:
 
 def _device(devices: Sequence[Device], pack: Pack) -> Device | Text:
     """The first device that can run the pack; a sentence about the first of its kind if none can."""
-    ours = [each for each in devices if each.kind is _DEVICES[pack.kind]]
+    ours = [each for each in devices if each.kind is DEVICES[pack.kind]]
     if not ours:
         return Text("packs.no_such_card", kind=_CARDS.get(pack.kind, "CPU"))
     lacking = [_lacking(each, pack) for each in ours]

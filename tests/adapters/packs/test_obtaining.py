@@ -204,15 +204,21 @@ def test_a_damaged_pack_is_mended_with_its_own_files(fetch, wheels, store):
 def test_a_wheel_from_a_file_is_verified(wheels, store):
     torch = big(wheels, "torch")
     house = Wheelhouse(store.fetched_folder)
-    assert house.add(torch, wheels / torch.file) == house.path(torch)
+    assert add(house, torch, wheels) == house.path(torch)
     assert house.has(torch)
     house.remove(torch)
     raw = (wheels / torch.file).read_bytes()
     for wrong in (raw[:-1], raw + b"x", flipped(raw), b""):
         (wheels / torch.file).write_bytes(wrong)
         with raises(UpdateError, match="is not what its list states, so it was deleted"):
-            house.add(torch, wheels / torch.file)
-        assert list(store.fetched_folder.iterdir()) == []
+            add(house, torch, wheels)
+        assert not house.has(torch)
+        assert [path.stat().st_size for path in store.fetched_folder.iterdir()] == [0]
+
+
+def add(house, wheel, wheels):
+    with (wheels / wheel.file).open("rb") as file:
+        return house.add(wheel, file)
 
 
 def test_stopping_keeps_what_came(fetch, wheels, store):
@@ -257,7 +263,7 @@ def test_wheels_that_no_list_names_any_more_are_removed(store, wheels):
     house = Wheelhouse(store.fetched_folder)
     kept, gone = big(wheels, "torch"), big(wheels, "numpy")
     for wheel in (kept, gone):
-        house.add(wheel, wheels / wheel.file)
+        add(house, wheel, wheels)
     (store.fetched_folder / f"{'0' * 64}.whl.part").write_bytes(b"12345")
     assert house.tidy(keep={kept.sha256}) == gone.size + 5
     assert [path.name for path in store.fetched_folder.iterdir()] == [house.path(kept).name]

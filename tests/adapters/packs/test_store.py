@@ -240,6 +240,29 @@ def test_the_current_pack_is_switched_and_the_previous_one_kept(store, wheels, l
         store.go_back()
     store.remove(first)
     assert (store.current, store.laid()) == (None, [])
+    assert {path.name for path in store.root.iterdir()} == {"laid", ".lock"}
+
+
+def test_an_interruption_between_the_two_links_leaves_no_previous_pack(store, wheels, lay):
+    folder = lay(make_pack("cpu", make_wheel(wheels, "torch", TORCH)))
+    store.use(folder)
+    (store.root / "previous").symlink_to((store.root / "current").readlink())
+    assert (store.current, store.previous) == (folder, None)
+
+
+def test_sizes_count_each_file_once(store, wheels, lay):
+    torch = make_wheel(wheels, "torch", {"torch.so": b"t" * 1000})
+    first = lay(make_pack("a", torch, make_wheel(wheels, "one", {"one.py": b"1" * 10})))
+    second = lay(make_pack("b", torch, make_wheel(wheels, "two", {"two.py": b"2" * 20})))
+    records = sum((folder / RECORD).stat().st_size for folder in (first, second))
+    assert store.alone(second) == 20 + (second / RECORD).stat().st_size
+    assert (store.size(first), store.size(second)) == (1010, 1020)
+    before = store.bytes()
+    assert 1030 + records <= before < 1030 + records + 200  # the lock's holder too
+    expected = store.alone(second)
+    store.remove(second)
+    assert before - store.bytes() == expected
+    assert store.alone(first) > 1000
 
 
 def test_the_link_names_no_other_folder(store, wheels, lay, tmp_path):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,6 +219,23 @@ class PackStore:
         """Bytes of the files of a pack, each counted once even where another pack has it too."""
         record = laying.read_record(folder)
         return sum(file.size for wheel in record.wheels.values() for file in wheel.files.values()) if record else 0
+
+    def alone(self, folder: Path) -> int:
+        """Bytes that its removal frees: those of the files that no other pack here has too."""
+        with contextlib.suppress(OSError):
+            facts = [path.lstat() for path in folder.rglob("*") if not path.is_dir()]
+            return sum(fact.st_size for fact in facts if fact.st_nlink == 1)
+        return 0
+
+    def bytes(self) -> int:
+        """Bytes of everything here, each file counted once."""
+        sizes = {}
+        with contextlib.suppress(OSError):
+            for path in self.root.rglob("*"):
+                fact = path.lstat()
+                if stat.S_ISREG(fact.st_mode):
+                    sizes[fact.st_ino] = fact.st_size
+        return sum(sizes.values())
 
     # --- how
 

@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from skep.adapters.net.web import Answer, RangeRefused, TryAgain, Web
 from skep.adapters.storage.files import os_errors
@@ -65,18 +65,20 @@ class Wheelhouse:
             raise UpdateError(Text("packs.wheel_not_fetched", file=wheel.file, reason=error.title), _KEPT) from None
         return self._keep(wheel)
 
-    def add(self, wheel: Wheel, file: Path) -> Path:
-        """The wheel from a file, verified while it is copied. Raises UpdateError, StorageError."""
+    def add(self, wheel: Wheel, source: IO[bytes], told: Told = lambda _have: None) -> Path:
+        """The wheel from a file, verified while it is copied. Raises UpdateError, StorageError, what `told` raises."""
         with _disk_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._part(wheel).unlink(missing_ok=True)
-            with PartFile(self._part(wheel), wheel.size, _disk_errors) as part, file.open("rb") as source:
-                while part.have < wheel.size and (chunk := source.read(min(1 << 20, wheel.size - part.have))):
-                    part.write(chunk)
-                right = part.sha256 == wheel.sha256 and not source.read(1)
+        with PartFile(self._part(wheel), wheel.size, _disk_errors) as part:
+            part.restart()
+            while part.have < wheel.size and (chunk := source.read(min(1 << 20, wheel.size - part.have))):
+                part.write(chunk)
+                told(part.have)
+            right = part.sha256 == wheel.sha256 and not source.read(1)
             if not right:
-                self._part(wheel).unlink()
-                raise UpdateError(Text("packs.wheel_wrong", file=wheel.file), Text("packs.tell_publisher"))
+                part.restart()
+        if not right:
+            raise UpdateError(Text("packs.wheel_wrong", file=wheel.file), Text("packs.tell_publisher"))
         return self._keep(wheel)
 
     def remove(self, wheel: Wheel) -> None:
