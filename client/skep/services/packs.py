@@ -86,6 +86,7 @@ class Packs:
     keep_free: Callable[[], float]
     own_stack: bool = False
     name: str = field(default_factory=lambda: list_name(*this_kind()))
+    trial: Callable[[Path, Device, Callable[[], None]], Text] = try_out
     _stop: Stop = field(default_factory=Stop)
 
     def __post_init__(self) -> None:
@@ -246,7 +247,7 @@ class Packs:
     def _try(self, pack: Pack, folder: Path, device: Device, *, again: bool = False) -> Text:
         if not again and self._trials.passed(pack.digest, device):
             return NOTHING
-        why = try_out(folder, device, self._stop.check)
+        why = self.trial(folder, device, self._stop.check)
         with os_errors(Text("packs.cannot_be_kept", folder=str(self.home.packs_folder))):
             self._trials.note(pack.digest, device, why)
         return why
