@@ -145,6 +145,8 @@ class Packs:
         """As `fetch`, from a copy of the repository in a folder, a tar or a zip file."""
         from skep.adapters.net.repository_copy import repository_copy  # noqa: PLC0415 - rarely needed
 
+        if self.lacking:
+            raise UpdateError(self.lacking)
         try:
             with repository_copy(file) as copy:
                 try:

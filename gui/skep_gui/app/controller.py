@@ -189,9 +189,10 @@ class Controller:
     def _practice_project(self) -> VerifiedProject:
         with self._practice_lock:
             if self._practice is None:
+                pack = bootstrap.pack(self._home)
                 self._stop_practice.clear()
                 self._practice_folder = Path(tempfile.mkdtemp(prefix="skep-practice-"))
-                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ)
+                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ, pack)
                 self._practice.start()
             process = self._practice
         try:
@@ -239,7 +240,10 @@ class Controller:
     def examine(self, project_id: str, stopped: Callable[[], bool]) -> Iterator[Finding]:
         """The connection doctor's findings as they come, in about half a minute; "" for this computer only."""
         project = bootstrap.catalogue(self._home).find(project_id) if project_id else None
-        yield from examine(Case(self._home, project, snapshot=self.snapshot), stopped=stopped)
+        pack = None
+        with contextlib.suppress(SkepError):
+            pack = bootstrap.pack(self._home)
+        yield from examine(Case(self._home, project, snapshot=self.snapshot, pack=pack), stopped=stopped)
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors in skep itself as a text, redacted."""

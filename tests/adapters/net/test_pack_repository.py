@@ -182,7 +182,7 @@ def test_a_signed_list_that_contradicts_the_repository_is_refused(server, wheels
     target(server, LIST).write_bytes(write_packs(PackList((msgspec.structs.replace(pack, wheels=(wrong,)),))))
     server.add(LIST)
     if "sha256" in change:  # the repository has another file under that name
-        target(server, wheel_target(wrong)).write_bytes(b"other")
+        target(server, wheel_target(wrong)).write_bytes(bytes(wrong.size))
         server.add(wheel_target(wrong))
     server.sign()
     with raises(UpdateError, match="which is not signed"):
@@ -199,6 +199,7 @@ def test_a_signed_list_that_is_none_is_refused(server, wheels, pack, repository,
     server.sign()
     with raises(UpdateError, match=f"The update server's list of compute packs (is )?{words}"):
         repository().packs(LIST)
+    assert (f"targets/{LIST}" in [name for name, _ in server.asked]) == (words != "too long")
 
 
 WHEELS = {
