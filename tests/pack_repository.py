@@ -11,7 +11,7 @@ from pathlib import Path
 from securesystemslib.signer import CryptoSigner
 from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, TargetFile, Targets, Timestamp
 
-from packs import publish
+from small_packs import publish
 
 ROLES = {Root.type: Root, Targets.type: Targets, Snapshot.type: Snapshot, Timestamp.type: Timestamp}
 

@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from pack_repository import pack_server
-from packs import make_pack, make_wheel
 from skep.adapters.process.programs import UpdateSource
 from skep.cli import application
 from skep.cli.parser import Context
@@ -19,6 +18,7 @@ from skep.core.packs import PackKind, list_name
 from skep.core.text import NOTHING, verbatim
 from skep.services import packs as services
 from skep.services.packs import Packs
+from small_packs import make_pack, make_wheel
 
 LIST = list_name("linux", "x86_64", "cp311")
 CARD = Device(DeviceKind.NVIDIA, 0, "NVIDIA GeForce RTX 3090", driver="580.65.06", architecture="8.6")
@@ -86,7 +86,7 @@ def test_from_source_one_sentence_says_that_no_pack_is_needed(skep):
         code, out, remarks = skep(*arguments)
         assert (code, out, remarks) == (1, "", sentence)
     assert json.loads(skep("list", "--json")[1]) == {
-        "installed": [], "lacking": sentence.strip(), "suits": None, "problem": None
+        "installed": [], "spare_bytes": 0, "lacking": sentence.strip(), "suits": None, "problem": None
     }  # fmt: skip
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from english import in_english, raises
 from pack_repository import pack_server
-from packs import make_pack, make_wheel
 from skep.adapters.packs import trial
 from skep.adapters.packs.trial import try_out
 from skep.adapters.process.programs import UpdateSource
@@ -18,6 +17,7 @@ from skep.core.packs import PackKind, list_name, wheel_target
 from skep.core.text import NOTHING, verbatim
 from skep.services import packs as services
 from skep.services.packs import Packs, Progress
+from small_packs import make_pack, make_wheel
 
 PROCESSOR = Device(DeviceKind.CPU, 0, "A processor")
 CARD = Device(DeviceKind.NVIDIA, 0, "NVIDIA GeForce RTX 3090", driver="580.65.06", architecture="8.6")
@@ -43,7 +43,8 @@ class Trials:
     def __init__(self):
         self.made, self.fails = [], {}
 
-    def __call__(self, folder, device, _check):
+    def __call__(self, folder, device, check):
+        check()
         name = folder.name.rpartition("-")[0]
         self.made.append((name, device.choice))
         return self.fails.get(name, NOTHING)
@@ -268,6 +269,8 @@ def test_cancelling_is_no_failure_and_keeps_what_came(published, open_packs):
     assert packs.store.current is None
     asked = [name for name, _ in published.asked if name.endswith(".whl")]
     assert len(asked) == len(set(asked)) == 2
+    assert packs.fetch(Progress(waited=lambda: False)) is None
+    assert packs.store.current is None
     packs.stop()
     assert packs.fetch(Progress()) is None
 
@@ -319,6 +322,33 @@ def test_packs_are_removed(published, open_packs, devices):
     assert packs.store.bytes() < 20
     assert packs.store.current is None
     assert in_english(packs.check()) == "No compute pack is installed."
+
+
+def test_leftovers_of_an_interruption_are_tidied(published, open_packs, home):
+    packs = open_packs()
+    packs.tidy()
+    assert not home.packs_folder.exists()
+    packs.fetch(Progress())
+    left = home.packs_folder / "laid/.incoming-cpu-0"
+    left.mkdir()
+    with packs.store.changing():
+        open_packs().tidy()
+    assert left.exists(), "another skep is changing the packs"
+    open_packs().tidy()
+    assert not left.exists()
+    assert packs.store.current.exists()
+
+
+def test_what_is_not_used_is_freed(published, open_packs, cpu):
+    packs = open_packs()
+    assert packs.spare == 0
+    packs.fetch(Progress())
+    packs.fetch(Progress(), "cpu")
+    (packs.store.fetched_folder / "x.whl.part").write_bytes(bytes(1_000_000))
+    assert packs.spare > 1_000_000
+    assert packs.free() > 1_000_000
+    assert [each.pack for each in packs.installed()] == [cpu]
+    assert packs.spare == 0
 
 
 def test_packs_from_a_copy_need_no_server(published, open_packs, tmp_path, cuda, home):

@@ -7,6 +7,7 @@ the updates, or from a copy of it in a file. A skep that has a training stack of
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from skep.adapters.process.programs import UpdateSource, has_own_stack, update_s
 from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.paths import Home
 from skep.core.device import Device
-from skep.core.errors import BadInput, UpdateError
+from skep.core.errors import BadInput, StorageError, UpdateError
 from skep.core.pack_choice import DEVICES, Choice, PassedOver, choose
 from skep.core.packs import Pack, PackList, Wheel, list_name, wheel_target
 from skep.core.project.addresses import reach_of
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 NO_SOURCE: Final = Text("packs.no_source")
 OWN_STACK: Final = Text("packs.own_stack")
+
+_SPARE_LEAST: Final = 100_000
+"""Fewer bytes are those of the lock and of the trials' results."""
 
 GoOn = Callable[[int, int], bool]
 """Called with the bytes done and the total. If it returns False, the operation is cancelled; what came is kept."""
@@ -50,6 +54,8 @@ class Progress:
     laid: GoOn = lambda _done, _total: True
     tried: Callable[[Pack], object] = lambda _pack: None
     fell: Callable[[PassedOver], object] = lambda _fallen: None
+    waited: Callable[[], bool] = lambda: True
+    """Called several times a second during a trial; False cancels."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +211,24 @@ class Packs:
                 self._trials.forget()
         return before - self.store.bytes()
 
+    @property
+    def spare(self) -> int:
+        """Bytes that `free` frees: of packs that are not used, and of what was fetched for none."""
+        current = self.store.current
+        spare = self.store.bytes() - (self.store.bytes(current) if current else 0)
+        return spare if spare >= _SPARE_LEAST else 0
+
+    def free(self) -> int:
+        """Remove every pack but the one that is used; returns the bytes freed. Raises UpdateError, StorageError."""
+        before = self.store.bytes()
+        with self.store.changing():
+            for folder in self.store.laid():
+                if folder != self.store.current:
+                    self.store.remove(folder)
+            self.store.tidy()
+            self._house.tidy()
+        return before - self.store.bytes()
+
     def go_back(self) -> Pack:
         """Use the previous pack again. Raises UpdateError, StorageError."""
         with self.store.changing():
@@ -212,6 +236,12 @@ class Packs:
         if record is None:
             raise UpdateError(Text("packs.none_here"))
         return record.pack
+
+    def tidy(self) -> None:
+        """Remove what an interruption left, and packs that nothing leads to. Called while no worker runs."""
+        if self.store.laid():
+            with contextlib.suppress(UpdateError, StorageError), self.store.changing():
+                self.store.tidy()
 
     def stop(self) -> None:
         """Cancel running operations in all threads; later ones do not start."""
@@ -227,7 +257,7 @@ class Packs:
                 progress.chosen(choice)
                 folder = self._obtain(choice.pack, progress, get)
                 progress.tried(choice.pack)
-                why = self._try(choice.pack, folder, choice.device, again=bool(name))
+                why = self._try(choice.pack, folder, choice.device, progress.waited, again=bool(name))
                 if not why:
                     self.store.use(folder)
                     self.store.tidy()
@@ -246,10 +276,19 @@ class Packs:
             laid=self._ending(progress.laid),
         )  # fmt: skip
 
-    def _try(self, pack: Pack, folder: Path, device: Device, *, again: bool = False) -> Text:
+    def _try(
+        self,
+        pack: Pack,
+        folder: Path,
+        device: Device,
+        go_on: Callable[[], bool] = lambda: True,
+        *,
+        again: bool = False,
+    ) -> Text:
         if not again and self._trials.passed(pack.digest, device):
             return NOTHING
-        why = self.trial(folder, device, self._stop.check)
+        told = self._ending(lambda _done, _total: go_on())
+        why = self.trial(folder, device, lambda: told(0, 0))
         with os_errors(Text("packs.cannot_be_kept", folder=str(self.home.packs_folder))):
             self._trials.note(pack.digest, device, why)
         return why

@@ -14,7 +14,6 @@ from urllib3.util import Retry
 
 from english import raises
 from pack_repository import PackRepository, pack_server
-from packs import make_pack, make_wheel
 from skep.adapters.net.repository_copy import ADDRESS, repository_copy
 from skep.adapters.net.update_repository import UpdateRepository
 from skep.adapters.net.web import Patience, Stop, Web
@@ -22,6 +21,7 @@ from skep.adapters.packs.wheelhouse import Wheelhouse
 from skep.core.errors import UpdateError
 from skep.core.packs import LIST_LIMIT, PackList, wheel_target, write_packs
 from skep.core.project.addresses import Reach
+from small_packs import make_pack, make_wheel
 
 LIST = "packs-linux-x86_64-cp311.json"
 PATIENCE = Patience(connect_seconds=5, read_seconds=5, retry=Retry(1, backoff_factor=0.01))

@@ -14,7 +14,6 @@ import pytest
 from urllib3.util import Retry
 
 from english import raises
-from packs import make_pack, make_wheel, tree
 from skep.adapters.net.web import Patience, Stop, Stopped, Web
 from skep.adapters.packs.laying import read_record
 from skep.adapters.packs.obtaining import obtain, plan
@@ -23,6 +22,7 @@ from skep.adapters.packs.wheelhouse import Wheelhouse
 from skep.core.errors import StorageError, UpdateError
 from skep.core.project.addresses import Reach
 from small_disks import small_disk
+from small_packs import make_pack, make_wheel, tree
 from web_of_faults import FaultyServer, endless, missing, ranged, status, whole
 
 QUICK = Patience(connect_seconds=5, read_seconds=5, retry=Retry(2, backoff_factor=0.01))

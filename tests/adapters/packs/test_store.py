@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from english import raises
-from packs import make_pack, make_wheel, tree
 from skep.adapters.packs import laying
 from skep.adapters.packs.laying import RECORD
 from skep.adapters.packs.store import PackStore
 from skep.core.errors import StorageError, UpdateError
 from small_disks import filled, small_disk
+from small_packs import make_pack, make_wheel, tree
 
 TORCH = {"torch/__init__.py": b"x = 1\n", "torch/lib/libtorch.so": b"\x7fELF" * 500, "torch-1.0.dist-info/RECORD": b""}
 

@@ -227,11 +227,11 @@ class PackStore:
             return sum(fact.st_size for fact in facts if fact.st_nlink == 1)
         return 0
 
-    def bytes(self) -> int:
-        """Bytes of everything here, each file counted once."""
+    def bytes(self, below: Path | None = None) -> int:
+        """Bytes of everything here, or in one folder, each file counted once."""
         sizes = {}
         with contextlib.suppress(OSError):
-            for path in self.root.rglob("*"):
+            for path in (below or self.root).rglob("*"):
                 fact = path.lstat()
                 if stat.S_ISREG(fact.st_mode):
                     sizes[fact.st_ino] = fact.st_size

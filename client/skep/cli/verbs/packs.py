@@ -73,15 +73,16 @@ def _list(context: Context, _arguments: argparse.Namespace) -> None:
     packs = services.packs(context.home)
     installed = packs.installed()
     offer, problem = _offer(packs)
+    spare = packs.spare
     body: dict[str, Any] = {
         "installed": [_described(each) for each in installed],
+        "spare_bytes": spare,
         "lacking": packs.lacking or None,
         "suits": None if offer is None else _offered(offer),
         "problem": problem or None,
     }
     heading = (tr("Pack"), tr("PyTorch"), tr("Size"), tr("Use"))
     rows = [(each.pack.name, each.pack.torch, numbers().size(each.size), _use(each)) for each in installed]
-    spare = sum(each.alone for each in installed if not each.is_current)
     context.terminal.show(
         body,
         [
