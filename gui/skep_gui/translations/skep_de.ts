@@ -584,6 +584,10 @@
         <translation>Ein Trainingsschritt auf dem Gerät, in einem eigenen Prozess.</translation>
     </message>
     <message>
+        <source>about %1 left</source>
+        <translation>noch etwa %1</translation>
+    </message>
+    <message>
         <source>Looking for what suits this computer …</source>
         <translation>Gesucht wird, was zu diesem Computer passt …</translation>
     </message>

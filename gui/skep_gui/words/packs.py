@@ -91,7 +91,8 @@ class PackWords(Speaker):
         done = f"{units.percent(state.part)} · {self.numbers.size(state.size)}"
         if state.seconds_left is None:
             return done
-        return f"{done} · {filled(self.tr('about %1 left'), units.span(state.seconds_left))}"
+        left = filled(self.tr("about %1 left"), units.span(state.seconds_left))
+        return f"{done} · {left}"
 
     def _sentence(self, state: PackState) -> str:
         if state.stage is PackStage.LOOKING and not state.used:
