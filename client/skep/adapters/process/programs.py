@@ -24,6 +24,7 @@ MODULES: Final = (
     "skep.host.server.seed",
     "skep.worker.main",
     "skep.worker.probe",
+    "skep.worker.trial",
 )
 """Modules that skep runs as separate processes. The frozen program runs no others."""
 START: Final = "AppRun"

@@ -62,6 +62,8 @@ class Home:
     known_peers_folder = Below("peers")
     """Addresses of peers with which it trained lately, by run id."""
     updates_folder = Below("updates")
+    packs_folder = Below("packs")
+    """Compute packs: the training stack, in an app that comes without it."""
     control_file = Below("control.json")
     worker_file = Below("worker.json")
     """The worker processes that run, for the next start to end those left over."""

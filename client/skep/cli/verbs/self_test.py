@@ -33,6 +33,7 @@ from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
 from skep.cli.verbs.demo import DEVOTED
 from skep.cli.verbs.join import Ending, Run
+from skep.cli.verbs.packs import here
 from skep.core.errors import NotRunning, SecretsError, SkepError
 from skep.core.session.messages import Join
 from skep.core.text import Problem, Text, verbatim
@@ -89,7 +90,7 @@ def _self_test(context: Context, _arguments: argparse.Namespace) -> int:
         root = Path(folder)
         home = Home(root / "home")
         home.create()
-        return run(context, Bench(root, home, context.environ), CHECKS)
+        return run(context, Bench(root, home, context.environ, pack=here(context)), CHECKS)
 
 
 def _line(name: str, found: Finding) -> Line:
@@ -227,7 +228,7 @@ def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
     renderer = Renderer()
     with bootstrap.hold(bench.home):
         join = Join(bootstrap.catalogue(bench.home).add(str(manifest), consent=True))
-        with bootstrap.build(bench.home, join) as engine:
+        with bootstrap.build(bench.home, join, packed=lambda: bench.pack) as engine:
             run = Run(engine, renderer, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
             run.go(join, interrupts)
     if run.course.confirmed < 1:
