@@ -95,7 +95,7 @@ class Updates:
     def look(self) -> Found | None:
         """Check for a newer version; None when there is none, or after `stop`. Raises UpdateError, StorageError."""
         try:
-            newest = self._repository().newest(releases.notice_name(*this_kind()))
+            newest = self._repository().newest(releases.notice_name(*this_edition()))
         except Stopped:
             return None
         self._remember(replace(self._memory(), checked=datetime.now(UTC)))
@@ -204,6 +204,11 @@ def updates(home: Home) -> Updates:
 
 
 def this_kind() -> tuple[str, str]:
-    """System and machine, as in the names of the archives; the app without a training stack has its own archives."""
-    system = platform.system().lower()
-    return system if has_own_stack() else APP_ALONE + system, platform.machine().lower()
+    """System and machine, as in the names of lists and archives."""
+    return platform.system().lower(), platform.machine().lower()
+
+
+def this_edition() -> tuple[str, str]:
+    """As `this_kind`, for archives: the app without a training stack has its own."""
+    system, machine = this_kind()
+    return system if has_own_stack() else APP_ALONE + system, machine
