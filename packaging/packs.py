@@ -211,11 +211,11 @@ def fetch(name: str, lock: Lock, kept: Path) -> None:
     if published:
         say(f"Fetching {len(published)} wheels of {name}, {_mb(wheel.size for wheel in published)} …")
         asked = [f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}" for wheel in published]
-        _pip(name, lock, ["download", "--no-deps", "--require-hashes", "--only-binary=:all:"], asked, kept)
+        _pip(name, lock, ["download", "--no-deps", "--only-binary=:all:"], asked, kept)
     for wheel in missing:
         if wheel.source_sha256:
             exact = f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.source_sha256}"
-            _build_wheel(name, lock, ["--require-hashes"], exact, kept)
+            _build_wheel(name, lock, exact, kept)
     if other := [wheel.file for wheel in lock.wheel if not _is_there(wheel, kept)]:
         raise ValueError(f"{', '.join(other)} of {name} cannot be had as locked: there is another file of that version")
 
@@ -230,14 +230,14 @@ def _sha256(file: Path) -> str:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _build_wheel(name: str, lock: Lock, options: Sequence[str], asked: str, to: Path) -> None:
+def _build_wheel(name: str, lock: Lock, asked: str, to: Path) -> None:
     """Build the wheel of a package that is published as source: the same bytes for the same source and setuptools."""
-    wanted = ["wheel", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--no-binary=:all:", *options]
+    wanted = ["wheel", "--no-deps", "--no-build-isolation", "--no-cache-dir", "--no-binary=:all:"]
     _pip(name, lock, wanted, [asked], to)
 
 
 def _pip(name: str, lock: Lock, command: Sequence[str], asked: Sequence[str], to: Path) -> None:
-    """Run pip for a pack; its files go into `to`. Raises ValueError with pip's own word."""
+    """Run pip for a pack; its files go into `to`. It checks every file's hash if one is asked for. Raises ValueError with pip's own word."""
     index = ["--extra-index-url", lock.index] if lock.index else []
     place = "--wheel-dir" if command[0] == "wheel" else "--dest"
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
@@ -313,7 +313,7 @@ def _locked(name: str, lock: Lock, file: Path, folder: Path) -> LockedWheel:
         source = _sha256(file)
         built = folder / "built"
         built.mkdir(exist_ok=True)
-        _build_wheel(name, lock, [], f"{file.resolve()}", built)
+        _build_wheel(name, lock, f"{file.resolve()}", built)
         [wheel] = built.iterdir()
         file = wheel.rename(folder / wheel.name)
     _, version, _, _ = parse_wheel_filename(file.name)

@@ -72,9 +72,13 @@ EDITIONS: Final = {
 
 def chosen_editions(description: str | None) -> list[Edition]:
     """The editions that the command line names; both without a name."""
-    made = argparse.ArgumentParser(description=description)
-    made.add_argument("editions", nargs="*", choices=EDITIONS)
-    return [EDITIONS[name] for name in made.parse_args().editions or EDITIONS]
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # not by `choices`, which Python 3.11 also asks for the empty list
+    made.add_argument("editions", nargs="*", metavar="app|whole")
+    names = made.parse_args().editions or list(EDITIONS)
+    if unknown := [name for name in names if name not in EDITIONS]:
+        made.error(f"there is no edition {unknown[0]}, only {' and '.join(EDITIONS)}")
+    return [EDITIONS[name] for name in names]
 
 
 def moment() -> datetime:

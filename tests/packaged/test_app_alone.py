@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import subprocess
-import zipfile
 from pathlib import Path
 
 import deb
@@ -15,6 +14,7 @@ import sizes
 import slim
 import stage
 
+from skep.adapters.packs.laying import Laying
 from skep.core.packs import list_name, read_packs, wheel_target
 from skep.core.releases import archive_name
 
@@ -44,17 +44,11 @@ def laid(tmp_path_factory):
     assert file.is_file(), "make packs builds it"
     pack = next(each for each in read_packs(file.read_bytes()).packs if each.name == "cpu")
     folder = tmp_path_factory.mktemp("packs") / "cpu"
-    total = 0
+    folder.mkdir()
+    laying = Laying(pack, folder)
     for wheel in pack.wheels:
-        with zipfile.ZipFile(packs.TO / wheel_target(wheel)) as opened:
-            for member, path in packs.members(opened):
-                if pack.is_laid(path):
-                    target = folder / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(opened.read(member))
-                    target.chmod(0o755 if member.external_attr >> 16 & 0o100 else 0o644)
-                    total += member.file_size
-    assert total == pack.unpacked
+        laying.unpack(wheel, packs.TO / wheel_target(wheel), lambda _written: None)
+    assert sum(each.stat().st_size for each in folder.rglob("*") if each.is_file()) == pack.unpacked
     return folder
 
 

@@ -207,6 +207,13 @@ def test_a_pack_for_gpus_has_the_cards_that_its_torch_has_code_for(index, places
     assert (pack.cards, pack.driver) == (cards, (580,))
 
 
+def test_torchs_usual_build_is_not_replaced_by_one_of_another_kind(index, places):
+    declare(places.locks, "mps", "9.0", PackKind.MPS)
+    lock(places, "mps")
+    versions = {each.name: each.version for each in pack_locks.read("mps", places.locks).wheel}
+    assert versions["torch"] == "9.0"
+
+
 def test_a_torch_that_names_no_card_makes_no_pack_for_gpus(index, places):
     declare(places.locks, "gpu", "9.0", PackKind.CUDA)
     with pytest.raises(ValueError, match=r"torch 9\.0 does not say which cards it has code for: AttributeError"):
