@@ -201,6 +201,26 @@ def test_a_damaged_pack_is_mended_with_its_own_files(fetch, wheels, store):
     assert [name for name, _ in fetch.server.asked] == [numpy.sha256]
 
 
+def test_a_plan_to_be_shown_compares_sizes_only_and_deletes_nothing(fetch, wheels, store):
+    torch, numpy = big(wheels, "torch"), big(wheels, "numpy")
+    fetch.serve(wheels, torch, numpy)
+    pack = make_pack("cpu", torch, numpy)
+    folder = fetch(pack)
+    (folder / "torch/data.bin").write_bytes(bytes(400_000))
+    other = make_pack("other", torch, numpy, big(wheels, "more"))
+    kept = store.fetched_folder / f"{other.wheels[2].sha256}.whl"
+    kept.write_bytes(bytes(other.wheels[2].size))
+    assert store.is_whole(pack, hashed=False)
+    assert not store.is_whole(pack)
+    assert plan(store, other, hashed=False).to_fetch == 0
+    assert kept.exists()
+    (folder / "numpy/data.bin").write_bytes(b"short")
+    assert plan(store, other, hashed=False).to_fetch == numpy.size
+    assert not store.is_whole(pack, hashed=False)
+    assert plan(store, other).to_fetch == torch.size + numpy.size + other.wheels[2].size
+    assert not kept.exists()
+
+
 def test_a_wheel_from_a_file_is_verified(wheels, store):
     torch = big(wheels, "torch")
     house = Wheelhouse(store.fetched_folder)
