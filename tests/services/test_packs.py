@@ -344,6 +344,8 @@ def test_what_is_not_used_is_freed(published, open_packs, cpu):
     assert packs.spare == 0
     packs.fetch(Progress())
     packs.fetch(Progress(), "cpu")
+    (packs.store.current / "more.bin").write_bytes(bytes(500_000))
+    assert packs.spare == 0, "what is used is not spare"
     (packs.store.fetched_folder / "x.whl.part").write_bytes(bytes(1_000_000))
     assert packs.spare > 1_000_000
     assert packs.free() > 1_000_000

@@ -51,7 +51,7 @@ def choose(devices: Sequence[Device], packs: Sequence[Pack], failed: Mapping[str
 
     `failed` has the reason why a pack does not work here, by the pack's digest.
     """
-    passed_over = []
+    passed_over: list[PassedOver] = []
     for pack in sorted(packs, key=_rank):
         found = (failed or {}).get(pack.digest) or _device(devices, pack)
         if isinstance(found, Device):

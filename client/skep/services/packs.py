@@ -121,14 +121,14 @@ class Packs:
         ]  # fmt: skip
 
     def look(self) -> Offer:
-        """What the publisher offers now. Raises UpdateError, StorageError, Stopped."""
+        """What the publisher offers now; damage that leaves a file's size as it was is not seen. Raises UpdateError, StorageError, Stopped."""
         known = self._list(self._repository())
         choice = self._choose(known)
         if choice.pack is None:
             return Offer(known.packs, choice)
-        if self.store.is_whole(choice.pack):
+        if self.store.is_whole(choice.pack, hashed=False):
             return Offer(known.packs, choice, 0, 0, self.store.place(choice.pack))
-        plan = obtaining.plan(self.store, choice.pack)
+        plan = obtaining.plan(self.store, choice.pack, hashed=False)
         return Offer(known.packs, choice, plan.to_fetch, plan.room, self.store.place(choice.pack))
 
     def fetch(self, progress: Progress, name: str = "") -> Choice | None:

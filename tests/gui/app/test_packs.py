@@ -110,8 +110,12 @@ def test_what_falls_is_shown_with_its_reason(app, qtbot, world):
     world.fails = {"cuda-13.0": verbatim("PyTorch finds no NVIDIA driver.")}
     open_settings(app)
     card = shown(app, qtbot, PackStage.OFFERED)
+    said = []
+    app.packing.changed.connect(lambda _: said.append((card.cancel.isVisibleTo(card), card.details.text())))
     card.fetch.click()
     wait(qtbot, lambda: card.sentence.text() == "The compute pack cpu is used.")
+    reason = "cuda-13.0: PyTorch finds no NVIDIA driver."
+    assert any(under_way and reason in details for under_way, details in said), "already while the next one is got"
     wait(qtbot, lambda: "cuda-13.0: PyTorch finds no NVIDIA driver." in card.details.text())
 
 

@@ -33,12 +33,15 @@ class Plan:
         return self.to_fetch + self.to_unpack
 
 
-def plan(store: PackStore, pack: Pack) -> Plan:
-    """The plan for a pack. Hashes everything that is here, and deletes damaged wheels. Raises StorageError."""
+def plan(store: PackStore, pack: Pack, *, hashed: bool = True) -> Plan:
+    """The plan for a pack. Hashes everything that is here, and deletes damaged wheels. Raises StorageError.
+
+    Without `hashed` only sizes are compared and nothing is deleted: for showing what is to be done.
+    """
     house = Wheelhouse(store.fetched_folder)
-    sources = store.sources(pack)
+    sources = store.sources(pack, hashed=hashed)
     unlinked = [wheel for wheel in pack.wheels if wheel.sha256 not in sources]
-    missing = [wheel for wheel in unlinked if not house.has(wheel)]
+    missing = [wheel for wheel in unlinked if not (house.has(wheel) if hashed else house.seems_here(wheel))]
     return Plan(
         sources,
         missing,

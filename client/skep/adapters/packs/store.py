@@ -128,12 +128,12 @@ class PackStore:
                 remedy="setting:disk.keep_free_gb",
             )
 
-    def is_whole(self, pack: Pack, told: Told = _unheard) -> bool:
-        """Whether the pack is laid down with every file as it was. Raises what `told` raises."""
+    def is_whole(self, pack: Pack, *, hashed: bool = True) -> bool:
+        """Whether the pack is laid down with every file as it was; `hashed` is as in `laying.damaged`."""
         folder = self.place(pack)
-        return folder in self.laid() and not self.damaged(folder, told)
+        return folder in self.laid() and not self.damaged(folder, hashed=hashed)
 
-    def damaged(self, folder: Path, told: Told = _unheard) -> list[str]:
+    def damaged(self, folder: Path, told: Told = _unheard, *, hashed: bool = True) -> list[str]:
         """Paths of the files of a pack that are missing or changed. Raises what `told` raises."""
         record = laying.read_record(folder)
         if record is None:
@@ -142,11 +142,11 @@ class PackStore:
         done = 0
         found: list[str] = []
         for wheel in record.wheels.values():
-            found += laying.damaged(wheel, folder, _after(told, done, total))
+            found += laying.damaged(wheel, folder, _after(told, done, total), hashed=hashed)
             done += sum(file.size for file in wheel.files.values())
         return found
 
-    def sources(self, pack: Pack) -> Mapping[str, Source]:
+    def sources(self, pack: Pack, *, hashed: bool = True) -> Mapping[str, Source]:
         """By SHA-256, the pack's wheels whose files need not be fetched, since a laid folder has them intact."""
         found: dict[str, Source] = {}
         # an interruption may have left a pack that was about to be replaced
@@ -154,7 +154,9 @@ class PackStore:
             record = laying.read_record(folder)
             for wheel in pack.wheels if record else ():
                 laid = record.wheels.get(wheel.sha256) if record else None
-                if laid and wheel.sha256 not in found and laid.serves(pack) and not any(laying.damaged(laid, folder)):
+                if laid is None or wheel.sha256 in found or not laid.serves(pack):
+                    continue
+                if not any(laying.damaged(laid, folder, hashed=hashed)):
                     found[wheel.sha256] = Source(folder, laid)
         return found
 

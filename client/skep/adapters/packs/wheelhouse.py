@@ -48,6 +48,13 @@ class Wheelhouse:
             path.unlink()
             return False
 
+    def seems_here(self, wheel: Wheel) -> bool:
+        """Whether a file of its name and length is here."""
+        try:
+            return self.path(wheel).lstat().st_size == wheel.size
+        except OSError:
+            return False
+
     def to_come(self, wheel: Wheel) -> int:
         """Bytes of a wheel that is not here that have not been fetched."""
         try:
