@@ -106,20 +106,31 @@ $(PACKAGER): $(READY) packaging/build-packages.sh
 	touch $(PACKAGER)
 
 .PHONY: package
-package: $(PACKAGER) ## the frozen app, its .deb and its portable archive, into dist/
+package: $(PACKAGER) ## skep frozen, whole and the app alone; the .deb and the portable archive of each; into dist/
 	$(BIN)/python packaging/build.py
 	$(BIN)/python packaging/deb.py
 	$(BIN)/python packaging/portable.py
+
+.PHONY: app-package
+app-package: $(PACKAGER) ## only the app alone, without the training stack
+	$(BIN)/python packaging/build.py --app-only
+	$(BIN)/python packaging/deb.py app
+	$(BIN)/python packaging/portable.py app
 
 .PHONY: package-test
 package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
 	$(PYTEST) -m built tests/packaged
 
-# ARCHIVE, KEYS and TO as in packaging/release_repo.py; without ARCHIVE the published files are signed again.
+# PACK="cpu cuda-13": these only; LOCK=1 chooses their wheels anew
+.PHONY: packs
+packs: $(PACKAGER) ## the compute packs that are locked, by their lock files in packaging/packs, into dist/packs (PACK=… LOCK=1)
+	$(BIN)/python packaging/packs.py $(if $(LOCK),--lock) $(PACK)
+
+# ARCHIVE, PACKS, KEYS and TO as in packaging/release_repo.py; without ARCHIVE and PACKS the published files are signed again.
 .PHONY: release-repo
-release-repo: $(PACKAGER) ## publish an archive in a repository of updates (KEYS=… TO=… ARCHIVE=… NOTES=…)
+release-repo: $(PACKAGER) ## publish an archive, packs in a repository of updates (KEYS=… TO=… ARCHIVE=… NOTES=… PACKS=…)
 	$(BIN)/python packaging/release_repo.py --keys "$(KEYS)" --to "$(TO)" \
-	  $(if $(ARCHIVE),"$(ARCHIVE)" $(if $(NOTES),--notes "$(NOTES)"),--renew)
+	  $(if $(ARCHIVE)$(PACKS),$(if $(ARCHIVE),"$(ARCHIVE)" $(if $(NOTES),--notes "$(NOTES)")) $(if $(PACKS),--packs "$(PACKS)"),--renew)
 
 .PHONY: icons
 icons: $(READY) ## draw the mark's icons into assets/icons

@@ -1,9 +1,10 @@
-"""Builds the frozen skep into dist/skep: the programs by PyInstaller, then the training stack, licences and a table of
-sizes.
+"""Builds the frozen skep: the app alone into dist/skep-app, and with the training stack, licences and a table of sizes
+into dist/skep.
 
-    python packaging/build.py
+    python packaging/build.py [--app-only]
 
-Nothing is signed, packaged or installed; deb.py and portable.py make packages of the folder.
+PyInstaller freezes the programs once for both. The app alone gets the training stack as a compute pack (packs.py).
+Nothing is signed, packaged or installed; deb.py and portable.py make packages of the folders.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import sysconfig
 import time
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import Distribution, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,9 @@ from skep.adapters.process.programs import ROOT_FILE
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parent
 FOLDER: Final = ROOT / "dist" / "skep"
+"""The programs with the training stack."""
+APP: Final = ROOT / "dist" / "skep-app"
+"""The programs alone."""
 WORK: Final = ROOT / "build" / "package"
 FACTS: Final = WORK / "skep-build.json"
 LIBRARIES: Final = ("torch", "hivemind", "transformers", "PySide6-Essentials", "pyinstaller")
@@ -41,23 +45,39 @@ LIBRARIES: Final = ("torch", "hivemind", "transformers", "PySide6-Essentials", "
 
 def main() -> None:
     made = argparse.ArgumentParser(description=__doc__)
-    made.add_argument("--programs-only", action="store_true", help="freeze the programs, without the training stack")
+    made.add_argument("--app-only", action="store_true", help="without the folder that has the training stack too")
     arguments = made.parse_args()
-    freeze()
-    internal = FOLDER / "_internal"
-    if platform.system() == "Darwin":
-        internal = FOLDER.with_suffix(".app") / "Contents" / "Frameworks"
-    if not arguments.programs_only:
-        step("the training stack", lambda: lay_trees(internal))
+    freeze(APP)
+    internal = internal_of(APP)
     step("the practice swarm's texts", lambda: lay_sources(internal))
     if platform.system() == "Linux":
-        step("unused libraries and symbols", lambda: slim.drop_unneeded(internal) and slim.strip(internal))
-    step("licences", lambda: licences.collect(FOLDER, WORK))
-    tidy_modes(FOLDER)
-    total = sizes.write(FOLDER, WORK / "sizes.md")
-    say(f"{FOLDER}: {total / 1e6:.0f} MB; the size of each part is in {WORK / 'sizes.md'}.")
-    if total > inventory.SIZE_LIMIT and not is_gpu_build():
-        sys.exit(f"That is more than the {inventory.SIZE_LIMIT / 1e6:.0f} MB that inventory.py allows.")
+        step("unused libraries", lambda: slim.drop_unneeded(internal))
+    finish(APP, inventory.light(), "sizes-app.md", inventory.APP_SIZE_LIMIT)
+    if arguments.app_only:
+        return
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    shutil.copytree(APP, FOLDER, symlinks=True)
+    internal = internal_of(FOLDER)
+    step("the training stack", lambda: lay_trees(internal))
+    limit = None if is_gpu_build() else inventory.SIZE_LIMIT
+    finish(FOLDER, inventory.light() | inventory.trees(), "sizes.md", limit)
+
+
+def internal_of(folder: Path) -> Path:
+    """Where the frozen programs' files are."""
+    return folder / "skep.app" / "Contents" / "Frameworks" if platform.system() == "Darwin" else folder / "_internal"
+
+
+def finish(folder: Path, bundled: dict[str, Distribution], table: str, limit: int | None) -> None:
+    """Strip what is built, add the licences, list the sizes. Ends the build if it has more than `limit` bytes."""
+    if platform.system() == "Linux":
+        step("symbols", lambda: slim.strip(folder / "_internal"))
+    step("licences", lambda: licences.collect(folder, WORK, bundled))
+    tidy_modes(folder)
+    total = sizes.write(folder, WORK / table)
+    say(f"{folder}: {total / 1e6:.0f} MB; the size of each part is in {WORK / table}.")
+    if limit is not None and total > limit:
+        sys.exit(f"That is more than the {limit / 1e6:.0f} MB that inventory.py allows.")
 
 
 def say(text: str) -> None:
@@ -76,17 +96,21 @@ def is_gpu_build() -> bool:
     return "+cpu" not in version("torch") and platform.system() != "Darwin"
 
 
-def freeze() -> None:
-    """Run PyInstaller on skep.spec, replacing an earlier dist/skep."""
-    WORK.mkdir(parents=True, exist_ok=True)
+def freeze(folder: Path) -> None:
+    """Run PyInstaller on skep.spec and move the programs to `folder`, replacing an earlier one."""
+    for each in (WORK, folder.parent):
+        each.mkdir(parents=True, exist_ok=True)
     FACTS.write_text(json.dumps(facts(), indent=2) + "\n", encoding="utf-8")
-    options = ["--noconfirm", "--log-level", "WARN", "--distpath", str(FOLDER.parent), "--workpath", str(WORK)]
+    made = WORK / "frozen"
+    options = ["--noconfirm", "--log-level", "WARN", "--distpath", str(made), "--workpath", str(WORK)]
     environ = {**os.environ, "SKEP_BUILD_FACTS": str(FACTS), "PYTHONHASHSEED": "0"}
     if root := updates_root():
         shutil.copyfile(root, WORK / ROOT_FILE)
         environ["SKEP_BUILD_ROOT"] = str(WORK / ROOT_FILE)
     command = [sys.executable, "-m", "PyInstaller", *options, str(HERE / "skep.spec")]
     step("the programs", lambda: subprocess.run(command, env=environ, check=True))
+    shutil.rmtree(folder, ignore_errors=True)
+    (made if platform.system() == "Darwin" else made / "skep").rename(folder)
 
 
 def facts() -> dict[str, Any]:

@@ -1,6 +1,9 @@
-"""Makes the .deb of dist/skep: dist/skep_VERSION_ARCH.deb, compressed with zstd.
+"""Makes the .debs, compressed with zstd: dist/skep_VERSION_ARCH.deb of the whole, and dist/skep-app_VERSION_ARCH.deb
+of the app alone. They cannot be installed beside each other; installing one replaces the other.
 
-It has no maintainer scripts: menus, icons and types are updated by the triggers of the packages that own them, so
+    python packaging/deb.py [app] [whole]
+
+A .deb has no maintainer scripts: menus, icons and types are updated by the triggers of the packages that own them, so
 removing and purging affect only installed files.
 """
 
@@ -16,12 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from build import ROOT, WORK, say
-from stage import HOMEPAGE, LINUX, VERSION, lay_out, moment, write
+from stage import HOMEPAGE, LINUX, VERSION, Edition, chosen_editions, lay_out, moment, write
 
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 MAINTAINER: Final = os.environ.get("SKEP_MAINTAINER", "The skep authors <skep@example.org>")
-LIMIT: Final = 350_000_000
-"""Maximum size in bytes, with torch's CPU build."""
 LIBRARIES: Final = {
     "ld-linux-x86-64.so.2": "libc6 (>= 2.36)",
     "ld-linux-aarch64.so.1": "libc6 (>= 2.36)",
@@ -46,7 +47,7 @@ DEPENDS: Final = (
 RECOMMENDS: Final = ("gnome-keyring | kwalletmanager", "xdg-utils", "fonts-dejavu-core | fonts-noto-core")
 SUGGESTS: Final = ("swayidle",)
 
-CONTROL: Final = """Package: skep
+CONTROL: Final = """Package: {package}
 Version: {version}
 Architecture: {architecture}
 Maintainer: {maintainer}
@@ -54,6 +55,9 @@ Installed-Size: {kilobytes}
 Depends: {depends}
 Recommends: {recommends}
 Suggests: {suggests}
+Provides: {other}
+Conflicts: {other}
+Replaces: {other}
 Section: science
 Priority: optional
 Homepage: {homepage}
@@ -62,7 +66,7 @@ Description: lend this computer's idle GPU to open training projects
  program on yours: it joins a project, trains while you do not need the
  device, stops when you do, and records what your computer contributed.
  .
- The package brings its own Python, Qt and PyTorch.
+ {brings}
 """
 COPYRIGHT: Final = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: skep
@@ -76,7 +80,7 @@ License: Apache-2.0
  On Debian systems the full text of the Apache License, version 2.0, is in
  /usr/share/common-licenses/Apache-2.0.
 """
-CHANGELOG: Final = """skep ({version}) unstable; urgency=medium
+CHANGELOG: Final = """{package} ({version}) unstable; urgency=medium
 
   * Built from the upstream sources; CHANGELOG.md there lists what is new.
 
@@ -88,39 +92,48 @@ def main() -> None:
     architecture = ARCHITECTURES.get(platform.machine())
     if architecture is None:
         sys.exit(f"There is no .deb for {platform.machine()}.")
-    made = ROOT / "dist" / f"skep_{VERSION}_{architecture}.deb"
-    # beside dist/skep, so that its files can be linked
+    for edition in chosen_editions(__doc__):
+        pack(edition, architecture)
+
+
+def pack(edition: Edition, architecture: str) -> None:
+    made = ROOT / "dist" / f"{edition.package}_{VERSION}_{architecture}.deb"
+    # beside the frozen folder, so that its files can be linked
     with tempfile.TemporaryDirectory(dir=WORK, prefix="deb-") as folder:
         root = Path(folder)
         root.chmod(0o755)
-        lay_out(root)
-        _documents(root / "usr" / "share")
-        _control(root, architecture)
+        lay_out(edition, root)
+        _documents(edition, root / "usr" / "share")
+        _control(edition, root, architecture)
         subprocess.run(
-            ["dpkg-deb", "-Zzstd", "-z9", "--root-owner-group", "--build", str(root), str(made)],
+            ["dpkg-deb", "-Zzstd", f"-z{edition.level}", "--root-owner-group", "--build", str(root), str(made)],
             check=True,
             env={**os.environ, "SOURCE_DATE_EPOCH": f"{moment().timestamp():.0f}"},
             stdout=subprocess.DEVNULL,
         )
     size = made.stat().st_size
     say(f"{made}: {size / 1e6:.0f} MB")
-    if size > LIMIT:
-        say(f"That is more than {LIMIT / 1e6:.0f} MB, which only a build for a GPU should be.")
+    if size > edition.limit:
+        say(f"That is more than {edition.limit / 1e6:.0f} MB, which only a whole build for a GPU should be.")
 
 
-def _documents(share: Path) -> None:
-    folder = share / "doc" / "skep"
+def _documents(edition: Edition, share: Path) -> None:
+    folder = share / "doc" / edition.package
     write(folder / "copyright", COPYRIGHT.format(homepage=HOMEPAGE, year=moment().year))
-    changes = CHANGELOG.format(version=VERSION, maintainer=MAINTAINER, date=moment())
+    changes = CHANGELOG.format(package=edition.package, version=VERSION, maintainer=MAINTAINER, date=moment())
     (folder / "changelog.gz").write_bytes(gzip.compress(changes.encode(), 9, mtime=0))
-    write(share / "lintian" / "overrides" / "skep", (LINUX / "lintian-overrides").read_text(encoding="utf-8"))
+    overrides = (LINUX / "lintian-overrides").read_text(encoding="utf-8")
+    write(share / "lintian" / "overrides" / edition.package, overrides.replace("@PACKAGE@", edition.package))
 
 
-def _control(root: Path, architecture: str) -> None:
+def _control(edition: Edition, root: Path, architecture: str) -> None:
     bytes_ = sum(each.lstat().st_size for each in root.rglob("*") if each.is_file() and not each.is_symlink())
     write(
         root / "DEBIAN" / "control",
         CONTROL.format(
+            package=edition.package,
+            other=edition.other,
+            brings=edition.brings,
             version=VERSION,
             architecture=architecture,
             maintainer=MAINTAINER,

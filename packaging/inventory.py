@@ -21,6 +21,8 @@ from packaging.utils import canonicalize_name
 NAME: Final = "skep"
 SIZE_LIMIT: Final = 1_000_000_000
 """Maximum size on disk in bytes, with torch's CPU build."""
+APP_SIZE_LIMIT: Final = 220_000_000
+"""Maximum size on disk in bytes without the training stack."""
 
 PROGRAMS: Final = {"skep": "run_skep.py", "skep-gui": "run_skep_gui.py"}
 """Each program and its entry. No program may have the name of a package of skep, which it would hide."""

@@ -1,6 +1,6 @@
 """Collects the licences of everything in a build into its folder `licenses`, with a list by package.
 
-Ends the build if something bundled includes no licence and none is named for it here.
+Something bundled that includes no licence, and none is named for here, is refused.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from importlib.metadata import Distribution
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
-
-import inventory
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TEXTS: Final = Path(__file__).resolve().parent / "licences"
@@ -39,6 +37,12 @@ libraries of their own in _internal/PySide6, which you may replace by your own b
 
 """
 Row = tuple[str, ...]
+
+
+class Lacking(Exception):
+    """A package of which there is no licence."""
+
+
 P2PD: Final = (
     "p2pd (in hivemind)",
     "go-libp2p-daemon",
@@ -48,41 +52,56 @@ P2PD: Final = (
 """hivemind includes this linked program without a list of its contents."""
 
 
-def collect(folder: Path, work: Path) -> None:
-    """Write `folder`/licenses. `work` holds PyInstaller's notes of the files taken from the system."""
+def collect(folder: Path, work: Path, packages: dict[str, Distribution]) -> None:
+    """Write `folder`/licenses for the bundled packages. `work` holds PyInstaller's notes of the files taken from the
+    system.
+    """
     target = folder / "licenses"
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
     shutil.copyfile(ROOT / "LICENSE", target / "skep.txt")
-    bundled = sorted((inventory.light() | inventory.trees()).items())
-    lacking = [name for name, found in bundled if not _copy_texts(name, found, target / name)]
-    if lacking:
-        sys.exit(f"No licence comes with {', '.join(lacking)}: name one in STAND_INS of licences.py.")
+    bundled = sorted(packages.items())
+    try:
+        for name, found in bundled:
+            _copy_texts(name, found, target / name)
+    except Lacking as error:
+        sys.exit(f"{error}.")
     rows = [
         _python(target),
-        *((found.metadata["Name"], found.version, _kind(found), _home(found)) for _, found in bundled),
+        *((found.metadata["Name"], found.version, kind(found), _home(found)) for _, found in bundled),
         *_of_the_system(work, target),
-        P2PD,
+        *([P2PD] if "hivemind" in packages else []),
     ]
     lines = [" · ".join(part for part in row if part) for row in rows]
     (target / "INDEX.txt").write_text(HEADING + "\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _copy_texts(name: str, found: Distribution, folder: Path) -> bool:
-    """Whether there was a text, the package's own or a substitute."""
+def _copy_texts(name: str, found: Distribution, folder: Path) -> None:
+    """Copy a package's own texts or their substitutes. Raises Lacking."""
     for text in texts(found):
         _copy(text, folder)
     if not folder.exists():
-        for licence in STAND_INS.get(name, ()):
+        for licence in stand_ins(name):
             folder.mkdir(exist_ok=True)
             (folder / f"{licence}.txt").write_text(_stand_in(licence, found), encoding="utf-8")
-    return folder.exists()
+
+
+def stand_ins(name: str) -> tuple[str, ...]:
+    """The licences of a package without a text of its own. Raises Lacking."""
+    if name not in STAND_INS:
+        raise Lacking(f"no licence comes with {name}: name one in STAND_INS of licences.py")
+    return STAND_INS[name]
+
+
+def is_text(file: PurePath) -> bool:
+    """Whether a file of a package is a licence."""
+    return NAMES.match(file.name) is not None and file.suffix not in {".py", ".pyc", ".pyi", ".so", ".h"}
 
 
 def texts(found: Distribution) -> Iterator[Path]:
     """The licence files of a package."""
     for file in found.files or ():
-        if NAMES.match(file.name) and file.suffix not in {".py", ".pyc", ".pyi", ".so", ".h"}:
+        if is_text(file):
             yield Path(str(found.locate_file(file)))
 
 
@@ -110,7 +129,7 @@ def _python(target: Path) -> Row:
     sys.exit("Python's own licence was not found beside it.")
 
 
-def _kind(found: Distribution) -> str:
+def kind(found: Distribution) -> str:
     if said := found.metadata.get("License-Expression"):
         return str(said)
     classifiers = [each for each in found.metadata.get_all("Classifier") or () if each.startswith("License")]

@@ -1,6 +1,9 @@
-"""Makes the portable archive of dist/skep: dist/skep-VERSION-linux-MACHINE.tar.xz, with an AppDir inside.
+"""Makes the portable archives, with an AppDir inside: dist/skep-VERSION-linux-MACHINE.tar.xz of the whole, and
+dist/skep-VERSION-app-linux-MACHINE.tar.xz of the app alone.
 
-It runs from any folder without administrator rights, and stores only the user's data outside of it. Each version has
+    python packaging/portable.py [app] [whole]
+
+An AppDir runs from any folder without administrator rights, and stores only the user's data outside of it. Each version has
 its own folder, so that an update can be unpacked beside it (see skep.adapters.process.portable_folder).
 """
 
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from build import ROOT, WORK, say
-from stage import APP_ID, LINUX, VERSION, lay_out, moment
+from stage import APP_ID, LINUX, VERSION, Edition, chosen_editions, lay_out, moment
 
 from skep.adapters.process.portable_folder import APP_DIR
 from skep.adapters.process.programs import CURRENT, START, VERSIONS
@@ -24,17 +27,18 @@ XZ: Final = "xz -6 -T0"
 
 
 def main() -> None:
-    made = ROOT / "dist" / archive_name(VERSION, "linux", platform.machine())
-    with tempfile.TemporaryDirectory(dir=WORK, prefix="portable-") as folder:
-        lay_app_dir(Path(folder) / APP_DIR)
-        pack(Path(folder), made)
-    say(f"{made}: {made.stat().st_size / 1e6:.0f} MB")
+    for edition in chosen_editions(__doc__):
+        made = ROOT / "dist" / archive_name(VERSION, edition.system, platform.machine())
+        with tempfile.TemporaryDirectory(dir=WORK, prefix="portable-") as folder:
+            lay_app_dir(edition, Path(folder) / APP_DIR)
+            pack(Path(folder), made)
+        say(f"{made}: {made.stat().st_size / 1e6:.0f} MB")
 
 
-def lay_app_dir(app: Path) -> None:
+def lay_app_dir(edition: Edition, app: Path) -> None:
     version = app / VERSIONS / VERSION
     version.mkdir(parents=True)
-    lay_out(version)
+    lay_out(edition, version)
     run = version / START
     run.write_bytes((LINUX / START).read_bytes())
     for each in (app, app / VERSIONS, version, run):

@@ -1,6 +1,7 @@
-"""Builds the repository that skep's updates come from: a folder which any static web server can hold.
+"""Builds the repository that skep's updates and compute packs come from: a folder which any static web server can hold.
 
     python packaging/release_repo.py --keys KEYS --to FOLDER ARCHIVE [--notes FILE]     publish an archive
+    python packaging/release_repo.py --keys KEYS --to FOLDER --packs PACKS              publish compute packs
     python packaging/release_repo.py --keys KEYS --to FOLDER --renew                    sign anew before it runs out
 
 The first call makes the keys, each encrypted with the passphrase in SKEP_RELEASE_PASSPHRASE, and the root that builds
@@ -12,6 +13,7 @@ Framework, specification 1.0, by python-tuf.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
@@ -30,6 +32,7 @@ from tuf.api.metadata import Metadata, MetaFile, Root, Snapshot, TargetFile, Tar
 from tuf.api.serialization.json import JSONSerializer
 
 from skep.core.errors import SkepError
+from skep.core.packs import Wheel, read_packs, wheel_target
 from skep.core.releases import Release, notice, notice_name, read_notice
 
 ROLES: Final = (Root.type, Targets.type, Snapshot.type, Timestamp.type)
@@ -50,14 +53,17 @@ def main() -> int:
     made.add_argument("--keys", type=Path, required=True, help="folder of the private keys")
     made.add_argument("--to", type=Path, required=True, help="the repository's folder")
     made.add_argument("--notes", type=Path, help="a text that says what is new")
+    made.add_argument("--packs", type=Path, help="the folder that `make packs` wrote")
     made.add_argument("--renew", action="store_true", help="sign what is published anew")
     chosen = made.parse_args()
-    if (chosen.archive is None) != chosen.renew:
-        made.error("name an archive, or --renew")
+    if (chosen.archive is None and chosen.packs is None) != chosen.renew:
+        made.error("name an archive, --packs, or --renew")
     try:
         repository = Repository(chosen.to, Keys(chosen.keys, os.environ.get("SKEP_RELEASE_PASSPHRASE", "")))
         if chosen.archive is not None:
             repository.add(chosen.archive, chosen.notes.read_text(encoding="utf-8") if chosen.notes else "")
+        if chosen.packs is not None:
+            repository.add_packs(chosen.packs)
         repository.sign()
     except (OSError, ValueError, SkepError) as error:
         sys.stderr.write(f"Nothing was published: {error}\n")
@@ -128,6 +134,39 @@ class Repository:
         for file in (self._files / archive.name, named):
             self._targets.signed.targets[file.name] = TargetFile.from_file(file.name, str(file))
 
+    def add_packs(self, folder: Path) -> None:
+        """Publish the lists in a folder and their wheels, instead of earlier lists of the same names.
+
+        Wheels that no published list names any more are no longer vouched for. Raises ValueError, UpdateError.
+        """
+        lists = sorted(folder.glob("packs-*.json"))
+        if not lists:
+            raise ValueError(f"{folder} has no list of packs: `make packs` writes it")
+        wheels = {wheel.sha256: wheel for file in lists for wheel in _wheels(file)}
+        for wheel in wheels.values():
+            source = folder / wheel_target(wheel)
+            if source.stat().st_size != wheel.size or _sha256(source) != wheel.sha256:
+                raise ValueError(f"{source} is not the {wheel.file} of its list")
+        (self._files / "wheels").mkdir(exist_ok=True)
+        for wheel in wheels.values():
+            target = self._files / wheel_target(wheel)
+            if not target.is_file() or target.stat().st_size != wheel.size or _sha256(target) != wheel.sha256:
+                shutil.copyfile(folder / wheel_target(wheel), target)
+            self._targets.signed.targets[wheel_target(wheel)] = TargetFile(
+                wheel.size, {"sha256": wheel.sha256}, wheel_target(wheel)
+            )
+        for file in lists:
+            shutil.copyfile(file, self._files / file.name)
+            self._targets.signed.targets[file.name] = TargetFile.from_file(file.name, str(file))
+        self._forget_wheels()
+
+    def _forget_wheels(self) -> None:
+        published = self._targets.signed.targets
+        lists = [self._files / name for name in published if name.startswith("packs-")]
+        named = {wheel_target(wheel) for file in lists for wheel in _wheels(file)}
+        for name in [each for each in published if each.startswith("wheels/") and each not in named]:
+            del published[name]
+
     def sign(self) -> None:
         """Write every list again, the timestamp last: a client that asks meanwhile gets the old or the new state."""
         self._sign_root()
@@ -169,6 +208,16 @@ class Repository:
         name = f"{role}.json" if role == Timestamp.type else f"{made.signed.version}.{role}.json"
         made.to_file(str(self._metadata / name), JSONSerializer(compact=False))
         return int(made.signed.version)
+
+
+def _wheels(file: Path) -> list[Wheel]:
+    """The wheels of a list. Raises UpdateError."""
+    return [wheel for pack in read_packs(file.read_bytes()).packs for wheel in pack.wheels]
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def unpacked_bytes(archive: Path) -> int:

@@ -1,11 +1,13 @@
 """Copies the frozen skep into the folder layout of Linux packages: below usr/, with menu entry, icons, man pages and
 completions.
 
-The .deb and the portable archive contain the same files. Building and packing are done elsewhere.
+There are two editions: the app alone, and the whole with the training stack. The .deb and the portable archive of an
+edition contain the same files. Building and packing are done elsewhere.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import os
 import shutil
@@ -13,12 +15,15 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from build import FOLDER, HERE, ROOT, tidy_modes
+from build import APP, FOLDER, HERE, ROOT, tidy_modes
+
+from skep.core.releases import APP_ALONE
 
 APP_ID: Final = "org.skep.skep"
 LINUX: Final = HERE / "linux"
@@ -34,19 +39,61 @@ SUMMARIES: Final = {
 PROGRAMS: Final = tuple(SUMMARIES)
 
 
+@dataclass(frozen=True)
+class Edition:
+    """The frozen folder, the name of the .deb, the system's name in that of the archive, and the .deb's last words.
+
+    `limit` is the maximum size of the .deb and of the archive in bytes, with torch's CPU build, `level` zstd's level of
+    compression. `other` is the .deb that cannot be installed beside it.
+    """
+
+    folder: Path
+    package: str
+    other: str
+    system: str
+    brings: str
+    limit: int
+    level: int
+
+
+EDITIONS: Final = {
+    "app": Edition(
+        APP, "skep-app", "skep", f"{APP_ALONE}linux",
+        "The package brings its own Python and Qt. skep fetches PyTorch by itself, in\n the build for your device.",
+        70_000_000, 19,
+    ),
+    "whole": Edition(
+        FOLDER, "skep", "skep-app", "linux",
+        "The package brings its own Python, Qt and PyTorch.",
+        350_000_000, 9,
+    ),
+}  # fmt: skip
+
+
+def chosen_editions(description: str | None) -> list[Edition]:
+    """The editions that the command line names; both without a name."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # not by `choices`, which Python 3.11 also asks for the empty list
+    made.add_argument("editions", nargs="*", metavar="app|whole")
+    names = made.parse_args().editions or list(EDITIONS)
+    if unknown := [name for name in names if name not in EDITIONS]:
+        made.error(f"there is no edition {unknown[0]}, only {' and '.join(EDITIONS)}")
+    return [EDITIONS[name] for name in names]
+
+
 def moment() -> datetime:
     """The build time: SOURCE_DATE_EPOCH, or now."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     return datetime.fromtimestamp(float(given), UTC) if given else datetime.now(UTC)
 
 
-def lay_out(root: Path) -> None:
-    """Fill `root`/usr. Needs dist/skep."""
-    if not FOLDER.is_dir():
-        sys.exit("There is no dist/skep yet: python packaging/build.py makes it.")
+def lay_out(edition: Edition, root: Path) -> None:
+    """Fill `root`/usr. Needs the edition's folder."""
+    if not edition.folder.is_dir():
+        sys.exit(f"There is no {edition.folder.relative_to(ROOT)} yet: python packaging/build.py makes it.")
     usr = root / "usr"
     # hard links need no space while packing, and nothing here is changed
-    shutil.copytree(FOLDER, usr / "lib" / "skep", copy_function=os.link, symlinks=True)
+    shutil.copytree(edition.folder, usr / "lib" / "skep", copy_function=os.link, symlinks=True)
     _programs(usr)
     _menu(usr)
     _icons(usr / "share" / "icons" / "hicolor")

@@ -8,6 +8,7 @@ not load what only joining needs.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -19,7 +20,7 @@ from skep.adapters.net import control_socket
 from skep.adapters.net.control_socket import ControlServer
 from skep.adapters.storage.paths import Home, default_home, expanded, make_run_folder
 from skep.core.device import Device, PowerCap
-from skep.core.errors import BadInput, NotRunning, SkepError, StorageError
+from skep.core.errors import BadInput, NotRunning, SkepError, StorageError, UpdateError
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
@@ -144,6 +145,26 @@ def kept_invitations(home: Home) -> KeptInvitations:
     return KeptInvitations(secrets(home), lambda: identity(home).peer_id)
 
 
+def pack(home: Home) -> Path | None:
+    """The folder of the compute pack that processes with the training stack get; None where they need none.
+
+    A process that was started with a pack gives it to those that it starts. Raises UpdateError where one is missing.
+    """
+    from skep.adapters.packs.laying import RECORD
+    from skep.adapters.packs.store import PackStore
+    from skep.adapters.process.programs import has_own_stack
+
+    given = Path(sys.path[0])
+    if (given / RECORD).is_file():
+        return given
+    if has_own_stack():
+        return None
+    current = PackStore(home.packs_folder).current
+    if current is None:
+        raise UpdateError(Text("packs.none_here"), Text("packs.fetch_one"))
+    return current
+
+
 def look(home: Home) -> Snapshot:
     """The initial snapshot of an engine in this home, with its sensors read once. Raises SkepError."""
     from skep import senses
@@ -200,12 +221,13 @@ def build(
     mended: Sequence[Problem] = (),
     show: Callable[[str], None] | None = None,
     notify: Callable[[Problem], None] | None = None,
+    packed: Callable[[], Path | None] | None = None,
 ) -> Iterator[Engine]:
     """An engine that is not started yet, and its control socket. Hold the home first.
 
     With `join`, the port and the identity are checked now; without, the engine may stay idle, and they are checked when
-    it joins. `mended` is said first. `show` is as in `serve`, `notify` as in Engine. Raises SettingsError, BadInput when
-    the port is in use, StorageError.
+    it joins. `mended` is said first. `show` is as in `serve`, `notify` as in Engine. `packed` is asked for the
+    folder of the compute pack instead of `pack`. Raises SettingsError, BadInput when the port is in use, StorageError.
     """
     from skep import senses
     from skep.adapters.net.revocations import PublishedRevocations
@@ -230,6 +252,7 @@ def build(
             registry_file=home.worker_file,
             make_run_folder=make_run_folder,
             stderr_log=open_log(home.logs_folder, "worker"),
+            pack=packed or partial(pack, home),
         ),
         open_ledger=lambda: SqliteLedger(home.ledger_file, mended=lambda said: engine.post(m.ProblemArose(said))),
         shards=HttpShards(

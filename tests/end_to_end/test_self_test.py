@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -124,7 +125,17 @@ def test_frozen_programs_start_each_other_by_their_own_names(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "_MEIPASS", str(tmp_path), raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/skep/skep-gui")
     assert programs.module_command("skep.worker.main") == ("/opt/skep/skep", "-m", "skep.worker.main")
+    with_pack = ("/opt/skep/skep", "-m", "skep.worker.main", "--pack", "/packs/cpu")
+    assert programs.module_command("skep.worker.main", Path("/packs/cpu")) == with_pack
     assert programs.app_command() == ("/opt/skep/skep-gui",)
     assert programs.build_facts() == {}
     (tmp_path / programs.FACTS_FILE).write_text('{"commit": "abc"}')
     assert programs.build_facts() == {"commit": "abc"}
+    assert not programs.has_own_stack()
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    assert programs.has_own_stack()
+
+
+def test_a_skep_of_python_packages_has_the_stack_of_its_python():
+    assert programs.has_own_stack()

@@ -148,7 +148,7 @@ def test_the_app_joins_the_practice_swarm_there_and_quits_clean(installed):
 
 
 def test_it_is_upgraded_and_leaves_nothing_but_a_persons_data(installed, tmp_path):
-    assert MADE.stat().st_size <= deb.LIMIT
+    assert MADE.stat().st_size <= stage.EDITIONS["whole"].limit
     bare, before = installed
     as_volunteer(bare, "skep", "settings", "set", "compute.share_away", "30")
     data = bare / PERSON / ".local/share/skep/settings.toml"

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import inventory
 import pytest
+import release_repo
+import stage
 
 from skep.adapters.process.programs import APP_MODULE, MODULES
+from skep.core.releases import Release, archive_name, notice, notice_name, read_notice
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = Path(sysconfig.get_path("purelib")).resolve()
@@ -79,6 +82,32 @@ def test_the_programs_call_what_exists():
         entry = (ROOT / "packaging" / "entries" / name).read_text()
         assert f"from {module} import run" in entry
         assert entry.index("freeze_support()") < entry.index(module)
+
+
+@pytest.mark.parametrize(
+    ("named", "folders"),
+    [([], ["skep-app", "skep"]), (["app"], ["skep-app"]), (["whole", "app"], ["skep", "skep-app"])],
+)
+def test_both_editions_are_packed_or_those_that_are_named(monkeypatch, named, folders):
+    monkeypatch.setattr(sys, "argv", ["deb.py", *named])
+    assert [edition.folder.name for edition in stage.chosen_editions("")] == folders
+
+
+def test_an_edition_that_is_none_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["deb.py", "half"])
+    with pytest.raises(SystemExit):
+        stage.chosen_editions("")
+    assert "there is no edition half, only app and whole" in capsys.readouterr().err
+
+
+def test_an_edition_replaces_the_other_and_its_archive_is_one_of_updates():
+    app, whole = stage.EDITIONS["app"], stage.EDITIONS["whole"]
+    assert (app.other, whole.other) == (whole.package, app.package)
+    for edition in (app, whole):
+        named = archive_name("0.1.0", edition.system, "x86_64")
+        said = json.dumps(notice(Release("0.1.0", named, 1)))
+        assert read_notice(said.encode()).archive == named
+        assert notice_name(*release_repo.ARCHIVE.fullmatch(named).groups()[1:]) == notice_name(edition.system, "x86_64")
 
 
 @pytest.mark.parametrize(

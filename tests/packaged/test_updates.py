@@ -18,6 +18,7 @@ from english import in_english, raises
 from skep.adapters.process.portable_folder import PortableFolder
 from skep.adapters.process.programs import PROGRAM, VERSIONS
 from skep.core.errors import StorageError, UpdateError
+from skep.core.releases import archive_name
 from skep.services import updating
 from update_server import PASSPHRASE, lay_app, lay_version, pack, starts, update_server
 
@@ -190,6 +191,18 @@ def test_where_no_server_answers_one_sentence_says_so(home, app, tmp_path):
 def test_a_computer_of_another_kind_finds_nothing(published, home, app, monkeypatch):
     monkeypatch.setattr(updating, "this_kind", lambda: ("linux", "riscv64"))
     assert published.updates(home, app, "0.1.0").look() is None
+
+
+def test_the_app_alone_and_the_whole_each_find_their_own_archive(published, home, app, tmp_path, monkeypatch):
+    system, machine = updating.this_kind()
+    archive = pack(tmp_path, "0.3.0").rename(tmp_path / archive_name("0.3.0", f"app-{system}", machine))
+    assert published.publish(archive).returncode == 0
+    assert published.updates(home, app, "0.1.0").look().release.version == "0.2.0"
+    monkeypatch.setattr(updating, "has_own_stack", lambda: False)
+    found = published.updates(home, app, "0.1.0").look()
+    assert (found.release.version, found.release.archive) == ("0.3.0", archive.name)
+    assert published.updates(home, app, "0.1.0").install(found.release, nobody, nobody)
+    assert starts(app) == "skep 0.3.0"
 
 
 def test_what_the_system_installed_is_only_told_of(published, home):

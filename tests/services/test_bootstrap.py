@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import pytest
 
-from english import in_english
+from english import in_english, raises
 from skep import bootstrap, senses
 from skep.adapters.net import shards_http
+from skep.adapters.packs.laying import RECORD
+from skep.adapters.process import programs, worker
 from skep.adapters.storage.paths import Home
+from skep.core.errors import UpdateError
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
 from small_disks import filled, small_disk
@@ -77,3 +81,42 @@ def test_on_a_full_disk_it_starts_says_what_is_not_kept_and_keeps_it_when_there_
 )
 def test_it_listens_on_loopback_only_for_a_swarm_on_this_computer(peers, listen):
     assert bootstrap.listen_host(peers) == listen
+
+
+def lay_pack(home, name):
+    folder = home.packs_folder / "laid" / name
+    folder.mkdir(parents=True)
+    (folder / RECORD).write_text("{}")
+    return folder
+
+
+def test_the_current_pack_is_given_to_what_computes(home, monkeypatch):
+    assert bootstrap.pack(home) is None, "this interpreter has a training stack"
+    # only a frozen program has none
+    monkeypatch.setattr(programs, "has_own_stack", lambda: False)
+    with raises(UpdateError, match="No compute pack is installed"):
+        bootstrap.pack(home)
+    one, other = lay_pack(home, "cpu-1"), lay_pack(home, "cpu-2")
+    (home.packs_folder / "current").symlink_to("laid/cpu-1")
+    assert bootstrap.pack(home) == one
+    monkeypatch.setattr(sys, "path", [str(other), *sys.path])
+    assert bootstrap.pack(home) == other, "what was started with a pack starts others with it"
+
+
+def test_a_worker_is_started_with_the_pack_of_that_moment(home, monkeypatch):
+    given = {}
+    made = worker.WorkerProcess
+    monkeypatch.setattr(worker, "WorkerProcess", lambda post, **more: given.update(more) or made(post, **more))
+    monkeypatch.setattr(programs, "has_own_stack", lambda: False)
+    monkeypatch.setattr(senses, "for_engine", lambda *_: [])
+    lay_pack(home, "cpu-1")
+    for packed, found in ((None, home.packs_folder / "laid/cpu-1"), (lambda: home.root, home.root)):
+        with bootstrap.hold(home), bootstrap.build(home, packed=packed) as engine:
+            engine.start()
+            try:
+                (home.packs_folder / "current").unlink(missing_ok=True)
+                (home.packs_folder / "current").symlink_to("laid/cpu-1")
+                assert given["pack"]() == found
+            finally:
+                engine.post(m.Quit())
+                assert engine.join(10)

@@ -46,6 +46,12 @@ def test_it_is_shown_and_holds_every_part(environ, home, tmp_path, capsys):
     assert text.count("\nx\n") < diagnosis.LOG_LINES
 
 
+def test_a_home_that_is_not_made_yet_is_described_too(tmp_path, capsys, caplog):
+    assert main(["diagnostics"], {"SKEP_HOME": str(tmp_path / "new" / "home")}) == 0
+    assert "GB free" in capsys.readouterr().out
+    assert not [each for each in caplog.records if each.exc_info]
+
+
 def test_nothing_secret_is_in_it(environ, home, capsys):
     bootstrap.settings(home).save({"network.port": 5555})
     key = home.identity_file

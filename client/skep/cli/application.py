@@ -38,6 +38,7 @@ _MODULES: Final[Mapping[str, Sequence[str]]] = {
     "demo": ("demo",),
     "self_test": ("self-test",),
     "update": ("update",),
+    "packs": ("packs",),
 }
 """The modules of this package whose `add` adds verbs, and which, in the order of the help."""
 

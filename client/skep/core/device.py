@@ -34,7 +34,8 @@ class Device:
 
     Bytes for memory, degrees Celsius, watts, utilisation 0..1; None where there is no source.
     `unusable` is the reason why training cannot use the device; None when it can. `bf16` tells whether it computes
-    in bfloat16.
+    in bfloat16. `architecture` is the kind of card that code is built for: a compute capability such as "8.6" for
+    NVIDIA, a name such as "gfx1100" for AMD.
     """
 
     kind: DeviceKind
@@ -48,6 +49,7 @@ class Device:
     utilisation: float | None = None
     unusable: Text | None = None
     bf16: bool | None = None
+    architecture: str | None = None
 
     @property
     def choice(self) -> str:

@@ -20,6 +20,8 @@ NOTES_LONGEST: Final = 2000
 LARGEST_BYTES: Final = 50_000_000_000
 PERIOD: Final = timedelta(days=1)
 """The interval between checks for updates while skep runs; there is also one at each start."""
+APP_ALONE: Final = "app-"
+"""Before the system's name where skep comes without a training stack, which compute packs replace."""
 _VERSION: Final = re.compile(r"(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})\.(0|[1-9]\d{0,5})")
 _ARCHIVE: Final = re.compile(r"skep-[0-9.]{5,30}-[a-z0-9_-]{3,40}\.tar\.xz")
 

@@ -43,16 +43,17 @@ def newest_checkpoint(folder: HostFolder, manifest: Manifest) -> Path:
     return newest
 
 
-def export(checkpoint: Path, folder: Path, files: Path | None = None) -> dict[str, Any]:
+def export(checkpoint: Path, folder: Path, files: Path | None = None, pack: Path | None = None) -> dict[str, Any]:
     """Write the model into `folder`; where, which epoch and of which run.
 
-    `files` is the folder of what the recipe needs beside samples. Raises SkepError.
+    `files` is the folder of what the recipe needs beside samples, `pack` that of the compute pack to use. Raises
+    SkepError.
     """
     if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(Text("command.there_already_not_empty", folder=str(folder)), Text("command.choose_new_folder"))
     needed = ["--files", str(files)] if files else []
     done = subprocess.run(
-        [*module_command("skep.host.export"), str(checkpoint), str(folder), *needed],
+        [*module_command("skep.host.export", pack), str(checkpoint), str(folder), *needed],
         capture_output=True,
         timeout=SECONDS,
         check=False,

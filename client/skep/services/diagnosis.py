@@ -153,7 +153,8 @@ def _readings(home: Home) -> Sequence[str]:
 
 
 def _disk(home: Home) -> Sequence[str]:
-    used = shutil.disk_usage(home.root)
+    # a home is made when something is first kept in it
+    used = shutil.disk_usage(next(folder for folder in (home.root, *home.root.parents) if folder.exists()))
     return [f"{used.free / bootstrap.GB:.1f} GB free of {used.total / bootstrap.GB:.1f} GB"]
 
 

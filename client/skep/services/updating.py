@@ -21,13 +21,13 @@ import skep
 from skep import bootstrap
 from skep.adapters.net.web import Patience, Stop, Stopped, Web
 from skep.adapters.process.portable_folder import PortableFolder, portable_folder
-from skep.adapters.process.programs import UpdateSource, app_command, update_source
+from skep.adapters.process.programs import UpdateSource, app_command, has_own_stack, update_source
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import Home
 from skep.core import releases
 from skep.core.errors import UpdateError
 from skep.core.project.addresses import reach_of
-from skep.core.releases import Release
+from skep.core.releases import APP_ALONE, Release
 from skep.core.text import NOTHING, Text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Updates:
     def look(self) -> Found | None:
         """Check for a newer version; None when there is none, or after `stop`. Raises UpdateError, StorageError."""
         try:
-            newest = self._repository().newest(releases.notice_name(*this_kind()))
+            newest = self._repository().newest(releases.notice_name(*this_edition()))
         except Stopped:
             return None
         self._remember(replace(self._memory(), checked=datetime.now(UTC)))
@@ -204,5 +204,11 @@ def updates(home: Home) -> Updates:
 
 
 def this_kind() -> tuple[str, str]:
-    """System and machine, as in the names of the archives."""
+    """System and machine, as in the names of lists and archives."""
     return platform.system().lower(), platform.machine().lower()
+
+
+def this_edition() -> tuple[str, str]:
+    """As `this_kind`, for archives: the app without a training stack has its own."""
+    system, machine = this_kind()
+    return system if has_own_stack() else APP_ALONE + system, machine

@@ -170,6 +170,11 @@ class ProjectActions(QObject):
         title = self.page.titles().get(named, named) if self.page is not None else named
         self.doctor.open(controller, Doctor(self.tongue), (named, title), self.page.window() if self.page else None)
 
+    def say_meanwhile(self, text: str) -> None:
+        """Say what a join waits for, if there is one."""
+        if self._starting:
+            self._say(text)
+
     def _show_starting(self, project_id: str) -> None:
         self._starting = project_id
         if self.page is not None:

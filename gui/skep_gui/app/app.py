@@ -22,6 +22,7 @@ from skep_gui.app.background import Background, Bridge
 from skep_gui.app.error_reporter import ErrorReporter
 from skep_gui.app.language import Language
 from skep_gui.app.outside_settings import OutsideSettings
+from skep_gui.app.packs import Packing
 from skep_gui.app.remembered import Remembered
 from skep_gui.app.tray import Tray
 from skep_gui.app.updates import Updating
@@ -91,6 +92,7 @@ class App(QObject):
         self.lookups = Lookups(self.background, self.translation, self)
         self.error_reporter = ErrorReporter(self.background, self.translation.problems, self)
         self.updating = Updating(self.background, lambda: self.snapshot, self)
+        self.packing = Packing(self.background, lambda: self.snapshot, self)
         self.tray = tray
         tray.setParent(self)
         self._beat = QTimer(self, interval=BEAT)
@@ -106,6 +108,7 @@ class App(QObject):
         self.error_reporter.found.connect(self._erred)
         self.updating.changed.connect(self._update_changed)
         self.updating.restart_wanted.connect(self.restart)
+        self.packing.changed.connect(lambda _: self.show_pack())
         self.tray.opened.connect(self.open)
         self.tray.pause_chosen.connect(self.pause)
         self.tray.resumed.connect(self.resume)
@@ -138,6 +141,7 @@ class App(QObject):
         self.lookups.controller = self.error_reporter.controller = controller
         self.lacking = controller.lacking()
         self.updating.start(controller)
+        self.packing.start(controller)
         outside = OutsideSettings(self.background, controller.outside, self._settings_in_view, self)
         outside.changed.connect(self._change_settings)
         self._remembered = Remembered(controller.folder)
@@ -190,6 +194,7 @@ class App(QObject):
         if self.window is not None:
             self.window.say(self.tr("Leaving the swarm, then skep ends."))
         self.updating.end()
+        self.packing.end()
         self.projects.doctor.stop()
         self.controller.cancel_practice()
         self.background.run(self.controller.close, lambda _: self._end(), lambda _: self._end(), last=True)
@@ -290,6 +295,19 @@ class App(QObject):
         older = self.controller.updates.previous if self.controller is not None else ""
         self.window.settings.show_updates(self.tongue.said(lacking), words.go_back(older) if older else "")
 
+    def show_pack(self) -> None:
+        """Show what is known of the compute pack in the window."""
+        view = self.translation.packs.view(self.packing.state)
+        if view is not None and view.cancel:
+            self.projects.say_meanwhile(" · ".join((view.sentence, *view.details[:1])))
+        if self.window is not None:
+            self.window.settings.pack.show_pack(view)
+
+    def _leave_or_cancel(self) -> None:
+        self.packing.cancel()
+        if not self.projects.cancel():
+            self.leave()
+
     def _apply_theme(self, chosen: str) -> None:
         self._theme = chosen
         theme.apply(self._qt, theme.chosen(chosen))
@@ -342,7 +360,7 @@ class App(QObject):
                 pause=self.pause,
                 resume=self.resume,
                 leave=self.leave,
-                leave_or_cancel=lambda: None if self.projects.cancel() else self.leave(),
+                leave_or_cancel=self._leave_or_cancel,
                 go_to_projects=window.go_to_projects,
                 go_to_setting=window.go_to_setting,
                 change_setting=lambda key, value: self._change_settings({key: value}),
@@ -353,6 +371,10 @@ class App(QObject):
                 diagnose=self.error_reporter.diagnose,
                 look_for_update=self.updating.look,
                 go_back_to_older=self.updating.go_back,
+                look_at_packs=self.packing.look,
+                fetch_pack=self.packing.fetch,
+                cancel_pack=self.packing.cancel,
+                free_packs=self.packing.free,
             )
         )
         self.projects.connect_page(window.projects)
@@ -362,6 +384,7 @@ class App(QObject):
         window.news.closed.connect(self.updating.close)
         window.show_fault(self.error_reporter.fault)
         self.show_update()
+        self.show_pack()
 
     def look_at(self, link: str = "") -> None:
         """Open the window; with a link, on its project's permission page. Only the user's click joins."""

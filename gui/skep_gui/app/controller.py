@@ -34,7 +34,7 @@ from skep.core.text import Problem, Text
 from skep.engine.engine import Engine
 from skep.host.practice.process import PracticeProcess
 from skep.ports import Ledger, Observer
-from skep.services import diagnosis, joining, updating
+from skep.services import diagnosis, joining, packs, updating
 from skep.services.doctor.case import Case
 from skep.services.doctor.examination import examine
 from skep.services.protection import protection
@@ -70,6 +70,10 @@ class Controller:
         self._practice_lock = threading.Lock()
         self._stop_practice = threading.Event()
         self.updates = updating.updates(self._home)
+        self.packs = packs.packs(self._home)
+        self.pack_progress = packs.Progress()
+        self.pack_ended: Callable[[], object] = lambda: None
+        """What is told while a compute pack is fetched for a join, and at the end of that."""
         self.mended: Problem | None = None
         """What was damaged at the start, and how skep goes on."""
 
@@ -99,6 +103,7 @@ class Controller:
                 raise running from None
             return False
         self.updates.tidy()
+        self.packs.tidy()
         return True
 
     def forget_settings(self) -> None:
@@ -118,6 +123,7 @@ class Controller:
         """Leave the swarm, end the engine and the practice swarm, unlock the home."""
         self._stop_practice.set()
         self.updates.stop()
+        self.packs.stop()
         self.post(m.Quit())
         if self._engine is not None:
             self._engine.join(FAREWELL)
@@ -149,6 +155,7 @@ class Controller:
 
     def prepare(self, project_id: str) -> VerifiedProject:
         """The project ready to be joined; a practice swarm is started first. Raises SkepError."""
+        self.ready_pack()
         known = bootstrap.catalogue(self._home)
         project = self._practice_project() if project_id == PRACTICE else known.find(project_id)
         joining.check_fit(self._home, project)
@@ -159,6 +166,16 @@ class Controller:
         except SecretsError as error:
             raise SecretsError(error.title, Text("app.invitation_project_looked_there_start")) from None
         return project
+
+    def ready_pack(self) -> None:
+        """Fetch a compute pack if there is none, or if a new driver broke it. Raises SkepError."""
+        if self.packs.own_stack or not self.packs.check():
+            return
+        try:
+            if self.packs.fetch(self.pack_progress) is None:
+                raise SkepError(Text("app.pack_not_fetched"), Text("app.was_cancelled"))
+        finally:
+            self.pack_ended()
 
     def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
         """Store the invitation; returns its project's title. If the keyring refuses, storing it as a file needs
@@ -195,9 +212,10 @@ class Controller:
     def _practice_project(self) -> VerifiedProject:
         with self._practice_lock:
             if self._practice is None:
+                pack = bootstrap.pack(self._home)
                 self._stop_practice.clear()
                 self._practice_folder = Path(tempfile.mkdtemp(prefix="skep-practice-"))
-                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ)
+                self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ, pack)
                 self._practice.start()
             process = self._practice
         try:
@@ -245,7 +263,10 @@ class Controller:
     def examine(self, project_id: str, stopped: Callable[[], bool]) -> Iterator[Finding]:
         """The connection doctor's findings as they come, in about half a minute; "" for this computer only."""
         project = bootstrap.catalogue(self._home).find(project_id) if project_id else None
-        yield from examine(Case(self._home, project, snapshot=self.snapshot), stopped=stopped)
+        pack = None
+        with contextlib.suppress(SkepError):
+            pack = bootstrap.pack(self._home)
+        yield from examine(Case(self._home, project, snapshot=self.snapshot, pack=pack), stopped=stopped)
 
     def report(self, traces: str, words: Problems) -> str:
         """Errors in skep itself as a text, redacted."""

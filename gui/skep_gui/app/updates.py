@@ -154,8 +154,10 @@ class Updating(QObject):
 
 def may_look(snapshot: Snapshot) -> bool:
     """Whether the settings allow an automatic check over the current connection."""
-    settings = snapshot.settings
-    metered = (
-        snapshot.conditions[Condition.METERED].value is True and settings.get("network.metered_pause", True) is True
-    )
-    return settings.get("app.check_updates", True) is True and not metered
+    return snapshot.settings.get("app.check_updates", True) is True and not is_metered(snapshot)
+
+
+def is_metered(snapshot: Snapshot) -> bool:
+    """Whether the settings spare the current connection."""
+    pauses = snapshot.settings.get("network.metered_pause", True) is True
+    return pauses and snapshot.conditions[Condition.METERED].value is True

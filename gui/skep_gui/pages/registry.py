@@ -47,6 +47,11 @@ class Requests:
     diagnose: Callable[[], None]
     look_for_update: Callable[[], None]
     go_back_to_older: Callable[[], None]
+    look_at_packs: Callable[[], None]
+    fetch_pack: Callable[[], None]
+    cancel_pack: Callable[[], None]
+    free_packs: Callable[[], None]
+    """Remove those that are not used."""
 
 
 def _nothing(_page: QWidget, _snapshot: Snapshot, _history: History, _now: float) -> None:

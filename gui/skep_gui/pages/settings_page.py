@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import Text
+from skep_gui.pages.pack_card import PackCard
 from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.pages.setting_row import SettingRow
 from skep_gui.widgets.parts import Card, Page, button, column, emptied, grid, label, named, row, tip
@@ -67,13 +68,19 @@ class SettingsPage(Page):
         self._groups = column(spacing=16)
         self.tester = RuleTester(translation.tester)
         self.tester.setting_wanted.connect(self.reveal)
+        self.pack = PackCard()
         self.again = button(self.tr("Show the first steps again"), clicked=self.first_run_wanted)
         self.diagnose = button(self.tr("Diagnostics …"), clicked=self.diagnostics_wanted)
         self.newer = button(self.tr("Look for updates"), clicked=self.update_wanted)
         self.older = button("", clicked=self.older_wanted)
         self.older.hide()
         self.add(
-            self._groups, self.tester, row(self.again, self.diagnose, None), row(self.newer, self.older, None), None
+            self._groups,
+            self.tester,
+            self.pack,
+            row(self.again, self.diagnose, None),
+            row(self.newer, self.older, None),
+            None,
         )
 
     def connect_to(self, requests: Requests) -> None:
@@ -83,6 +90,10 @@ class SettingsPage(Page):
         self.update_wanted.connect(requests.look_for_update)
         self.older_wanted.connect(requests.go_back_to_older)
         self.seen.connect(requests.offer_devices)
+        self.seen.connect(requests.look_at_packs)
+        self.pack.fetch_wanted.connect(requests.fetch_pack)
+        self.pack.cancel_wanted.connect(requests.cancel_pack)
+        self.pack.free_wanted.connect(requests.free_packs)
 
     def showEvent(self, event: QShowEvent) -> None:
         """The form is made when first shown: it is the largest page and rarely opened."""

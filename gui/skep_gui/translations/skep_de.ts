@@ -547,6 +547,80 @@
     </message>
 </context>
 <context>
+    <name>PackCard</name>
+    <message>
+        <source>Compute pack</source>
+        <translation>Rechenpaket</translation>
+    </message>
+    <message>
+        <source>Removes the compute packs that are not used</source>
+        <translation>Entfernt die Rechenpakete, die nicht verwendet werden</translation>
+    </message>
+</context>
+<context>
+    <name>PackWords</name>
+    <message>
+        <source>Free %1</source>
+        <translation>%1 freigeben</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Fetching the compute pack %1</source>
+        <translation>Das Rechenpaket %1 wird geholt</translation>
+    </message>
+    <message>
+        <source>Laying down the compute pack %1</source>
+        <translation>Das Rechenpaket %1 wird abgelegt</translation>
+    </message>
+    <message>
+        <source>Trying the compute pack %1</source>
+        <translation>Das Rechenpaket %1 wird ausprobiert</translation>
+    </message>
+    <message>
+        <source>A step of training on the device, in a process of its own.</source>
+        <translation>Ein Trainingsschritt auf dem Gerät, in einem eigenen Prozess.</translation>
+    </message>
+    <message>
+        <source>about %1 left</source>
+        <translation>noch etwa %1</translation>
+    </message>
+    <message>
+        <source>Looking for what suits this computer …</source>
+        <translation>Gesucht wird, was zu diesem Computer passt …</translation>
+    </message>
+    <message>
+        <source>skep needs a compute pack to train: the build of PyTorch that fits this computer.</source>
+        <translation>Zum Trainieren braucht skep ein Rechenpaket: das PyTorch, das zu diesem Computer passt.</translation>
+    </message>
+    <message>
+        <source>The compute pack %1 is used.</source>
+        <translation>Das Rechenpaket %1 wird verwendet.</translation>
+    </message>
+    <message>
+        <source>%1 would be fetched; it needs %2 of the disk.</source>
+        <translation>%1 würden geholt; es braucht %2 des Datenträgers.</translation>
+    </message>
+    <message>
+        <source>It would lie in %1</source>
+        <translation>Es läge in %1</translation>
+    </message>
+    <message>
+        <source>Use %1</source>
+        <translation>%1 verwenden</translation>
+    </message>
+    <message>
+        <source>Fetch %1</source>
+        <translation>%1 holen</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+</context>
+<context>
     <name>PermissionPage</name>
     <message>
         <source>← Projects</source>

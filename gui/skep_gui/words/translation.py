@@ -6,6 +6,7 @@ from skep_gui.words.day import Day
 from skep_gui.words.doctor import Doctor
 from skep_gui.words.notices import Problems, UpdateWords
 from skep_gui.words.now import Now
+from skep_gui.words.packs import PackWords
 from skep_gui.words.projects import Projects
 from skep_gui.words.settings import Devices, RuleWords, SettingsForm
 from skep_gui.words.speaker import Tongue
@@ -27,3 +28,4 @@ class Translation:
         self.problems = Problems(tongue)
         self.doctor = Doctor(tongue)
         self.updates = UpdateWords(tongue)
+        self.packs = PackWords(tongue)

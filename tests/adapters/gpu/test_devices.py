@@ -94,6 +94,11 @@ def test_only_cards_from_ampere_on_compute_in_bfloat16(listed):
     assert listed(nvmlDeviceGetCudaComputeCapability=3)[0].bf16 is None
 
 
+def test_a_card_s_architecture_is_its_compute_capability(listed):
+    assert [listed(NVML_STUB_MAJOR=major)[0].architecture for major in (7, 12)] == ["7.5", "12.5"]
+    assert listed(nvmlDeviceGetCudaComputeCapability=3)[0].architecture is None
+
+
 REFUSED = """
 import json, sys
 from skep import bootstrap
@@ -321,6 +326,27 @@ def test_an_amd_card_without_sensors_has_no_readings(root, plug, kfd):
     assert (card.memory_total, card.memory_free, card.temperature) == (None, None, None)
     assert (card.power, card.utilisation, card.unusable) == (None, None, None)
     assert (card.name, card.driver) == ("AMD graphics card at 0000:03:00.0", "amdgpu")
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(110000, "gfx1100"), (100300, "gfx1030"), (90010, "gfx90a"), (90402, "gfx942"), (120001, "gfx1201"), (0, None)],
+)
+def test_an_amd_card_s_architecture_is_in_the_topology(root, plug, kfd, version, name):
+    plug("0000:03:00.0", AMD_CARD, driver="amdgpu")
+    plug("0000:c4:00.1", AMD_CARD, driver="amdgpu")
+    nodes = root / "sys/class/kfd/kfd/topology/nodes"
+    # node 0 is the processor; the card at 03:00.0 is node 1, and none is the other one
+    for number, (location, told) in enumerate([(0, 0), (0x0300, version)]):
+        (nodes / str(number)).mkdir(parents=True)
+        (nodes / str(number) / "properties").write_text(
+            f"cpu_cores_count 0\ngfx_target_version {told}\nlocation_id {location}\ndomain 0\n"
+        )
+    assert [card.architecture for card in amd.devices(root)] == [name, None]
+    (nodes / "1/properties").write_text(f"gfx_target_version {version}\nlocation_id {0xC401}\n")
+    assert [card.architecture for card in amd.devices(root)] == [None, name]
+    (nodes / "1/properties").write_text(f"gfx_target_version {version}\nlocation_id {0xC401}\ndomain 1\n")
+    assert [card.architecture for card in amd.devices(root)] == [None, None]
 
 
 def test_newer_amd_cards_tell_their_power_under_another_name(root, plug, kfd):

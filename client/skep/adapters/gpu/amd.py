@@ -45,6 +45,7 @@ def read(root: Path, index: int, card: pci.Card, name: str | None = None) -> Dev
         power=None if microwatts is None else microwatts / 1_000_000,
         utilisation=None if busy is None else busy / 100,
         unusable=_why_unusable(root, card),
+        architecture=_architecture(root, card),
     )
 
 
@@ -70,6 +71,24 @@ def _why_unusable(root: Path, card: pci.Card) -> Text | None:
         return Text("amd.driver_offers_no_computing_dev")
     if not os.access(compute, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return Text("amd.you_have_no_permission_use")
+    return None
+
+
+def _architecture(root: Path, card: pci.Card) -> str | None:
+    """The card's name in compilers, such as gfx1100, from the topology that the kernel tells to ROCm.
+
+    A node has the card's bus, device and function in `location_id` and its version in `gfx_target_version`: two decimal
+    digits each for minor and stepping, 90010 for gfx90a (drivers/gpu/drm/amd/amdkfd/kfd_topology.c, kfd_device.c).
+    """
+    domain, bus, rest = card.address.split(":")
+    device, _, function = rest.partition(".")
+    location = int(bus, 16) << 8 | int(device, 16) << 3 | int(function, 16)
+    for node in sorted((root / "sys/class/kfd/kfd/topology/nodes").glob("*/properties")):
+        told = dict(line.split(maxsplit=1) for line in (pci.text(node) or "").splitlines() if " " in line.strip())
+        version = told.get("gfx_target_version", "0")
+        here = (told.get("location_id"), told.get("domain", "0")) == (str(location), str(int(domain, 16)))
+        if here and version.isdecimal() and int(version):
+            return f"gfx{int(version) // 10000}{int(version) // 100 % 100:x}{int(version) % 100:x}"
     return None
 
 

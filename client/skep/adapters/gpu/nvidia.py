@@ -146,6 +146,7 @@ def _read(index: int, handle: Any, driver: str | None) -> Device:
         power=None if milliwatts is None else milliwatts / 1000,
         utilisation=None if use is None else use.gpu / 100,
         bf16=None if capability is None else capability[0] >= _AMPERE,
+        architecture=None if capability is None else "{}.{}".format(*capability),
     )
 
 

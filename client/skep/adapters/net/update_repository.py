@@ -18,9 +18,11 @@ from tuf.ngclient.config import UpdaterConfig
 from tuf.ngclient.fetcher import FetcherInterface
 from tuf.ngclient.updater import Updater
 
+from skep.adapters.net.repository_copy import RepositoryCopy
 from skep.adapters.net.web import NotThere, Stopped, Web
 from skep.adapters.storage.files import os_errors
 from skep.core.errors import DataError, UpdateError
+from skep.core.packs import LIST_LIMIT, PackList, Wheel, read_packs, wheel_target
 from skep.core.releases import NOTICE_LIMIT, TRY_LATER, Release, read_notice
 from skep.core.text import Text
 
@@ -32,11 +34,14 @@ Told = Callable[[int, int], None]
 
 
 class UpdateRepository:
-    """One repository at `address`, on any web server; `root` is the signed list of keys that skep came with."""
+    """One repository at `address`; `root` is the signed list of keys that skep came with.
 
-    def __init__(self, folder: Path, address: str, root: bytes, web: Web) -> None:
+    `source` is how its files are read: from a web server, or from a copy in a file.
+    """
+
+    def __init__(self, folder: Path, address: str, root: bytes, source: Web | RepositoryCopy) -> None:
         self._folder, self._address, self._root = folder, address.rstrip("/") + "/", root
-        self._fetcher = _Fetcher(web, folder)
+        self._fetcher = _Fetcher(source, folder) if isinstance(source, Web) else source
 
     def newest(self, notice: str) -> Release | None:
         """The release in the notice of that name; None if the repository has none for this kind of computer.
@@ -64,13 +69,41 @@ class UpdateRepository:
                 raise UpdateError(Text("update.update_server_does_not_have", version=release.version), TRY_LATER)
             place = self._folder / release.archive
             if updater.find_cached_target(found, str(place)) is None:
-                self._fetcher.heard = lambda came: told(came, found.length)
+                self._hear(lambda came: told(came, found.length))
                 updater.download_target(found, str(place))
             return place
 
+    def packs(self, name: str) -> PackList | None:
+        """The list of compute packs of that name; None if the repository has none for this kind of computer.
+
+        The repository vouches for each of its wheels by itself too, so that a list that was signed by mistake names
+        nothing that is not published. Raises UpdateError, Stopped.
+        """
+        with self._in_words():
+            updater = self._updater()
+            found = updater.get_targetinfo(name)
+            if found is None:
+                return None
+            if found.length > LIST_LIMIT:
+                raise UpdateError(Text("packs.list_too_long"), TRY_LATER)
+            kept = self._folder / "packs.json"
+            known = read_packs(Path(updater.download_target(found, str(kept))).read_bytes())
+            for wheel in {wheel for pack in known.packs for wheel in pack.wheels}:
+                vouched = updater.get_targetinfo(wheel_target(wheel))
+                if vouched is None or (vouched.length, vouched.hashes.get("sha256")) != (wheel.size, wheel.sha256):
+                    raise UpdateError(Text("packs.wheel_not_vouched_for", file=wheel.file), TRY_LATER)
+            return known
+
+    def wheel_address(self, wheel: Wheel) -> str:
+        return self._address + TARGETS + wheel_target(wheel)
+
+    def _hear(self, heard: Callable[[int], None]) -> None:
+        if isinstance(self._fetcher, _Fetcher):
+            self._fetcher.heard = heard
+
     def _updater(self) -> Updater:
         """With everything about the newest list fetched and verified."""
-        self._fetcher.heard = _unheard
+        self._hear(_unheard)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         updater = Updater(
             metadata_dir=str(self._folder / "metadata"),
@@ -94,7 +127,7 @@ class UpdateRepository:
                 Text("update.what_update_server_offers_out"),
                 Text("update.if_computer_clock_right_will", try_later=TRY_LATER),
             ) from None
-        except tuf_errors.RepositoryError:
+        except (tuf_errors.RepositoryError, tuf_errors.DownloadLengthMismatchError):
             raise UpdateError(Text("update.what_update_server_offers_not"), TRY_LATER) from None
         except tuf_errors.DownloadError as error:
             if isinstance(error.__cause__, Stopped):

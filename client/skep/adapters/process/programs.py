@@ -1,7 +1,7 @@
 """Commands that start skep's programs as separate processes: with this Python, or frozen without Python.
 
 The frozen programs are in one folder, and the terminal's replaces Python there: `skep -m MODULE` runs one of MODULES
-(see `skep.cli.frozen`).
+(see `skep.cli.frozen`), with the training stack beside the programs or with that of a compute pack: `--pack FOLDER`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any, Final
 TERMINAL: Final = "skep"
 APP: Final = "skep-gui"
 APP_MODULE: Final = "skep_gui.main"
+FROZEN_MODULE: Final = "skep.cli.frozen"
+PACK_OPTION: Final = "--pack"
 MODULES: Final = (
     "skep.cli.main",
     "skep.host.export",
@@ -23,6 +25,7 @@ MODULES: Final = (
     "skep.worker.main",
     "skep.worker.probe",
     "skep.worker.sandbox.report",
+    "skep.worker.trial",
 )
 """Modules that skep runs as separate processes. The frozen program runs no others."""
 START: Final = "AppRun"
@@ -39,10 +42,29 @@ def is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
 
 
-def module_command(module: str) -> tuple[str, ...]:
-    """The command that runs a module of MODULES; its arguments follow."""
-    program = _beside(TERMINAL) if is_frozen() else sys.executable
-    return (program, "-m", module)
+def has_own_stack() -> bool:
+    """Whether the training stack is there without a compute pack: Python's own, or that beside the frozen programs."""
+    return not is_frozen() or (_unpacked() / "torch" / "__init__.py").is_file()
+
+
+def module_command(module: str, pack: Path | None = None) -> tuple[str, ...]:
+    """The command that runs a module of MODULES; its arguments follow.
+
+    `pack` is the folder of a compute pack, whose packages go before all others.
+    """
+    if pack is None:
+        return (_beside(TERMINAL) if is_frozen() else sys.executable, "-m", module)
+    program = (_beside(TERMINAL),) if is_frozen() else (sys.executable, "-m", FROZEN_MODULE)
+    return (*program, "-m", module, PACK_OPTION, str(pack))
+
+
+def use_pack(folder: Path) -> None:
+    """Import from a compute pack before anything else, in this process and in those that multiprocessing starts.
+
+    The folder is laid down as pip lays down site-packages. Its `.pth` files are not read: they are code that runs at
+    every start, and no pack needs any.
+    """
+    sys.path.insert(0, str(folder.absolute()))
 
 
 def app_command() -> tuple[str, ...]:
@@ -68,11 +90,16 @@ def _beside(name: str) -> str:
     return str(ours.with_name(name + ours.suffix))
 
 
+def _unpacked() -> Path:
+    """The folder of the frozen programs' files."""
+    return Path(getattr(sys, "_MEIPASS", ""))
+
+
 def build_facts() -> dict[str, Any]:
     """Facts recorded by the build: commit, time, versions of the libraries. Empty unless frozen."""
     if not is_frozen():
         return {}
-    file = Path(getattr(sys, "_MEIPASS", "")) / FACTS_FILE
+    file = _unpacked() / FACTS_FILE
     try:
         facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -92,7 +119,7 @@ def update_source() -> UpdateSource | None:
     """None for a skep that is not frozen, and for a build without an update address."""
     address = build_facts().get("updates", "")
     try:
-        root = (Path(getattr(sys, "_MEIPASS", "")) / ROOT_FILE).read_bytes()
+        root = (_unpacked() / ROOT_FILE).read_bytes()
     except OSError:
         return None
     return UpdateSource(address, root) if address else None

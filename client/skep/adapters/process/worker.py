@@ -123,16 +123,19 @@ class WorkerProcess:
         make_run_folder: Callable[[], Path],
         stderr_log: logging.Logger,
         command: Sequence[str] = COMMAND,
+        pack: Callable[[], Path | None] = lambda: None,
         measure: Measure = use_of,
         measure_seconds: float = MEASURE_SECONDS,
     ) -> None:
         """`registry_file` records the running worker for `sweep_leftovers`; `stderr_log` receives its stderr.
 
+        `pack` is asked at each start for the folder of the compute pack to use; with None, `command` is started.
         `measure` is called every `measure_seconds` with the processes of the running worker.
         """
         self._post = post
         self._registry_file, self._make_run_folder = registry_file, make_run_folder
         self._stderr_log, self._command = stderr_log, tuple(command)
+        self._pack = pack
         self._measuring = measure, measure_seconds
         self._life: _Life | None = None
 
@@ -144,7 +147,9 @@ class WorkerProcess:
         make_device_nodes()
         run_folder = self._make_run_folder()
         try:
-            process = spawn(self._command, run_folder, options.threads)
+            pack = self._pack()
+            command = self._command if pack is None else module_command("skep.worker.main", pack)
+            process = spawn(command, run_folder, options.threads)
         except OSError as error:
             remove_run_folder(run_folder)
             raise SkepError(

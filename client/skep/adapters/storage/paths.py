@@ -64,6 +64,8 @@ class Home:
     revocations_folder = Below("revoked")
     """The newest list of revoked invitations of each project that has one."""
     updates_folder = Below("updates")
+    packs_folder = Below("packs")
+    """Compute packs: the training stack, in an app that comes without it."""
     control_file = Below("control.json")
     worker_file = Below("worker.json")
     """The worker processes that run, for the next start to end those left over."""

@@ -13,6 +13,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -58,15 +59,21 @@ def disk_errors(folder: Path) -> Iterator[None]:
 
 
 class PartFile:
-    """An unfinished download. Existing content is hashed on opening, new content while it is written."""
+    """An unfinished download. Existing content is hashed on opening, new content while it is written.
 
-    def __init__(self, path: Path, size: int) -> None:
+    `errors` converts the file system's errors about a folder.
+    """
+
+    def __init__(
+        self, path: Path, size: int, errors: Callable[[Path], AbstractContextManager[None]] = disk_errors
+    ) -> None:
         self._path = path
         self._size = size
+        self._errors = errors
         self.have = 0
 
     def __enter__(self) -> Self:
-        with disk_errors(self._path.parent):
+        with self._errors(self._path.parent):
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             # unbuffered, so that "disk full" is raised by the write that causes it
             self._file = os.fdopen(descriptor, "r+b", buffering=0)
@@ -89,7 +96,7 @@ class PartFile:
 
     def restart(self) -> None:
         """Discard the existing content."""
-        with disk_errors(self._path.parent):
+        with self._errors(self._path.parent):
             self._file.seek(0)
             self._file.truncate()
         self._digest = hashlib.sha256()
@@ -98,7 +105,7 @@ class PartFile:
     def write(self, chunk: bytes) -> None:
         """Append. The caller has checked the size. Raises StorageError, for example if the disk is full."""
         rest = memoryview(chunk)
-        with disk_errors(self._path.parent):
+        with self._errors(self._path.parent):
             while rest:
                 written = self._file.write(rest)
                 self._digest.update(rest[:written])

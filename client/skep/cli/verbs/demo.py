@@ -18,6 +18,7 @@ from skep.cli.show import snapshot_view
 from skep.cli.show.renderers import renderer_for
 from skep.cli.show.speech import tr
 from skep.cli.verbs.join import Course, Ending, Goal, Run, known, remarks
+from skep.cli.verbs.packs import got
 from skep.core.record.contributions import Tally, Totals
 from skep.core.session.messages import Join
 from skep.core.text import Problem, Text
@@ -47,16 +48,17 @@ def _demo(context: Context, _arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     root = Path(tempfile.mkdtemp(prefix="skep-demo-"))
     own = Context(context.terminal, Home(root / "home"), context.environ)
-    swarm = PracticeProcess(own.home.root, root / "run", own.environ)
+    pack = got(context)
+    swarm = PracticeProcess(own.home.root, root / "run", own.environ, pack)
     with Interrupts(swarm.ask) as interrupts:
         try:
-            return _in_home(own, swarm, interrupts, started)
+            return _in_home(own, pack, swarm, interrupts, started)
         finally:
             swarm.end(HURRIED if interrupts.asked else POLITE)
             shutil.rmtree(root, ignore_errors=True)
 
 
-def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, started: float) -> int:
+def _in_home(own: Context, pack: Path | None, swarm: PracticeProcess, interrupts: Interrupts, started: float) -> int:
     own.home.create()
     bootstrap.settings(own.home).save({**DEVOTED})
     own.terminal.note(tr("The demo has a home of its own, {folder}, and removes it at the end.", folder=own.home.root))
@@ -69,7 +71,7 @@ def _in_home(own: Context, swarm: PracticeProcess, interrupts: Interrupts, start
         project = known(own, str(manifest))
         remarks(own, project)
         join = Join(project)
-        with bootstrap.build(own.home, join) as engine:
+        with bootstrap.build(own.home, join, packed=lambda: pack) as engine:
             ending = Ending(goal=GOAL, total_seconds=LIMIT - (time.monotonic() - started))
             run = Run(engine, renderer_for(own.terminal), ending)
             code = run.go(join, interrupts)

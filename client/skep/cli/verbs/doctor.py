@@ -15,6 +15,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import say, tr
 from skep.cli.show.terminal import Tone
 from skep.cli.verbs.join import is_source
+from skep.cli.verbs.packs import here
 from skep.cli.verbs.running import snapshot_here
 from skep.core.findings import Finding, State, as_json, listed, worst
 from skep.core.project.manifest import VerifiedProject
@@ -48,7 +49,7 @@ def add(verbs: Verbs) -> None:
 def _doctor(context: Context, arguments: argparse.Namespace) -> int:
     project = _project(context, arguments.project) if arguments.project else None
     seeds = spelled.addresses(context.environ.get("SKEP_PEERS", "")) if project is not None else ()
-    case = Case(context.home, project, seeds, snapshot_here(context))
+    case = Case(context.home, project, seeds, snapshot_here(context), pack=here(context))
     context.terminal.note(_first(project))
     findings = []
     for finding in examine(case):

@@ -20,6 +20,7 @@ from skep.cli import arguments as spelled
 from skep.cli.interrupt import Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.speech import tr
+from skep.cli.verbs.packs import got
 from skep.core.errors import BadInput
 from skep.core.project.addresses import is_web_address
 from skep.core.text import Problem, Text, from_data
@@ -89,6 +90,7 @@ def _host(context: Context, arguments: argparse.Namespace) -> None:
         keep=arguments.keep,
         invitation=arguments.invitation,
         help_rounds=arguments.help_rounds,
+        pack=got(context),
     )
     stop = threading.Event()
     with Interrupts(stop.set):
@@ -147,7 +149,12 @@ def _practice(context: Context, arguments: argparse.Namespace) -> None:
         threading.Thread(target=_stop_at_eof, args=(stop,), name="parent", daemon=True).start()
     with Interrupts(stop.set):
         swarm.run(
-            context.home.practice_folder, peers=arguments.peers, port=arguments.port, announce=announce, stop=stop
+            context.home.practice_folder,
+            peers=arguments.peers,
+            port=arguments.port,
+            announce=announce,
+            stop=stop,
+            pack=got(context),
         )
 
 

@@ -17,6 +17,7 @@ from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
 from skep.cli.show.renderers import Events, Renderer, renderer_for
 from skep.cli.show.speech import say, tr
+from skep.cli.verbs.packs import ensure
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import ContributionState
 from skep.core.session import messages as m
@@ -57,6 +58,7 @@ def _join(context: Context, arguments: argparse.Namespace) -> int:
         project = known(context, arguments.project)
         joining.check_invitation(context.home, project)
         remarks(context, project)
+        ensure(context)
         join, ending = m.Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
         with bootstrap.build(context.home, join, mended=mended) as engine, Interrupts() as interrupts:
             return Run(engine, renderer_for(context.terminal), ending).go(join, interrupts)

@@ -27,6 +27,7 @@ from skep.cli.show.terminal import table
 from skep.cli.verbs import revocations, shards
 from skep.cli.verbs.join import is_source
 from skep.cli.verbs.keys import add_consent, kept, private_key
+from skep.cli.verbs.packs import got
 from skep.core.project import invitation
 from skep.core.project.data import Project
 from skep.core.project.fit import warnings
@@ -149,7 +150,7 @@ def _sign(context: Context, arguments: argparse.Namespace) -> None:
 def _export(context: Context, arguments: argparse.Namespace) -> None:
     source, folder = arguments.source, HostFolder(context.home.host_folder)
     checkpoint = expanded(source) if source.endswith(SUFFIX) else newest_checkpoint(folder, _manifest(context, source))
-    written = export(checkpoint, expanded(str(arguments.folder)), arguments.files)
+    written = export(checkpoint, expanded(str(arguments.folder)), arguments.files, got(context))
     sentence = tr("The model of epoch {epoch} is in {folder}.", epoch=written["epoch"], folder=written["folder"])
     context.terminal.show(written, [sentence])
 

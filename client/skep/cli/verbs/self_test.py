@@ -33,6 +33,7 @@ from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
 from skep.cli.verbs.demo import DEVOTED
 from skep.cli.verbs.join import Ending, Run
+from skep.cli.verbs.packs import here
 from skep.core.errors import NotRunning, SecretsError, SkepError
 from skep.core.session.messages import Join
 from skep.core.text import Problem, Text, verbatim
@@ -65,12 +66,13 @@ class Finding:
 
 @dataclass
 class Bench:
-    """A folder that is removed afterwards, and a home in it."""
+    """A folder that is removed afterwards, and a home in it. `pack` is the folder of the compute pack to use."""
 
     root: Path
     home: Home
     environ: Mapping[str, str]
     interrupted: bool = False
+    pack: Path | None = None
 
 
 Check = Callable[[Bench], Finding]
@@ -88,7 +90,7 @@ def _self_test(context: Context, _arguments: argparse.Namespace) -> int:
         root = Path(folder)
         home = Home(root / "home")
         home.create()
-        return run(context, Bench(root, home, context.environ), CHECKS)
+        return run(context, Bench(root, home, context.environ, pack=here(context)), CHECKS)
 
 
 def _line(name: str, found: Finding) -> Line:
@@ -158,10 +160,10 @@ def build(_bench: Bench) -> Finding:
     return _ok(f"skep {skep.__version__} {origin}, Python {platform.python_version()}, {platform.platform()}.")
 
 
-def imports(_bench: Bench) -> Finding:
+def imports(bench: Bench) -> Finding:
     """The training stack, in a process of its own."""
     done = subprocess.run(
-        module_command("skep.host.inspection"), capture_output=True, timeout=IMPORT_SECONDS, check=False
+        module_command("skep.host.inspection", bench.pack), capture_output=True, timeout=IMPORT_SECONDS, check=False
     )
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
     if done.returncode != 0 or "versions" not in said:
@@ -198,7 +200,7 @@ def p2pd(bench: Bench) -> Finding:
     identity = bootstrap.identity(bench.home)
     arguments = ["--host", "127.0.0.1", "--port", "0", "--identity", str(identity.path)]
     assert identity.peer_id
-    peer = PeerProcess(arguments, bench.root / "seed.log")
+    peer = PeerProcess(arguments, bench.root / "seed.log", bench.pack)
     try:
         addresses = peer.start()
     finally:
@@ -208,7 +210,7 @@ def p2pd(bench: Bench) -> Finding:
 
 def practice(bench: Bench) -> Finding:
     """An epoch averaged with the peer of a practice swarm, by the path every project takes."""
-    swarm = PracticeProcess(bench.home.root, bench.root / "run", bench.environ)
+    swarm = PracticeProcess(bench.home.root, bench.root / "run", bench.environ, bench.pack)
     with Interrupts(swarm.ask) as interrupts:
         try:
             bootstrap.settings(bench.home).save({**DEVOTED})
@@ -226,7 +228,7 @@ def _epoch(bench: Bench, manifest: Path, interrupts: Interrupts) -> Finding:
     renderer = Renderer()
     with bootstrap.hold(bench.home):
         join = Join(bootstrap.catalogue(bench.home).add(str(manifest), consent=True))
-        with bootstrap.build(bench.home, join) as engine:
+        with bootstrap.build(bench.home, join, packed=lambda: bench.pack) as engine:
             run = Run(engine, renderer, Ending(confirmed=1, total_seconds=PRACTICE_SECONDS))
             run.go(join, interrupts)
     if run.course.confirmed < 1:

@@ -27,10 +27,13 @@ LAST_WORDS_SECONDS: Final = 1.0
 
 
 class PracticeProcess:
-    """`skep practice` in its own session. `folder` is for its temporary files and its log."""
+    """`skep practice` in its own session. `folder` is for its temporary files and its log.
 
-    def __init__(self, home: Path, folder: Path, environ: Mapping[str, str]) -> None:
-        self._home, self._folder, self._environ = home, folder, environ
+    `pack` is the folder of the compute pack to use.
+    """
+
+    def __init__(self, home: Path, folder: Path, environ: Mapping[str, str], pack: Path | None = None) -> None:
+        self._home, self._folder, self._environ, self._pack = home, folder, environ, pack
         self._child: subprocess.Popen[bytes] | None = None
         self._log: LogPipe
 
@@ -39,7 +42,7 @@ class PracticeProcess:
         self._folder.mkdir(mode=0o700)
         # what the swarm leaves in temporary folders, even when killed, goes with the demo's own folder
         places = dict.fromkeys(("TMPDIR", "XDG_RUNTIME_DIR"), str(self._folder))
-        command = [*module_command("skep.cli.main"), "--home", str(self._home), "--json"]
+        command = [*module_command("skep.cli.main", self._pack), "--home", str(self._home), "--json"]
         with LogPipe(open_log(self._folder, "practice")) as self._log:
             self._child = subprocess.Popen(
                 [*command, "practice", "--peers", "1", "--until-eof"],

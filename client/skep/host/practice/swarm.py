@@ -77,10 +77,19 @@ class PracticeFolder:
         return revision
 
 
-def run(root: Path, *, peers: int, port: int, announce: Callable[[Path, str], None], stop: threading.Event) -> None:
+def run(
+    root: Path,
+    *,
+    peers: int,
+    port: int,
+    announce: Callable[[Path, str], None],
+    stop: threading.Event,
+    pack: Path | None = None,
+) -> None:
     """Run the swarm in the folder `root` until `stop` is set.
 
-    `announce` is called with the path of the signed manifest that joins it, and with the link that does. `port` is the seed's TCP port, 0 for a free one. Raises SkepError.
+    `announce` is called with the path of the signed manifest that joins it, and with the link that does. `port` is the
+    seed's TCP port, 0 for a free one. `pack` is the folder of the compute pack to use. Raises SkepError.
     """
     check_seed_port(LOOPBACK, port, Text("peer_process.choose_another_port"))
     folder = PracticeFolder(root)
@@ -89,9 +98,9 @@ def run(root: Path, *, peers: int, port: int, announce: Callable[[Path, str], No
         started.enter_context(practice_noted(folder.root))
         index, sha256 = prepare_data(folder)
         served = started.enter_context(serving(folder.served))
-        addresses = started.enter_context(seed(folder, port))
+        addresses = started.enter_context(seed(folder, port, pack))
         manifest, key = publish(folder, addresses, f"{served}/index.json", sha256)
-        trainers = [Trainer(folder, number, manifest, index) for number in range(peers)]
+        trainers = [Trainer(folder, number, manifest, index, pack) for number in range(peers)]
         for trainer in trainers:
             started.callback(trainer.close)
             trainer.start()
@@ -116,10 +125,10 @@ def prepare_data(folder: PracticeFolder) -> tuple[ShardIndex, str]:
 
 
 @contextlib.contextmanager
-def seed(folder: PracticeFolder, port: int) -> Iterator[list[str]]:
+def seed(folder: PracticeFolder, port: int, pack: Path | None = None) -> Iterator[list[str]]:
     """A running seed peer process; its addresses."""
     arguments = ["--host", LOOPBACK, "--port", str(port), "--identity", str(folder.identity("seed").path)]
-    process = PeerProcess(arguments, folder.root / "seed.log")
+    process = PeerProcess(arguments, folder.root / "seed.log", pack)
     try:
         yield process.start()
     finally:
@@ -209,8 +218,10 @@ def practice_manifest(
 class Trainer:
     """One training peer of the practice swarm: skep's own worker, with shards from the served folder."""
 
-    def __init__(self, folder: PracticeFolder, number: int, manifest: str, index: ShardIndex) -> None:
-        self._folder = folder
+    def __init__(
+        self, folder: PracticeFolder, number: int, manifest: str, index: ShardIndex, pack: Path | None = None
+    ) -> None:
+        self._folder, self._pack = folder, pack
         self._changing = threading.Lock()
         self._stopping = self._finished = False
         self._options = WorkerOptions(
@@ -237,6 +248,7 @@ class Trainer:
                 registry_file=self._folder.root / f"{self._name}.worker",
                 make_run_folder=make_run_folder,
                 stderr_log=open_log(self._folder.root, self._name),
+                pack=lambda: self._pack,
             )
             self._worker.start(structs.replace(self._options, identity_path=str(identity.path)))
 

@@ -61,6 +61,8 @@ class Hosting:
     """This peer's invitation, if the project requires invitations."""
     help_rounds: bool = False
     """Whether to average gradients for trainers of which none can be dialled."""
+    pack: Path | None = None
+    """The folder of the compute pack to use."""
 
 
 def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
@@ -167,7 +169,7 @@ def _peer(asked: Hosting, folder: HostFolder, manifest: Manifest, text: Path, li
         arguments += ["--revoked", str(listed)] if listed else []
     for address in announced_addresses(asked.address):
         arguments += ["--announce", address]
-    return PeerProcess(arguments, folder.log_file)
+    return PeerProcess(arguments, folder.log_file, asked.pack)
 
 
 class RestartedPeer:

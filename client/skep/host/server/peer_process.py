@@ -37,10 +37,13 @@ def problem_event(title: Text, hint: Text) -> dict[str, Any]:
 
 
 class PeerProcess:
-    """The seed in its own session, its stderr in the rotated log `log`, whose name ends with ".log"."""
+    """The seed in its own session, its stderr in the rotated log `log`, whose name ends with ".log".
 
-    def __init__(self, arguments: Sequence[str], log: Path) -> None:
-        self._command = [*module_command("skep.host.server.seed"), *arguments]
+    `pack` is the folder of the compute pack to use.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path, pack: Path | None = None) -> None:
+        self._command = [*module_command("skep.host.server.seed", pack), *arguments]
         self._log, self._entries = log, open_log(log.parent, log.stem)
         self._pipe: LogPipe | None = None
         self._run_folder: Path | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from skep import bootstrap
@@ -22,7 +23,7 @@ WITHIN_SECONDS: Final = 30.0
 class Case:
     """One examination: `project` None looks at this computer only; `snapshot` is the running skep's, None if none runs.
 
-    `seeds` are multiaddresses besides those of the manifest.
+    `seeds` are multiaddresses besides those of the manifest. `pack` is the folder of the compute pack to use.
     """
 
     home: Home
@@ -30,6 +31,7 @@ class Case:
     seeds: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     settings: dict[str, Value] = field(default_factory=lambda: dict(declared.DEFAULTS))
+    pack: Path | None = None
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -47,7 +49,7 @@ class Case:
 
     def as_set(self) -> Case:
         """With the home's settings. Raises SettingsError, StorageError."""
-        return Case(self.home, self.project, self.seeds, self.snapshot, bootstrap.settings(self.home).load())
+        return replace(self, settings=bootstrap.settings(self.home).load())
 
 
 @dataclass(frozen=True)

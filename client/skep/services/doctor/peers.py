@@ -79,7 +79,7 @@ def _ask(case: Case, within: float) -> Iterator[Finding]:
         within=within,
         patience=within / PARTS,
     )
-    process = spawn(module_command("skep.worker.probe"), folder, 1)
+    process = spawn(module_command("skep.worker.probe", case.pack), folder, 1)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -1,0 +1,1 @@
+"""Compute packs on this computer: the wheels that are fetched, and the folders that they are laid down in."""

@@ -1,0 +1,297 @@
+"""The folder of compute packs: what is laid down, which of it is used, and going back.
+
+::
+
+    packs/
+    ├── fetched/                     verified wheels and partial downloads (see `wheelhouse`)
+    ├── laid/cpu-0123456789ab/, …    each a site-packages folder with its record (see `laying`)
+    ├── current -> laid/cpu-…        the one that goes on sys.path
+    └── previous -> laid/…           for going back
+
+A pack is laid down beside the others and then renamed; the one in use is changed by renaming a link. Both are atomic, so
+that after an interruption at any point every pack is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from filelock import Timeout
+
+from skep.adapters.packs import laying
+from skep.adapters.packs.laying import RECORD, LaidWheel, Laying
+from skep.adapters.process.single_instance import file_lock
+from skep.adapters.storage.files import atomic_write, os_errors
+from skep.core.errors import StorageError, UpdateError
+from skep.core.packs import Pack, Wheel
+from skep.core.text import Text
+from skep.files import sync
+
+CURRENT: Final = "current"
+PREVIOUS: Final = "previous"
+_INCOMING: Final = ".incoming-"
+_DYING: Final = ".dying-"
+_LINK: Final = ".link-"
+_LOCK: Final = ".lock"
+_DIGITS: Final = 12
+_GB: Final = 1e9
+
+Told = Callable[[int, int], None]
+"""Called with the bytes done and the total; an exception from it ends the operation without any change."""
+
+
+def _unheard(_done: int, _total: int) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Source:
+    """A laid folder that has the intact files of a wheel."""
+
+    folder: Path
+    wheel: LaidWheel
+
+
+class PackStore:
+    """The packs in `root`, which need not exist. Reading is possible at any time, changes are made under `changing`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._laid = root / "laid"
+
+    @property
+    def fetched_folder(self) -> Path:
+        return self.root / "fetched"
+
+    @property
+    def current(self) -> Path | None:
+        """The folder to put on sys.path. It is not the link, so that a process stays with the pack it began with."""
+        return self._named_by(CURRENT)
+
+    @property
+    def previous(self) -> Path | None:
+        """The folder that `go_back` restores."""
+        previous = self._named_by(PREVIOUS)
+        return previous if previous != self.current else None
+
+    def place(self, pack: Pack) -> Path:
+        """Where the pack is, or will be."""
+        return self._laid / f"{pack.name}-{pack.digest[:_DIGITS]}"
+
+    def laid(self) -> list[Path]:
+        """The folders of all packs, by name."""
+        try:
+            return sorted(path for path in self._laid.iterdir() if not path.name.startswith("."))
+        except OSError:
+            return []
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """A context in which no other process changes the packs. Raises UpdateError, StorageError."""
+        with self._errors():
+            for folder in (self.root, self._laid):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = file_lock(self.root / _LOCK)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise UpdateError(Text("packs.changed_already"), Text("update.wait_until_done")) from None
+        except OSError as error:
+            raise StorageError(
+                Text("packs.cannot_be_kept", folder=str(self.root), reason=str(error.strerror or error)),
+                Text("packs.check_folder_and_space"),
+            ) from None
+        with lock:
+            yield
+
+    def check_room(self, needed: int, keep_free: int) -> None:
+        """Raises StorageError unless the disk has `needed` bytes and `keep_free` more."""
+        with self._errors():
+            free = shutil.disk_usage(self.root).free
+        if free < needed + keep_free:
+            raise StorageError(
+                Text(
+                    "packs.not_enough_room",
+                    root=str(self.root),
+                    needed=needed / _GB,
+                    kept=keep_free / _GB,
+                    free=free / _GB,
+                ),
+                Text("update.make_room_lower_setting", setting="disk.keep_free_gb"),
+                remedy="setting:disk.keep_free_gb",
+            )
+
+    def is_whole(self, pack: Pack, *, hashed: bool = True) -> bool:
+        """Whether the pack is laid down with every file as it was; `hashed` is as in `laying.damaged`."""
+        folder = self.place(pack)
+        return folder in self.laid() and not self.damaged(folder, hashed=hashed)
+
+    def damaged(self, folder: Path, told: Told = _unheard, *, hashed: bool = True) -> list[str]:
+        """Paths of the files of a pack that are missing or changed. Raises what `told` raises."""
+        record = laying.read_record(folder)
+        if record is None:
+            return [RECORD]
+        total = sum(file.size for wheel in record.wheels.values() for file in wheel.files.values())
+        done = 0
+        found: list[str] = []
+        for wheel in record.wheels.values():
+            found += laying.damaged(wheel, folder, _after(told, done, total), hashed=hashed)
+            done += sum(file.size for file in wheel.files.values())
+        return found
+
+    def sources(self, pack: Pack, *, hashed: bool = True) -> Mapping[str, Source]:
+        """By SHA-256, the pack's wheels whose files need not be fetched, since a laid folder has them intact."""
+        found: dict[str, Source] = {}
+        # an interruption may have left a pack that was about to be replaced
+        for folder in (*self.laid(), *sorted(self._laid.glob(f"{_DYING}[!.]*"))):
+            record = laying.read_record(folder)
+            for wheel in pack.wheels if record else ():
+                laid = record.wheels.get(wheel.sha256) if record else None
+                if laid is None or wheel.sha256 in found or not laid.serves(pack):
+                    continue
+                if not any(laying.damaged(laid, folder, hashed=hashed)):
+                    found[wheel.sha256] = Source(folder, laid)
+        return found
+
+    def lay(
+        self, pack: Pack, sources: Mapping[str, Source], wheel_path: Callable[[Wheel], Path], told: Told = _unheard
+    ) -> Path:
+        """Lay down a pack: the wheels of `sources` by links, the others from their verified archives.
+
+        Returns its folder. Raises UpdateError, StorageError, and what `told` raises; then nothing has changed.
+        """
+        place = self.place(pack)
+        incoming = self._laid / f"{_INCOMING}{place.name}"
+        try:
+            with self._errors():
+                self._remove(incoming)
+                incoming.mkdir(mode=0o700)
+                self._fill(incoming, pack, sources, wheel_path, told)
+                os.sync()  # so that after a power cut a pack's name does not stand for empty files
+                dying = self._set_aside(place)
+                incoming.rename(place)
+                sync(self._laid)
+                self._remove(dying)
+        finally:
+            with contextlib.suppress(OSError):
+                self._remove(incoming)
+        return place
+
+    def use(self, folder: Path) -> None:
+        """Make a laid folder the current one. Raises StorageError."""
+        with self._errors():
+            if self.current is not None and self.current != folder:
+                self._point(PREVIOUS, self.current)
+            self._point(CURRENT, folder)
+
+    def go_back(self) -> Path:
+        """Make the previous folder the current one; returns it. Raises UpdateError, StorageError."""
+        to = self.previous
+        if to is None:
+            raise UpdateError(Text("packs.no_previous"))
+        self.use(to)
+        return to
+
+    def remove(self, folder: Path) -> None:
+        """Remove the folder of a pack, also the current one. Raises StorageError."""
+        with self._errors():
+            for link in (CURRENT, PREVIOUS):
+                if self._named_by(link) == folder:
+                    (self.root / link).unlink(missing_ok=True)
+            self._remove(folder)
+
+    def tidy(self) -> None:
+        """Remove what an interruption left, and packs that are neither the current nor the previous one."""
+        needed = {self.current, self.previous}
+        with contextlib.suppress(OSError):
+            for path in self._laid.iterdir():
+                if path not in needed:
+                    self._remove(path)
+            for path in self.root.glob(f"{_LINK}*"):
+                path.unlink()
+
+    def size(self, folder: Path) -> int:
+        """Bytes of the files of a pack, each counted once even where another pack has it too."""
+        record = laying.read_record(folder)
+        return sum(file.size for wheel in record.wheels.values() for file in wheel.files.values()) if record else 0
+
+    def alone(self, folder: Path) -> int:
+        """Bytes that its removal frees: those of the files that no other pack here has too."""
+        with contextlib.suppress(OSError):
+            facts = [path.lstat() for path in folder.rglob("*") if not path.is_dir()]
+            return sum(fact.st_size for fact in facts if fact.st_nlink == 1)
+        return 0
+
+    def bytes(self, below: Path | None = None) -> int:
+        """Bytes of everything here, or in one folder, each file counted once."""
+        sizes = {}
+        with contextlib.suppress(OSError):
+            for path in (below or self.root).rglob("*"):
+                fact = path.lstat()
+                if stat.S_ISREG(fact.st_mode):
+                    sizes[fact.st_ino] = fact.st_size
+        return sum(sizes.values())
+
+    # --- how
+
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return os_errors(Text("packs.cannot_be_kept", folder=str(self.root)), Text("packs.check_folder_and_space"))
+
+    def _named_by(self, link: str) -> Path | None:
+        try:
+            folder = self._laid / (self.root / link).readlink().name
+        except OSError:
+            return None
+        return folder if folder.is_dir() and not folder.name.startswith(".") else None
+
+    def _point(self, link: str, folder: Path) -> None:
+        fresh = self.root / f"{_LINK}{link}"
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(folder.relative_to(self.root))
+        fresh.replace(self.root / link)
+        sync(self.root)
+
+    def _remove(self, path: Path) -> None:
+        """Rename it first, so that an incomplete pack never has a pack's name."""
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(self._set_aside(path))
+
+    def _set_aside(self, path: Path) -> Path:
+        """Rename a folder, if it is there, to the name that it has while it is removed."""
+        dying = path.with_name(f"{_DYING}{path.name}")
+        if path.is_dir() and not path.name.startswith(_DYING):
+            shutil.rmtree(dying, ignore_errors=True)
+            path.rename(dying)
+        return path if path.name.startswith(_DYING) else dying
+
+    def _fill(
+        self,
+        folder: Path,
+        pack: Pack,
+        sources: Mapping[str, Source],
+        wheel_path: Callable[[Wheel], Path],
+        told: Told,
+    ) -> None:
+        """Raises UpdateError, OSError, and what `told` raises."""
+        laid = Laying(pack, folder)
+        done = 0
+        for wheel in pack.wheels:
+            heard = _after(told, done, pack.unpacked)
+            if source := sources.get(wheel.sha256):
+                laid.link(wheel, source.wheel, source.folder, heard)
+            else:
+                laid.unpack(wheel, wheel_path(wheel), heard)
+            done += wheel.unpacked
+        atomic_write(folder / RECORD, laid.record())
+        told(pack.unpacked, pack.unpacked)
+
+
+def _after(told: Told, done: int, total: int) -> Callable[[int], None]:
+    return lambda written: told(done + written, total)
