@@ -119,8 +119,8 @@ def _python() -> Iterator[Path]:
     yield from map(Path, filter(None, sys.path))
     yield from (Path(prefix, name) for prefix in (sys.prefix, sys.base_prefix) for name in ("lib", "lib64"))
     yield Path(skep.__file__).parent
-    if getattr(sys, "frozen", False):
-        yield Path(sys.executable).parent
+    if unpacked := getattr(sys, "_MEIPASS", ""):
+        yield Path(unpacked).parent  # PyInstaller's modules are in the program's own file
     yield from map(Path, filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")))
     if hivemind := _hivemind():
         yield hivemind
