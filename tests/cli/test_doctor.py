@@ -9,7 +9,7 @@ from skep import bootstrap
 from skep.cli.application import main
 from skep.core.findings import Check
 
-CHECKS_OF_THE_COMPUTER = {"running", "home", "device", "keyring", "clock"}
+CHECKS_OF_THE_COMPUTER = {"running", "home", "device", "keyring", "sandbox", "clock"}
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_the_json_is_one_object_with_ids_that_do_not_change(skep):
     assert told["state"] in ("ok", "warn")
     assert {each["id"] for each in told["checks"]} == CHECKS_OF_THE_COMPUTER
     assert {tuple(each) for each in told["checks"]} == {("id", "subject", "state", "found", "advice", "seconds")}
-    ids = "running home device keyring clock dns seed known_peers data libp2p swarm reachability"
+    ids = "running home device keyring sandbox clock dns seed known_peers data libp2p swarm reachability"
     assert list(map(str, Check)) == ids.split()
 
 

@@ -3,19 +3,27 @@ import pytest
 from manifests import raw
 from skep.cli.show.permission import lines
 from skep.core.project.fit import Fit, Verdict
+from skep.core.sandbox import Guard, Sandbox
 from skep.recipes.registry import parse_manifest
 
 
 @pytest.mark.parametrize("homepage", ["https://example.org", ""])
 def test_a_homepage_is_shown_where_there_is_one(homepage):
-    shown = lines(parse_manifest(raw(homepage=homepage)), Fit(Verdict.FITS))
+    shown = lines(parse_manifest(raw(homepage=homepage)), Fit(Verdict.FITS), None)
     labels = [line[0].text.strip() for line in shown if len(line) == 2]
     assert ("Homepage" in labels) is bool(homepage)
 
 
-def rows(**changes):
+def rows(sandbox=None, **changes):
     plan = parse_manifest(raw(**changes))
-    return [line[1].text for line in lines(plan, Fit(Verdict.FITS)) if len(line) == 2]
+    return [line[1].text for line in lines(plan, Fit(Verdict.FITS), sandbox) if len(line) == 2]
+
+
+def test_what_the_training_process_is_kept_from_is_said_guard_by_guard():
+    assert "files of this computer; starting programs; " in "\n".join(rows(Sandbox({})))
+    lacking = rows(Sandbox({Guard.SERVICES: "Operation not permitted"}))
+    assert "sockets of other programs, such as the session bus and the screen (Operation not permitted)" in lacking
+    assert "unknown: skep doctor says what it found" in rows(None)
 
 
 def test_what_is_not_enforced_is_not_called_a_limit():

@@ -60,7 +60,14 @@ def hear_data(link: Link, samples: Samples) -> None:
                 samples.arrived(message.sha256, message.path)
             case messages.ShardFailed():
                 samples.failed(message.sha256, message.problem)
-            case messages.SetShare() | messages.FinishTraining() | messages.StopTraining() | messages.WorkerOptions():
+            case (
+                messages.SetShare()
+                | messages.SetTraffic()
+                | messages.RevocationsArrived()
+                | messages.FinishTraining()
+                | messages.StopTraining()
+                | messages.WorkerOptions()
+            ):
                 pass  # handled by the listening thread
 
 
