@@ -15,7 +15,7 @@ from skep.cli.show.terminal import Terminal
 from skep.cli.verbs import packs as verb
 from skep.core.device import Device, DeviceKind
 from skep.core.packs import PackKind, list_name
-from skep.core.text import NOTHING, verbatim
+from skep.core.text import NOTHING, Text
 from skep.services import packs as services
 from skep.services.packs import Packs
 from small_packs import make_pack, make_wheel
@@ -118,7 +118,7 @@ def test_a_pack_is_fetched_listed_verified_and_removed(world, skep):
 
 
 def test_what_falls_is_said_and_the_next_one_is_used(world, skep):
-    world.fails = {"cuda-13.0": verbatim("PyTorch finds no NVIDIA driver.")}
+    world.fails = {"cuda-13.0": Text("packs.no_nvidia_driver")}
     code, out, remarks = skep("fetch")
     assert code == 0
     assert "cuda-13.0: PyTorch finds no NVIDIA driver.\n" in remarks

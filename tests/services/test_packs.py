@@ -1,7 +1,10 @@
 """The packs of a home: chosen, fetched from a real TUF repository, tried in real processes, used, mended, removed."""
 
+import contextlib
 import logging
 import shutil
+import subprocess
+import sys
 import time
 
 import pytest
@@ -14,7 +17,7 @@ from skep.adapters.process.programs import UpdateSource
 from skep.core.device import Device, DeviceKind
 from skep.core.errors import BadInput, StorageError, UpdateError
 from skep.core.packs import PackKind, list_name, wheel_target
-from skep.core.text import NOTHING, verbatim
+from skep.core.text import NOTHING, Text, verbatim
 from skep.services import packs as services
 from skep.services.packs import Packs, Progress
 from small_packs import make_pack, make_wheel
@@ -95,6 +98,9 @@ def published(server, wheels, cpu, cuda):
     return server
 
 
+NO_KERNELS = Text("packs.no_kernels")
+
+
 class Told:
     """What is said meanwhile."""
 
@@ -154,7 +160,7 @@ def test_what_falls_is_said_with_its_reason_and_the_next_pack_is_taken(published
 
 
 def test_a_pack_that_failed_is_not_fetched_again_until_the_driver_is_another(published, open_packs, trials, devices):
-    trials.fails = {"cuda-13.0": verbatim("It fell.")}
+    trials.fails = {"cuda-13.0": NO_KERNELS}
     open_packs().fetch(Progress())
     assert open_packs().look().choice.pack.name == "cpu"
     open_packs().fetch(Progress())
@@ -164,6 +170,42 @@ def test_a_pack_that_failed_is_not_fetched_again_until_the_driver_is_another(pub
     assert open_packs().look().choice.pack.name == "cuda-13.0"
     open_packs().fetch(Progress())
     assert trials.made[2:] == [("cuda-13.0", "cuda:0")]
+
+
+def test_a_failure_that_may_be_over_is_tried_again_at_the_next_fetch(published, open_packs, trials):
+    trials.fails = {"cuda-13.0": verbatim("The memory of the card is full.")}
+    assert open_packs().fetch(Progress()).pack.name == "cpu"
+    assert open_packs().look().choice.pack.name == "cuda-13.0"
+    trials.fails = {}
+    assert open_packs().fetch(Progress()).pack.name == "cuda-13.0"
+
+
+@contextlib.contextmanager
+def computing_with(folder):
+    """A process that has the folder of a pack as an argument, as every process that computes with one."""
+    process = subprocess.Popen([sys.executable, "-c", "input()", "--pack", folder], stdin=subprocess.PIPE)
+    try:
+        yield
+    finally:
+        process.communicate(b"\n", timeout=20)
+
+
+def test_a_pack_that_a_process_computes_with_stays(published, open_packs, cpu, cuda):
+    packs = open_packs()
+    packs.fetch(Progress())
+    used = packs.store.current
+    with computing_with(used):
+        packs.fetch(Progress(), "cpu")
+        packs.go_back()
+        packs.fetch(Progress(), "cpu")
+        assert packs.free() == 0
+        for name in ("cuda-13.0", ""):
+            with raises(UpdateError, match="A process computes with this compute pack"):
+                packs.remove(name)
+        assert set(map(len, packs.verify().values())) == {0}
+        assert len(packs.installed()) == 2
+    packs.free()
+    assert [each.pack for each in packs.installed()] == [cpu]
 
 
 def test_a_driver_that_has_changed_causes_a_new_trial(published, open_packs, trials, devices, cuda):
@@ -182,9 +224,9 @@ def test_a_driver_that_has_changed_causes_a_new_trial(published, open_packs, tri
 def test_a_pack_that_a_new_driver_broke_is_noticed_and_replaced(published, open_packs, trials, devices, cpu, cuda):
     open_packs().fetch(Progress())
     devices[0] = Device(DeviceKind.NVIDIA, 0, CARD.name, driver="590.44.01", architecture="8.6")
-    trials.fails = {"cuda-13.0": verbatim("It fell.")}
+    trials.fails = {"cuda-13.0": NO_KERNELS}
     packs = open_packs()
-    assert in_english(packs.check()) == "It fell."
+    assert in_english(packs.check()) == "PyTorch has no code for this card."
     assert packs.must_be_tried()
     assert packs.fetch(Progress()).pack == cpu
     assert packs.store.current == packs.store.place(cpu)
@@ -205,10 +247,10 @@ def test_a_card_that_is_gone_is_noticed(published, open_packs, trials, devices):
 def test_a_pack_can_be_named(published, open_packs, trials, devices, cpu):
     devices[:] = [PROCESSOR]
     told = Told()
-    trials.fails = {"cuda-13.0": verbatim("It fell.")}
+    trials.fails = {"cuda-13.0": NO_KERNELS}
     choice = open_packs().fetch(told.progress, "cuda-13.0")
     assert trials.made == [("cuda-13.0", "cuda:0"), ("cpu", "cpu")]
-    assert told.fell == [("cuda-13.0", "It fell.")]
+    assert told.fell == [("cuda-13.0", "PyTorch has no code for this card.")]
     assert choice.pack == cpu
     with raises(BadInput, match="no compute pack called rocm-9 for this computer") as refused:
         open_packs().fetch(told.progress, "rocm-9")
@@ -239,7 +281,7 @@ def test_a_failure_leaves_the_pack_that_is_used(published, open_packs, wheels, c
         open_packs().fetch(Progress())
     assert open_packs().store.current == before
     shutil.copyfile(wheels / newer.wheels[1].file, place)
-    trials.fails = {"cpu": verbatim("It fell.")}
+    trials.fails = {"cpu": NO_KERNELS}
     with raises(UpdateError, match="No compute pack suits"):
         open_packs().fetch(Progress())
     assert open_packs().store.current == before

@@ -287,21 +287,21 @@ def write(averager, key):
 
 
 def test_a_peer_that_is_revoked_is_left_out_of_the_next_round_and_of_the_dht_and_the_others_go_on(enter, tmp_path):
-    first, second = enter("first", 1.0, listed=tmp_path), enter("second", 3.0, listed=tmp_path)
-    third = enter("third", 5.0)  # it knows of no list
+    first, second = enter("first", 2.0, listed=tmp_path), enter("second", 3.0, listed=tmp_path)
+    third = enter("third", 4.0)  # it knows of no list
     run_round(first, second, third)
     assert [value_of(each) for each in (first, second, third)] == [3.0] * 3
     write(third, "before")
     assert heard(first, "before") == {"mine": 1}
 
     revoked.write(PROJECT.revoke(str(third.peer_id)), tmp_path)
-    for averager, value in ((first, 1.0), (second, 3.0), (third, 5.0)):
+    for averager, value in ((first, 2.0), (second, 3.0), (third, 4.0)):
         train_again(averager, value)
     knocking = third.step(wait=False, timeout=PATIENCE)
     results = run_round(first, second)
     assert [result.facts.heard for result in results] == [(str(second.peer_id),), (str(first.peer_id),)]
     assert [result.facts.group_size for result in results] == [2, 2]
-    assert [value_of(each) for each in (first, second)] == [2.0, 2.0]
+    assert [value_of(each) for each in (first, second)] == [2.5, 2.5]
     knocking.cancel()
     write(third, "after")
     assert heard(first, "after") == heard(second, "after") == {}

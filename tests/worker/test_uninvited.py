@@ -56,6 +56,36 @@ def test_a_worker_leaves_for_good_when_its_invitation_is_revoked(tmp_path):
     assert not told.retry
 
 
+def test_a_list_of_another_project_is_not_taken(tmp_path):
+    project, peer = Project(), identity(tmp_path, "one").peer_id
+    options = WorkerOptions(
+        project.text, make_index(), invitation=project.invite(peer, since=1, days=9), run_folder=str(tmp_path)
+    )
+    Volunteer(options, LastWords())._hear(RevocationsArrived(Project(id="another").revoke(peer)))
+    assert not (tmp_path / revoked.NAME).exists()
+
+
+class EarlyNews(LastWords):
+    """A link whose reader has a message at once."""
+
+    def __init__(self, message):
+        super().__init__()
+        self._message = message
+
+    def listen(self, heard, _closed):
+        heard(self._message)
+
+
+def test_a_newer_list_is_not_followed_by_the_one_from_the_start(tmp_path):
+    project, one, two = Project(), identity(tmp_path, "one").peer_id, identity(tmp_path, "two").peer_id
+    older = project.revoke(one)
+    newer = project.revoke(one, two)
+    own = project.invite(identity(tmp_path, "three").peer_id)
+    options = WorkerOptions(project.text, make_index(), invitation=own, run_folder=str(tmp_path), revocations=older)
+    Volunteer(options, EarlyNews(RevocationsArrived(newer))).listen()
+    assert (tmp_path / revoked.NAME).read_text() == newer
+
+
 @pytest.mark.parametrize("days", [None, 3])
 def test_otherwise_it_stays(tmp_path, days):
     text = Project().invite(identity(tmp_path, "one").peer_id, days=days) if days else ""

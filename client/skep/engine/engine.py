@@ -343,9 +343,9 @@ class Engine:
             known_peers_folder=self._known_peers_folder,
             shards_folder=self._shards_folder,
             invitation=self._invitation,
-            revocations=self._listed(wanted.project),
             listen_host=self._listen_host(wanted),
             position=self._ledger.position(wanted.project.id),
+            revocations=self._listed(wanted.project),  # last: it goes on until the worker ends
         )
 
     def _listed(self, project: VerifiedProject) -> str:

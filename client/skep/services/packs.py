@@ -201,6 +201,9 @@ class Packs:
             return 0
         before = self.store.bytes()
         with self.store.changing():
+            used = self.store.in_use()
+            if any(not name or each.folder in used for each in found) and used:
+                raise UpdateError(Text("packs.in_use"), Text("packs.leave_first"))
             for each in found:
                 self.store.remove(each.folder)
             if not name:
@@ -219,11 +222,12 @@ class Packs:
         return spare if spare >= _SPARE_LEAST else 0
 
     def free(self) -> int:
-        """Remove every pack but the one that is used; returns the bytes freed. Raises UpdateError, StorageError."""
+        """Remove every pack but the current one and those that processes compute with; returns the bytes freed. Raises UpdateError, StorageError."""
         before = self.store.bytes()
         with self.store.changing():
+            used = self.store.in_use()
             for folder in self.store.laid():
-                if folder != self.store.current:
+                if folder != self.store.current and folder not in used:
                     self.store.remove(folder)
             self.store.tidy()
             self._house.tidy()
@@ -238,7 +242,7 @@ class Packs:
         return record.pack
 
     def tidy(self) -> None:
-        """Remove what an interruption left, and packs that nothing leads to. Called while no worker runs."""
+        """Remove what an interruption left, and packs that nothing leads to."""
         if self.store.laid():
             with contextlib.suppress(UpdateError, StorageError), self.store.changing():
                 self.store.tidy()

@@ -124,7 +124,9 @@ class Volunteer:
         return found
 
     def listen(self) -> None:
-        """Start handling the engine's messages."""
+        """Start handling the engine's messages; a later list of revoked invitations must not be followed by ours."""
+        if self._options.revocations:
+            self._take_revocations(self._options.revocations)
         self._link.listen(self._hear, self.stop)
 
     def run(self) -> None:
@@ -132,8 +134,6 @@ class Volunteer:
         manifest = parse_manifest(self._options.manifest.encode())
         if self._options.sandbox is not Level.NONE:
             limit_files(round(max(manifest.needs.memory_gb, manifest.needs.disk_gb, LEAST_FILE_GB) * GB))
-        if self._options.revocations:
-            self._take_revocations(self._options.revocations)
         self._leave_when_uninvited(manifest.title)
         # torch and hivemind take seconds to import; messages are handled and the first stage is shown already
         with without_collecting():
@@ -161,14 +161,19 @@ class Volunteer:
         timer.start()
 
     def _take_revocations(self, text: str) -> None:
-        """Keep the list where the processes that speak to peers read it; leave if it names this computer."""
+        """Keep the list where the processes that speak to peers read it; leave if it names this computer.
+
+        One of another project, which was fetched when that one was left, is ignored.
+        """
+        manifest = parse_manifest(self._options.manifest.encode())
+        if not revoked.is_of(manifest, text):
+            return
         try:
             revoked.write(text, Path(self._options.run_folder))
         except OSError as error:
             self.fail(Problem(Text("worker.revocations_not_written", reason=str(error.strerror))), retry=True)
         if revoked.is_void(self._options.invitation, text):
-            title = parse_manifest(self._options.manifest.encode()).title
-            self.fail(invitation.revoked(title).problem, retry=False)
+            self.fail(invitation.revoked(manifest.title).problem, retry=False)
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""

@@ -304,8 +304,9 @@ class App(QObject):
             self.window.settings.pack.show_pack(view)
 
     def _leave_or_cancel(self) -> None:
-        self.packing.cancel()
-        if not self.projects.cancel():
+        if self.projects.cancel():
+            self.packing.cancel()  # the start may wait for a pack; one that was asked for in Settings goes on
+        else:
             self.leave()
 
     def _apply_theme(self, chosen: str) -> None:

@@ -287,6 +287,16 @@ def test_leftovers_of_an_interruption_are_removed(store, wheels, lay):
     assert {path.name for path in store.root.iterdir()} == {"laid", "current", ".lock"}
 
 
+def test_a_pack_that_was_about_to_be_replaced_is_put_back(store, wheels, lay):
+    folder = lay(make_pack("cpu", make_wheel(wheels, "torch", TORCH)))
+    store.use(folder)
+    folder.rename(folder.with_name(f".dying-{folder.name}"))
+    assert store.current is None
+    store.tidy()
+    assert store.current == folder
+    assert store.damaged(folder) == []
+
+
 def test_an_exception_from_progress_changes_nothing(store, wheels, lay):
     class Stopped(Exception):
         pass

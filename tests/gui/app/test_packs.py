@@ -107,7 +107,7 @@ def test_what_suits_its_size_and_place_are_shown_and_a_click_fetches_it(app, qtb
 
 
 def test_what_falls_is_shown_with_its_reason(app, qtbot, world):
-    world.fails = {"cuda-13.0": verbatim("PyTorch finds no NVIDIA driver.")}
+    world.fails = {"cuda-13.0": Text("packs.no_nvidia_driver")}
     open_settings(app)
     card = shown(app, qtbot, PackStage.OFFERED)
     said = []
@@ -178,10 +178,20 @@ def test_a_join_that_waits_for_a_pack_can_be_cancelled(app, qtbot, world):
     assert app.controller.packs.store.current is None
 
 
+def test_leaving_a_project_does_not_cancel_a_pack_that_was_asked_for(app, qtbot, world):
+    world.go_on.clear()
+    app.packing.fetch()
+    wait(qtbot, lambda: app.packing.state.stage is PackStage.TRYING)
+    app._leave_or_cancel()
+    world.go_on.set()
+    wait(qtbot, lambda: app.controller.packs.store.current is not None)
+    shown(app, qtbot, PackStage.USED)
+
+
 def test_a_pack_that_a_new_driver_broke_is_replaced_at_the_start(app, qtbot, world):
     app.controller.packs.fetch(Progress())
     world.devices = [replace(CARD, driver="590.44.01"), PROCESSOR]
-    world.fails = {"cuda-13.0": verbatim("It fell.")}
+    world.fails = {"cuda-13.0": Text("packs.no_kernels")}
     app.packing.start(app.controller)
     wait(qtbot, lambda: app.controller.packs.store.current.name.startswith("cpu-"))
     shown(app, qtbot, PackStage.USED)

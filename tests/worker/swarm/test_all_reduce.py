@@ -9,7 +9,7 @@ from skep.worker.swarm.all_reduce import Used, examine
 PARTS = 4
 
 
-def finished(received, *, banned=(), failed_size=0):
+def finished(received, *, banned=(), failed_size=0, left_out=()):
     """The all-reduce of peer "a" with the peers of `received`, the parts that each sent for what "a" reduces."""
     peers = ["a", *received]
     return SimpleNamespace(
@@ -18,7 +18,9 @@ def finished(received, *, banned=(), failed_size=0):
         sender_peer_ids=peers,
         banned_senders=set(banned),
         peer_fractions=[1 / len(peers)] * len(peers),
-        tensor_part_reducer=SimpleNamespace(num_parts=PARTS, num_parts_received=[PARTS, *received.values()]),
+        tensor_part_reducer=SimpleNamespace(
+            num_parts=PARTS, num_parts_received=[PARTS, *received.values()], left_out=set(left_out)
+        ),
         tensor_part_container=SimpleNamespace(failed_size=failed_size),
     )
 
@@ -38,6 +40,9 @@ WEIGHTS = {"b": 8.0, "c": 8.0}
         # in our last parts there is only our own data
         (finished({"b": PARTS - 1, "c": 0}, banned=["b", "c"]), (), ("b", "c"), False),
         (finished({"b": 0}, banned=["b"]), (), ("b",), False),
+        # c's data is in no part that we reduce, because it disagrees with the others'
+        (finished({"b": PARTS, "c": PARTS}, left_out=["c"]), ("b",), ("c",), True),
+        (finished({"b": PARTS}, left_out=["b"]), (), ("b",), False),
     ],
 )
 def test_who_was_heard_and_whether_every_part_has_anothers_data(runner, heard, missing, complete):

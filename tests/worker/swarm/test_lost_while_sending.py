@@ -12,6 +12,7 @@ from hivemind.p2p.servicer import ServicerBase
 from hivemind.proto import averaging_pb2
 
 from skep.worker.swarm.all_reduce import PromptAllReduce
+from skep.worker.swarm.robust import RobustMean
 
 OURS, THEIRS = PeerID(b"ours"), PeerID(b"theirs")
 GROUP = b"group"
@@ -92,7 +93,7 @@ async def end(*tasks):
 def test_a_sender_that_is_lost_after_its_first_part_is_not_waited_for(ours):
     async def main():
         losing = Losing()
-        case = Case(PromptAllReduce, company=losing) if ours else Case(AllReduceRunner)
+        case = Case(PromptAllReduce, company=losing, combination=RobustMean(OURS)) if ours else Case(AllReduceRunner)
         round_, receiving = await case.begun(for_ever)
         losing.lost.set()
         await asyncio.wait({round_}, timeout=DEADLINE if ours else SOON)
@@ -110,7 +111,7 @@ def test_a_sender_that_is_lost_after_its_first_part_is_not_waited_for(ours):
 
 def test_a_sender_that_is_slow_and_not_lost_is_waited_for():
     async def main():
-        case, goes_on = Case(PromptAllReduce, company=Losing()), asyncio.Event()
+        case, goes_on = Case(PromptAllReduce, company=Losing(), combination=RobustMean(OURS)), asyncio.Event()
         round_, receiving = await case.begun(goes_on.wait)
         goes_on.set()
         await asyncio.wait_for(asyncio.gather(round_, receiving), DEADLINE)

@@ -149,6 +149,25 @@ def test_in_stock_hivemind_a_bad_part_changes_the_average_or_stops_the_round(bad
         assert got is None or not torch.equal(got, torch.ones(4))
 
 
+def test_a_second_stream_of_a_sender_counts_for_nobody():
+    def sent_twice(shapes):
+        return CheckedReducer([*shapes, torch.Size([7])], [0, 1, 2], Median(), 0)
+
+    evil = (2, torch.full((4,), 1e6), 1.0)
+    results = in_a_round(sent_twice, evil, evil, evil, GOOD[0], GOOD[1])
+    assert [isinstance(each, AllreduceException) for each in results] == [False, True, True, False, False]
+    assert torch.equal(results[3], torch.ones(4))
+
+
+def test_more_senders_than_are_remembered_make_a_round():
+    combination = RobustMean(OWN)
+    for _ in range(3):
+        combination.begin()
+        found = combination.combine(0, [Part(peer, torch.ones(4), 1.0) for peer in range(300)])
+    assert torch.allclose(found.values, torch.ones(4))
+    assert not found.left_out
+
+
 def test_a_sender_that_is_banned_before_its_part_is_not_waited_for():
     def without_the_third(shapes):
         made = ours(shapes)
@@ -280,6 +299,7 @@ def test_what_is_remembered_of_peers_is_bounded():
     for round_ in range(200):
         combination.begin()
         combination.combine(0, [Part(f"{round_}-{peer}", torch.ones(1024), 1.0) for peer in range(4)])
+    combination.begin()
     assert len(combination._conducts) <= 256
 
 

@@ -21,6 +21,8 @@ GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
 class Runner:
     """Yields `changes`, one for each tensor; `watched` is called before each."""
 
+    weight = 1.0
+
     def __init__(self, changes, *, reduces=True, watched=lambda: None):
         self.changes, self.watched, self.cancelled = changes, watched, False
         self.tensor_part_reducer = SimpleNamespace(num_parts=int(reduces))
@@ -65,10 +67,11 @@ def test_parameters_change_only_when_the_whole_average_has_arrived():
     assert seen == [[1.0, 2.0]] * 2
 
 
-def test_parameters_that_are_not_finite_are_not_sent():
+@pytest.mark.parametrize("kind", [HonestAverager, CheckedRounds])
+def test_tensors_that_are_not_finite_are_not_sent(kind):
     tensors, begun = [torch.tensor([math.nan])], []
     runner = Runner([[0.0]], watched=lambda: begun.append(True))
-    assert used(CheckedRounds, runner, tensors) == Used(refused=True)
+    assert used(kind, runner, tensors) == Used(refused=True)
     assert (begun, runner.cancelled) == ([], True)
 
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 from filelock import Timeout
 
 from skep.adapters.packs import laying
@@ -208,14 +209,27 @@ class PackStore:
             self._remove(folder)
 
     def tidy(self) -> None:
-        """Remove what an interruption left, and packs that are neither the current nor the previous one."""
-        needed = {self.current, self.previous}
+        """Remove what an interruption left, and packs that are neither the current nor the previous one, nor in use.
+
+        A pack that was about to be replaced is put back: its intact files need not be fetched again.
+        """
         with contextlib.suppress(OSError):
+            for link in (CURRENT, PREVIOUS):
+                self._put_back(link)
+            needed = {self.current, self.previous, *self.in_use()}
             for path in self._laid.iterdir():
                 if path not in needed:
                     self._remove(path)
             for path in self.root.glob(f"{_LINK}*"):
                 path.unlink()
+
+    def in_use(self) -> set[Path]:
+        """Folders that a process computes with: each such process has its folder's path as an argument."""
+        folders = {str(folder): folder for folder in self.laid()}
+        used: set[Path] = set()
+        for process in psutil.process_iter(["cmdline"]) if folders else ():
+            used |= {folders[word] for word in process.info["cmdline"] or () if word in folders}
+        return used
 
     def size(self, folder: Path) -> int:
         """Bytes of the files of a pack, each counted once even where another pack has it too."""
@@ -250,6 +264,15 @@ class PackStore:
         except OSError:
             return None
         return folder if folder.is_dir() and not folder.name.startswith(".") else None
+
+    def _put_back(self, link: str) -> None:
+        """Raises OSError."""
+        if not (self.root / link).is_symlink():
+            return
+        place = self._laid / (self.root / link).readlink().name
+        dying = self._laid / f"{_DYING}{place.name}"
+        if dying.is_dir() and not place.exists():
+            dying.rename(place)
 
     def _point(self, link: str, folder: Path) -> None:
         fresh = self.root / f"{_LINK}{link}"

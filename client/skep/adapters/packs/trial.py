@@ -96,6 +96,10 @@ class _Trial(msgspec.Struct, frozen=True):
     failed: str = ""
 
 
+LASTING: Final = frozenset({"packs.no_nvidia_driver", "packs.driver_refused", "packs.no_kernels", "packs.part_missing"})
+"""Reasons that hold until the driver or the card changes. Others may be over: memory that was full, a slow disk."""
+
+
 class Trials:
     """The results, in a small file; one that cannot be read only causes another trial."""
 
@@ -117,7 +121,9 @@ class Trials:
         return reasons
 
     def note(self, digest: str, device: Device, failed: Text = NOTHING) -> None:
-        """Raises OSError."""
+        """Keep a result; of failures only those that last. Raises OSError."""
+        if failed and failed.id not in LASTING:
+            return
         results = {**self._load(), digest: _Trial(_told(device), packed(failed))}
         atomic_write(self._file, msgspec.json.encode(results))
 

@@ -64,6 +64,15 @@ def write(text: str, folder: Path) -> None:
         fresh.write_text(text)
 
 
+def is_of(manifest: Manifest, listed: str) -> bool:
+    """Whether the list with this text, which the engine has verified, is that of the project."""
+    try:
+        revocation.check(revocation.read(listed.encode(), lambda *_: True), manifest)
+    except InvitationError:
+        return False
+    return True
+
+
 def is_void(invited: str, listed: str) -> bool:
     """Whether the list with this text ends the invitation with that text; the engine has verified both."""
     own, found = (

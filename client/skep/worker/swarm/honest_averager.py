@@ -37,6 +37,7 @@ from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
 from skep.worker.swarm.groups import Company, Groups, is_credible
+from skep.worker.swarm.plausible import finite
 from skep.worker.swarm.robust import Combination, RobustMean
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.search import BoundedSearch
@@ -364,7 +365,10 @@ class HonestAverager(DecentralizedAverager):
         return RobustMean(self.peer_id)
 
     async def _use(self, runner: AllReduceRunner, tensors: Sequence[torch.Tensor]) -> Used:
-        """Run the all-reduce, and change `tensors` part by part."""
+        """Run the all-reduce, and change `tensors` part by part, unless what we would send is not finite."""
+        if runner.weight > 0 and not await in_thread(finite, tensors):
+            runner.finalize(cancel=True)  # nothing was sent yet, and the others learn that nothing will come
+            return Used(refused=True)
         # only for a peer that reduces nothing is this the sole sign that others took part
         measuring = not runner.tensor_part_reducer.num_parts
         changed = total = 0.0

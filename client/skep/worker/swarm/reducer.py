@@ -40,13 +40,13 @@ class CheckedReducer(TensorPartReducer):
         self, sender_index: int, part_index: int, tensor_part: torch.Tensor, weight: float = 1.0
     ) -> torch.Tensor:
         """Return the combination of this part of all senders, once it is there. Raises AllreduceException."""
-        self._check(part_index, tensor_part, weight)
+        self._check(sender_index, part_index, tensor_part, weight)
         self.num_parts_received[sender_index] += 1
         while part_index > self.current_part_index:
             await self._until_finished(self.current_part_future)
             if self.finished.is_set():
                 raise AllreduceException("the round is over")
-        if part_index >= self.sender_failed_after[sender_index] or self.sender_failed_after[sender_index] != math.inf:
+        if self.sender_failed_after[sender_index] != math.inf:
             raise BannedException(f"{self._senders[sender_index]} was banned meanwhile")
         combined = self.current_part_future
         self._parts.append(
@@ -64,9 +64,12 @@ class CheckedReducer(TensorPartReducer):
         finally:
             over.cancel()
 
-    def _check(self, part_index: int, values: torch.Tensor, weight: float) -> None:
+    def _check(self, sender_index: int, part_index: int, values: torch.Tensor, weight: float) -> None:
         if not 0 <= part_index < self.num_parts:
             raise AllreduceException("there is no such part")
+        if part_index != self.num_parts_received[sender_index]:
+            # hivemind accepts a second stream of a peer, whose parts would count for those of others
+            raise AllreduceException("a part came twice, or not in its turn")
         if values.shape != self.part_shapes[part_index] or not values.is_floating_point():
             raise AllreduceException("a part has another shape or kind than ours")
         if not (math.isfinite(weight) and weight >= 0):

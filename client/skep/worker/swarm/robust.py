@@ -27,7 +27,7 @@ LOOSE: Final = 4.0
 TIGHT: Final = 1.5
 """The same for a peer that has not agreed with others yet."""
 QUARTILE: Final = 0.75
-"""The reference is this quantile of the norms of the other peers, so that one of four cannot raise it."""
+"""The reference of a peer is this quantile of the norms of the others, and the usual excess one of all peers' excesses."""
 ROUNDS_COMPARED: Final = 9
 """Rounds of which the median norm of our own gradients is a reference too, as others may have nothing in a sparse part;
 and whose largest norms show what is usual."""
@@ -150,6 +150,8 @@ class RobustMean:
             conduct = self._conduct(peer)
             conduct.excesses.append(conduct.excess)
             conduct.excess = 0.0
+        while len(self._conducts) > max(KEPT, len(peers)):
+            self._conducts.popitem(last=False)  # not of this round: those were used last
         largest = sorted(max(self._conduct(peer).excesses) for peer in peers)
         if largest:
             self._excess = max(1.0, largest[int(QUARTILE * (len(largest) - 1))])
@@ -186,8 +188,6 @@ class RobustMean:
     def _conduct(self, sender: Hashable) -> _Conduct:
         conduct = self._conducts.setdefault(sender, _Conduct())
         self._conducts.move_to_end(sender)
-        while len(self._conducts) > KEPT:
-            self._conducts.popitem(last=False)
         return conduct
 
     def _is_left_out(self, sender: Hashable) -> bool:
@@ -216,10 +216,9 @@ class RobustMean:
                 for part, reference in zip(parts, references, strict=True)
             ]
         )
-        products = equal @ equal.t()
-        for one, first in enumerate(parts):
-            for other, second in enumerate(parts):
-                self._products[first.sender, second.sender] += float(products[one, other])
+        for first, products in zip(parts, (equal @ equal.t()).tolist(), strict=True):
+            for second, product in zip(parts, products, strict=True):
+                self._products[first.sender, second.sender] += product
 
     def _judge(self, peers: Collection[Hashable]) -> None:
         """Judge the peers of the round that is over, each by its median inner product with the others."""
