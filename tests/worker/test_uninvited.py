@@ -61,7 +61,11 @@ def test_a_list_of_another_project_is_not_taken(tmp_path):
     options = WorkerOptions(
         project.text, make_index(), invitation=project.invite(peer, since=1, days=9), run_folder=str(tmp_path)
     )
-    Volunteer(options, LastWords())._hear(RevocationsArrived(Project(id="another").revoke(peer)))
+    link = LastWords()
+    news = RevocationsArrived(Project(id="another").revoke(peer))
+    threading.Thread(target=Volunteer(options, link)._hear, args=[news], daemon=True).start()
+    with pytest.raises(queue.Empty):
+        link.get(timeout=0.5)
     assert not (tmp_path / revoked.NAME).exists()
 
 

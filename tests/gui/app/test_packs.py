@@ -183,6 +183,7 @@ def test_leaving_a_project_does_not_cancel_a_pack_that_was_asked_for(app, qtbot,
     app.packing.fetch()
     wait(qtbot, lambda: app.packing.state.stage is PackStage.TRYING)
     app._leave_or_cancel()
+    assert app.packing._goes_on()
     world.go_on.set()
     wait(qtbot, lambda: app.controller.packs.store.current is not None)
     shown(app, qtbot, PackStage.USED)
