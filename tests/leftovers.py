@@ -55,7 +55,8 @@ def nothing_left_behind_by_the_run():
 def _left(processes, files):
     deadline = time.monotonic() + GRACE_SECONDS
     while True:
-        left = _ours(set(psutil.pids()) - processes, elders=processes), _files() - files
+        new = set(psutil.pids()) - processes
+        left = _ours(new, elders=processes), _files() - files - _used_elsewhere(new, elders=processes)
         if not any(left) or time.monotonic() > deadline:
             return left if any(left) else None
         time.sleep(0.02)
@@ -69,6 +70,17 @@ def _ours(pids, elders):
             ours = _is_marked(process) or _is_descendant(process)
             if _lives(process) and ours and not _serves_a_wider_fixture(process, elders):
                 found.append(process)
+    return found
+
+
+def _used_elsewhere(pids, elders):
+    """Run folders of the processes that serve a wider fixture."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(psutil.Error, OSError):
+            process = psutil.Process(pid)
+            if _serves_a_wider_fixture(process, elders):
+                found.add(Path(process.environ().get("TMPDIR", "")))
     return found
 
 

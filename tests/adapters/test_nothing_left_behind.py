@@ -83,8 +83,30 @@ def test_it():
     sleep = [sys.executable, "-c", "import time; time.sleep(1.5)"]
     subprocess.run([sys.executable, "-c", code, *sleep], check=True, env={})
 """
+RUN_FOLDER_OF_A_WIDER_FIXTURE = """
+import pytest, shutil
+PARENT = '''
+import os, subprocess, sys, tempfile
+input()
+folder = tempfile.mkdtemp(prefix="skep-")
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": folder})
+print(folder, flush=True)
+input()
+child.communicate(b"end")
+os.rmdir(folder)
+'''
+@pytest.fixture(scope="module")
+def swarm():
+    made = subprocess.Popen([sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield made
+    made.communicate("end", timeout=20)
+def test_it(swarm):
+    print("restart", file=swarm.stdin, flush=True)
+    assert swarm.stdout.readline().strip()
+"""
 TIDY = {
     "nothing": NOTHING,
+    "wider": RUN_FOLDER_OF_A_WIDER_FIXTURE,
     "late": ENDS_A_MOMENT_LATER,
     "another_program": OF_SOMEBODY_ELSE,
     "socket_of_another_program": SOCKET_OF_ANOTHER_PROGRAM,
