@@ -164,8 +164,8 @@ def test_a_source_that_builds_another_wheel_is_refused(index, places):
 
 def test_a_pack_that_is_not_locked_is_refused_and_among_all_left_out_in_words(index, places, capsys):
     lock(places)
-    declare(places.locks, "rocm", "9.0+rocm7", PackKind.ROCM, index="https://download.pytorch.org/whl/rocm7")
-    reason = "rocm is not locked: make packs PACK=rocm LOCK=1 locks it on a linux computer that reaches https://download.pytorch.org/whl/rocm7"
+    declare(places.locks, "rocm", "9.0+rocm7", PackKind.ROCM, index="https://wheels.example.org/rocm7")
+    reason = "rocm is not locked: make packs PACK=rocm LOCK=1 locks it on a linux computer that reaches https://wheels.example.org/rocm7"
     with pytest.raises(ValueError, match="not locked") as caught:
         packs.build(["rocm"], places)
     assert str(caught.value) == reason
@@ -175,10 +175,10 @@ def test_a_pack_that_is_not_locked_is_refused_and_among_all_left_out_in_words(in
 
 
 def test_an_index_without_the_wheels_is_told_and_nothing_is_locked(index, places):
-    declare(places.locks, "rocm", "9.0+rocm7", PackKind.ROCM, index="https://download.pytorch.org/whl/rocm7")
+    declare(places.locks, "rocm", "9.0+rocm7", PackKind.ROCM, index="https://wheels.example.org/rocm7")
     with pytest.raises(
         ValueError,
-        match=r"pip cannot fetch rocm, also not from https://download\S+: Could not find a version that satisfies the requirement torch===9\.0\+rocm7",
+        match=r"pip cannot fetch rocm, also not from https://wheels\S+: Could not find a version that satisfies the requirement torch===9\.0\+rocm7",
     ):
         lock(places, "rocm")
     assert not pack_locks.read("rocm", places.locks).wheel

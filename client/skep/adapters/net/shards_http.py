@@ -53,7 +53,9 @@ class HttpShards:
         network: Network = INTERNET,
         rate: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web, `rate` as in Throttle."""
+        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web, `rate` as in
+        Throttle.
+        """
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )

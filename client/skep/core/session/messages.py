@@ -299,10 +299,10 @@ Message = Command | Event
 class WorkerOptions(WorkerMessage, frozen=True):
     """The first line to the worker: its options, already checked.
 
-    The session sets the first part. The engine adds `identity_path`, `shards_folder`, `snapshots_folder` and `known_peers_folder` ("" to keep none),
-    `invitation` and `revocations` (their texts, "" for none), `listen_host` (an IPv4 address) and `position` (samples passed
-    before). The adapter that starts the process adds its
-    `run_folder`, which is private and has a short path, because it contains unix sockets.
+    The session sets the first part. The engine adds `identity_path`, `shards_folder`, `snapshots_folder` and
+    `known_peers_folder` ("" to keep none), `invitation` and `revocations` (their texts, "" for none), `listen_host` (an
+    IPv4 address) and `position` (samples passed before). The adapter that starts the process adds its `run_folder`,
+    which is private and has a short path, because it contains unix sockets.
 
     The worker reads shards and the recipe's files in `shards_folder` only. `sandbox` is how it confines itself.
 

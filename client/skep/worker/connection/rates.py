@@ -10,7 +10,7 @@ from typing import Any, Final
 from skep.core.traffic import PIECE_BYTES, Caps, due
 
 LOOK_SECONDS: Final = 1.0
-"""How long a wait may be blind to a change of the limit."""
+"""A wait looks for a change of the limit this often."""
 
 
 class Bucket:
