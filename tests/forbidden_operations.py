@@ -339,14 +339,16 @@ def allow_core_dumps(_):
 
 def main():
     case = Case(**json.loads(sys.argv[1]))
+    options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=case.run, sandbox=Level(case.level))
+    with Path(os.devnull).open("rb") as nothing:
+        # before the rights are dropped: it imports modules, which that user may not be able to read
+        volunteer = Volunteer(options, Link(nothing, os.open(os.devnull, os.O_WRONLY)))
     if case.as_nobody:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         calls.prctl(PR_SET_DUMPABLE, 1)  # as after the start of a program by that user
-    options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=case.run, sandbox=Level(case.level))
-    with Path(os.devnull).open("rb") as nothing:
-        found = Volunteer(options, Link(nothing, os.open(os.devnull, os.O_WRONLY))).confine()
+    found = volunteer.confine()
     errors = {}
     for name, (_, tried) in OPERATIONS.items():
         try:
