@@ -42,6 +42,16 @@ def test_the_self_test_passes(frozen, tmp_path):
     assert {each["outcome"] for each in told[:-1] if each["name"] != "keyring"} == {"ok"}
 
 
+def test_the_doctor_of_a_build_checks_the_computer_and_its_sandbox(either, tmp_path):
+    command = [either / "skep", "--home", tmp_path / "home", "--json", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False)
+    told = {each["id"]: each for each in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert told["clock"]["state"] == "ok"
+    assert "could not be tried" not in told["sandbox"]["found"]
+
+
 def test_it_is_no_python_for_others(either):
     done = subprocess.run([either / "skep", "-m", "http.server"], capture_output=True, text=True, check=False)
     assert done.returncode == 2

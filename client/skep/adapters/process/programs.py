@@ -42,6 +42,14 @@ def is_frozen() -> bool:
     return bool(getattr(sys, "frozen", False))
 
 
+def made_at() -> float:
+    """Wall clock seconds at which this skep was built, or its sources were written: its modules are no files if frozen.
+
+    Raises OSError.
+    """
+    return Path(sys.executable if is_frozen() else __file__).stat().st_mtime
+
+
 def has_own_stack() -> bool:
     """Whether the training stack is there without a compute pack: Python's own, or that beside the frozen programs."""
     return not is_frozen() or (_unpacked() / "torch" / "__init__.py").is_file()

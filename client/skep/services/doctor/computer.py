@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-import skep
 from skep import bootstrap
 from skep.adapters.net.tcp_port import check_free
+from skep.adapters.process.programs import made_at
 from skep.adapters.storage.secrets import KeyringSecrets
 from skep.adapters.storage.shard_cache import free_bytes
 from skep.core.device import Device, DeviceKind
@@ -157,7 +157,7 @@ def sandbox(look: Callable[[], Sandbox | None] = protection, platform: str = sys
         yield Finding(Check.SANDBOX, State.OK, Text("doctor.sandbox_whole"))
 
 
-def clock(built: Callable[[], float] = lambda: Path(skep.__file__).stat().st_mtime) -> Iterator[Finding]:
+def clock(built: Callable[[], float] = made_at) -> Iterator[Finding]:
     """Whether the clock can be right: this skep was `built` (wall clock seconds) in the past."""
     if time.time() < built():
         yield Finding(Check.CLOCK, State.FAIL, Text("doctor.clock_before_skep"), Text("doctor.set_clock"))
