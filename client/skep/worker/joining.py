@@ -41,9 +41,9 @@ from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.strategy import Participant, strategy_of
 from skep.worker.training import device
-from skep.worker.training.data import Samples
+from skep.worker.training.data import Samples, hear_data
 from skep.worker.training.device_errors import as_device_error, as_does_not_fit
-from skep.worker.training.loop import TrainingLoop, hear_data
+from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits
 from skep.worker.training.resource_limits import MicroBatches, ModelOffload, ResourceLimits
 from skep.worker.training.trainer import HELD_OUT_SAMPLES, Trainer, step_batch_for

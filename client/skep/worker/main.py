@@ -18,12 +18,13 @@ import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NoReturn
 
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
 from skep.core.project import invitation
+from skep.core.project.manifest import Manifest
 from skep.core.sandbox import Level, Sandbox
 from skep.core.session import messages
 from skep.core.session.messages import WorkerOptions
@@ -38,6 +39,7 @@ from skep.worker.connection.rates import Rates
 from skep.worker.process import processes
 from skep.worker.process.link import Link
 from skep.worker.process.memory import GB, without_collecting
+from skep.worker.sandbox.cards import has_cards
 from skep.worker.sandbox.confine import confine
 from skep.worker.sandbox.limits import limit_files
 from skep.worker.sandbox.rules import Own
@@ -113,12 +115,17 @@ class Volunteer:
         self._farewell: Farewell | None = None
         self._trains = False
 
+    @cached_property
+    def _manifest(self) -> Manifest:
+        """Raises ManifestError."""
+        return parse_manifest(self._options.manifest.encode())
+
     def confine(self) -> Sandbox:
         """Enter the sandbox, before any thread is started; what it enforces is written to the worker's log too."""
         options = self._options
         writes = options.snapshots_folder, options.known_peers_folder
         own = Own(options.run_folder, writes, reads=[options.shards_folder], files=[options.identity_path])
-        found = confine(own, options.sandbox, cards=options.device != CPU)
+        found = confine(own, options.sandbox, cards=options.device != CPU and has_cards())
         with contextlib.suppress(OSError):
             print(f"sandbox: {found}", file=sys.stderr)  # noqa: T201 - stderr is the worker's log
         return found
@@ -131,7 +138,7 @@ class Volunteer:
 
     def run(self) -> None:
         """Join and train until a message says to stop or finish. Raises SkepError; the caller then calls `depart`."""
-        manifest = parse_manifest(self._options.manifest.encode())
+        manifest = self._manifest
         if self._options.sandbox is not Level.NONE:
             limit_files(round(max(manifest.needs.memory_gb, manifest.needs.disk_gb, LEAST_FILE_GB) * GB))
         self._leave_when_uninvited(manifest.title)
@@ -165,15 +172,15 @@ class Volunteer:
 
         One of another project, which was fetched when that one was left, is ignored.
         """
-        manifest = parse_manifest(self._options.manifest.encode())
-        if not revoked.is_of(manifest, text):
+        listed = revoked.of_project(text, self._manifest)
+        if listed is None:
             return
         try:
             revoked.write(text, Path(self._options.run_folder))
         except OSError as error:
             self.fail(Problem(Text("worker.revocations_not_written", reason=str(error.strerror))), retry=True)
-        if revoked.is_void(self._options.invitation, text):
-            self.fail(invitation.revoked(manifest.title).problem, retry=False)
+        if listed.voids(invitation.read(self._options.invitation.encode(), lambda *_: True)):
+            self.fail(invitation.revoked(self._manifest.title).problem, retry=False)
 
     def stop(self) -> None:
         """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""

@@ -12,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from skep.adapters.net.connections import INTERNET, Network
-from skep.adapters.net.web import Answer, Patience, RangeRefused, Stop, Stopped, Throttle, TryAgain, Web
+from skep.adapters.net.part_download import Download, receive
+from skep.adapters.net.web import Answer, Patience, Stop, Stopped, Throttle, TryAgain, Web
 from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
 from skep.core.project.addresses import Reach
@@ -28,7 +30,6 @@ from skep.core.text import Problem, Text
 from skep.ports import Post
 
 _THREADS: Final = 2
-_PROGRESS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 0.5
 _PUBLISHER: Final = Text("web.tell_project_publisher")
 
@@ -192,45 +193,16 @@ class HttpShards:
         with PartFile(self._cache.part(shard), shard.bytes) as file:
             resumed = file.have > 0
             if file.have < shard.bytes:
-                resumed = self._receive(web, shard, address, file)
+                what = Text("shard.named_name", named=_named(shard))
+                told = partial(self._say_progress, shard)
+                download = Download(address, what, shard.bytes, partial(_wrong_size, shard), told)
+                resumed = receive(web, download, file)
             if file.sha256 == shard.sha256:
                 return
         self._cache.throw_away(shard)
         # the earlier part of the file may be wrong: download it again
         kind = TryAgain if resumed else DataError
         raise kind(Text("shard.named_wrong_hash_deleted", named=_named(shard)), _PUBLISHER)
-
-    def _receive(self, web: Web, shard: Wanted, address: str, file: PartFile) -> bool:
-        """Write the response body. Returns whether the result includes earlier bytes."""
-        try:
-            with web.get(address, Text("shard.named_name", named=_named(shard)), file.have) as answer:
-                if answer.start == 0:
-                    file.restart()
-                resumed = answer.start > 0
-                self._write(shard, answer, file)
-        except RangeRefused:
-            file.restart()
-            raise
-        if file.have < shard.bytes:
-            raise TryAgain(
-                Text("web.connection_data_server_broke_off", host=answer.host),
-                Text("web.try_again_later"),
-            )
-        return resumed
-
-    def _write(self, shard: Wanted, answer: Answer, file: PartFile) -> None:
-        if answer.length is not None and answer.start + answer.length != shard.bytes:
-            file.restart()
-            raise _wrong_size(shard, answer)
-        last_said = float("-inf")
-        for chunk in answer.chunks():
-            if file.have + len(chunk) > shard.bytes:
-                file.restart()
-                raise _wrong_size(shard, answer)
-            file.write(chunk)
-            if time.monotonic() - last_said >= _PROGRESS_SECONDS:
-                last_said = time.monotonic()
-                self._say_progress(shard, file.have)
 
     def _say_progress(self, shard: Wanted, have: int) -> None:
         with self._lock:

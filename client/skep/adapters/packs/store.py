@@ -29,7 +29,15 @@ from filelock import Timeout
 from skep.adapters.packs import laying
 from skep.adapters.packs.laying import RECORD, LaidWheel, Laying
 from skep.adapters.process.single_instance import file_lock
-from skep.adapters.storage.files import atomic_write, os_errors
+from skep.adapters.storage.files import (
+    DYING_PREFIX,
+    LINK_PREFIX,
+    atomic_write,
+    os_errors,
+    point,
+    remove_folder,
+    set_aside,
+)
 from skep.core.errors import StorageError, UpdateError
 from skep.core.packs import Pack, Wheel
 from skep.core.text import Text
@@ -38,8 +46,6 @@ from skep.files import sync
 CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
 _INCOMING: Final = ".incoming-"
-_DYING: Final = ".dying-"
-_LINK: Final = ".link-"
 _LOCK: Final = ".lock"
 _DIGITS: Final = 12
 _GB: Final = 1e9
@@ -151,7 +157,7 @@ class PackStore:
         """By SHA-256, the pack's wheels whose files need not be fetched, since a laid folder has them intact."""
         found: dict[str, Source] = {}
         # an interruption may have left a pack that was about to be replaced
-        for folder in (*self.laid(), *sorted(self._laid.glob(f"{_DYING}[!.]*"))):
+        for folder in (*self.laid(), *sorted(self._laid.glob(f"{DYING_PREFIX}[!.]*"))):
             record = laying.read_record(folder)
             for wheel in pack.wheels if record else ():
                 laid = record.wheels.get(wheel.sha256) if record else None
@@ -172,17 +178,17 @@ class PackStore:
         incoming = self._laid / f"{_INCOMING}{place.name}"
         try:
             with self._errors():
-                self._remove(incoming)
+                remove_folder(incoming)
                 incoming.mkdir(mode=0o700)
                 self._fill(incoming, pack, sources, wheel_path, told)
-                os.sync()  # so that after a power cut a pack's name does not stand for empty files
-                dying = self._set_aside(place)
+                os.sync()  # else a power cut may leave empty files in a folder with a pack's name
+                dying = set_aside(place)
                 incoming.rename(place)
                 sync(self._laid)
-                self._remove(dying)
+                remove_folder(dying)
         finally:
             with contextlib.suppress(OSError):
-                self._remove(incoming)
+                remove_folder(incoming)
         return place
 
     def use(self, folder: Path) -> None:
@@ -206,7 +212,7 @@ class PackStore:
             for link in (CURRENT, PREVIOUS):
                 if self._named_by(link) == folder:
                     (self.root / link).unlink(missing_ok=True)
-            self._remove(folder)
+            remove_folder(folder)
 
     def tidy(self) -> None:
         """Remove what an interruption left, and packs that are neither the current nor the previous one, nor in use.
@@ -219,8 +225,8 @@ class PackStore:
             needed = {self.current, self.previous, *self.in_use()}
             for path in self._laid.iterdir():
                 if path not in needed:
-                    self._remove(path)
-            for path in self.root.glob(f"{_LINK}*"):
+                    remove_folder(path)
+            for path in self.root.glob(f"{LINK_PREFIX}*"):
                 path.unlink()
 
     def in_use(self) -> set[Path]:
@@ -270,29 +276,12 @@ class PackStore:
         if not (self.root / link).is_symlink():
             return
         place = self._laid / (self.root / link).readlink().name
-        dying = self._laid / f"{_DYING}{place.name}"
+        dying = self._laid / f"{DYING_PREFIX}{place.name}"
         if dying.is_dir() and not place.exists():
             dying.rename(place)
 
     def _point(self, link: str, folder: Path) -> None:
-        fresh = self.root / f"{_LINK}{link}"
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(folder.relative_to(self.root))
-        fresh.replace(self.root / link)
-        sync(self.root)
-
-    def _remove(self, path: Path) -> None:
-        """Rename it first, so that an incomplete pack never has a pack's name."""
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(self._set_aside(path))
-
-    def _set_aside(self, path: Path) -> Path:
-        """Rename a folder, if it is there, to the name that it has while it is removed."""
-        dying = path.with_name(f"{_DYING}{path.name}")
-        if path.is_dir() and not path.name.startswith(_DYING):
-            shutil.rmtree(dying, ignore_errors=True)
-            path.rename(dying)
-        return path if path.name.startswith(_DYING) else dying
+        point(self.root / link, str(folder.relative_to(self.root)))
 
     def _fill(
         self,

@@ -16,11 +16,9 @@ from typing import IO, Final
 
 import msgspec
 
-from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, remove_run_folder
+from skep.adapters.process.helper import helper
 from skep.adapters.process.programs import module_command
-from skep.adapters.process.worker import spawn
 from skep.adapters.storage.files import atomic_write
-from skep.adapters.storage.paths import make_run_folder
 from skep.core.device import Device
 from skep.core.text import NOTHING, Text, packed, unpacked
 
@@ -39,34 +37,19 @@ def try_out(
 
     `check` is called several times a second; an exception from it ends the trial. Raises StorageError.
     """
-    run_folder = make_run_folder()
+    command = (*module_command("skep.worker.trial", folder), device.choice)
     try:
-        process = spawn((*module_command("skep.worker.trial", folder), device.choice), run_folder, 1)
+        with helper(command, log, _END_SECONDS) as (_, _, stdout, _):
+            said: list[bytes] = []
+            reading = threading.Thread(target=lambda: said.append(_line(stdout)), name="trial", daemon=True)
+            reading.start()
+            deadline = time.monotonic() + within
+            while reading.is_alive() and time.monotonic() < deadline:
+                reading.join(_STOP_SECONDS)
+                check()
+            return Text("packs.trial_too_long", seconds=within) if reading.is_alive() else _result(said[0])
     except OSError as error:
-        remove_run_folder(run_folder)
         return Text("packs.trial_not_started", reason=str(error.strerror or error))
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    tree = Tree(mark(process.pid) or Mark(process.pid, time.time()), held=True, folder=run_folder)
-    said: list[bytes] = []
-    stdout = process.stdout
-    reading = threading.Thread(target=lambda: said.append(_line(stdout)), name="trial", daemon=True)
-    noting = threading.Thread(target=_note, args=[process.stderr], name="trial-log", daemon=True)
-    reading.start()
-    noting.start()
-    deadline = time.monotonic() + within
-    try:
-        while reading.is_alive() and time.monotonic() < deadline:
-            reading.join(_STOP_SECONDS)
-            check()
-        if reading.is_alive():
-            return Text("packs.trial_too_long", seconds=within)
-        return _result(said[0])
-    finally:
-        tree.look()
-        end_child(process, process.stdin.close, _END_SECONDS, run_folder)
-        remove_run_folder(run_folder)
 
 
 def _line(stdout: IO[bytes]) -> bytes:
@@ -81,14 +64,6 @@ def _result(line: bytes) -> Text:
         return unpacked(json.loads(line)["failed"])
     except (ValueError, KeyError, TypeError):
         return Text("packs.trial_ended")
-
-
-def _note(stderr: IO[bytes]) -> None:
-    try:
-        for line in iter(stderr.readline, b""):
-            log.info("%s", line.decode(errors="backslashreplace").rstrip())
-    except (OSError, ValueError):
-        return
 
 
 class _Trial(msgspec.Struct, frozen=True):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import IO, Final
 
-from skep.adapters.net.web import Answer, RangeRefused, TryAgain, Web
+from skep.adapters.net.part_download import Download, receive
+from skep.adapters.net.web import TryAgain, Web
 from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.shard_cache import PartFile
 from skep.core.errors import DataError, UpdateError
@@ -23,7 +23,6 @@ from skep.files import sync
 Told = Callable[[int], None]
 """Called with the bytes of a wheel that are here."""
 
-_PROGRESS_SECONDS: Final = 0.2
 _KEPT: Final = Text("packs.what_came_is_kept")
 
 
@@ -119,48 +118,22 @@ class Wheelhouse:
 
     def _attempt(self, wheel: Wheel, address: str, web: Web, told: Told) -> None:
         """One attempt to complete the part file and verify it. Raises DataError, TryAgain, StorageError, Stopped."""
+
+        def wrong(kind: type[DataError]) -> DataError:
+            return kind(Text("packs.wheel_wrong", file=wheel.file))
+
         with PartFile(self._part(wheel), wheel.size, _disk_errors) as part:
             resumed = part.have > 0
             if part.have < wheel.size:
-                resumed = _receive(wheel, address, web, part, told)
+                what = Text("packs.wheel", file=wheel.file)
+                download = Download(address, what, wheel.size, lambda _: wrong(DataError), told)
+                resumed = receive(web, download, part)
             if part.have == wheel.size and part.sha256 == wheel.sha256:
                 told(wheel.size)
                 return
             part.restart()
         # what an earlier attempt left may be wrong: everything is fetched once more
-        kind = TryAgain if resumed else DataError
-        raise kind(Text("packs.wheel_wrong", file=wheel.file))
-
-
-def _receive(wheel: Wheel, address: str, web: Web, part: PartFile, told: Told) -> bool:
-    """Write the answer's body. Returns whether the result includes earlier bytes."""
-    try:
-        with web.get(address, Text("packs.wheel", file=wheel.file), part.have) as answer:
-            if answer.start == 0:
-                part.restart()
-            resumed = answer.start > 0
-            _write(wheel, answer, part, told)
-    except RangeRefused:
-        part.restart()
-        raise
-    if part.have < wheel.size:
-        raise TryAgain(Text("web.connection_data_server_broke_off", host=answer.host))
-    return resumed
-
-
-def _write(wheel: Wheel, answer: Answer, part: PartFile, told: Told) -> None:
-    if answer.length is not None and answer.start + answer.length != wheel.size:
-        part.restart()
-        raise DataError(Text("packs.wheel_wrong", file=wheel.file))
-    said = float("-inf")
-    for chunk in answer.chunks():
-        if part.have + len(chunk) > wheel.size:
-            part.restart()
-            raise DataError(Text("packs.wheel_wrong", file=wheel.file))
-        part.write(chunk)
-        if time.monotonic() - said >= _PROGRESS_SECONDS:
-            said = time.monotonic()
-            told(part.have)
+        raise wrong(TryAgain if resumed else DataError)
 
 
 def _sha256(path: Path) -> str:

@@ -26,11 +26,10 @@ from filelock import Timeout
 
 from skep.adapters.process.programs import CURRENT, PROGRAM, START, VERSIONS, portable_version
 from skep.adapters.process.single_instance import file_lock
-from skep.adapters.storage.files import os_errors
+from skep.adapters.storage.files import LINK_PREFIX, os_errors, point, remove_folder
 from skep.core.errors import StorageError, UpdateError
 from skep.core.releases import is_version
 from skep.core.text import NOTHING, Text
-from skep.files import sync
 
 if TYPE_CHECKING:
     import tarfile
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 APP_DIR: Final = "skep.AppDir"
 PREVIOUS: Final = "previous"
 _INCOMING: Final = ".incoming"
-_DYING: Final = ".dying-"
-_LINK: Final = ".link"
 _LOCK: Final = ".lock"
 _START_SECONDS: Final = 60.0
 """How long a new version may take to print its version, before it counts as not working here."""
@@ -88,7 +85,7 @@ class PortableFolder:
         with self._alone():
             self._check_room(unpacked + keep_free)
             incoming = self._versions / _INCOMING
-            self._remove(incoming)
+            remove_folder(incoming)
             said = os_errors(
                 Text("update.skep_cannot_unpacked_into", version=version, root=str(self.root)),
                 Text("update.skep_stays"),
@@ -99,13 +96,13 @@ class PortableFolder:
                     _unpack(archive, version, incoming, unpacked, lambda came: told(came, unpacked))
                     _try_out(incoming, version)
                     os.sync()  # so that after a power cut the link does not point at empty files
-                    self._remove(self._versions / version)
+                    remove_folder(self._versions / version)
                     incoming.rename(self._versions / version)
                     self._point(PREVIOUS, self.current)
                     self._point(CURRENT, version)
             finally:
                 with contextlib.suppress(OSError):
-                    self._remove(incoming)
+                    remove_folder(incoming)
 
     def go_back(self) -> str:
         """Make the previous version the one that starts; returns it. Raises UpdateError, StorageError."""
@@ -124,8 +121,8 @@ class PortableFolder:
         with contextlib.suppress(OSError, UpdateError), self._alone():
             for path in self._versions.iterdir():
                 if path.name not in needed:
-                    self._remove(path)
-            for path in self.root.glob(f"{_LINK}-*"):
+                    remove_folder(path)
+            for path in self.root.glob(f"{LINK_PREFIX}*"):
                 path.unlink()
 
     # --- how
@@ -138,22 +135,8 @@ class PortableFolder:
         return name if is_version(name) else ""
 
     def _point(self, link: str, version: str) -> None:
-        if not version:
-            return
-        fresh = self.root / f"{_LINK}-{link}"
-        fresh.unlink(missing_ok=True)
-        fresh.symlink_to(f"{VERSIONS}/{version}")
-        fresh.replace(self.root / link)
-        sync(self.root)
-
-    def _remove(self, path: Path) -> None:
-        """Rename it first, so that an incomplete version never has a version's name."""
-        if path.is_dir() and not path.is_symlink():
-            dying = path.with_name(f"{_DYING}{path.name.lstrip('.')}")
-            if path.name != dying.name and not path.name.startswith(_DYING):
-                shutil.rmtree(dying, ignore_errors=True)
-                path = path.rename(dying)
-            shutil.rmtree(path)
+        if version:
+            point(self.root / link, f"{VERSIONS}/{version}")
 
     def _check_room(self, needed: int) -> None:
         with os_errors(Text("update.disk_cannot_looked", root=str(self.root))):

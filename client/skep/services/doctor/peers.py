@@ -6,16 +6,16 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from typing import IO, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from skep import bootstrap
 from skep.adapters.net.tcp_port import check_free
-from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, remove_run_folder
+from skep.adapters.process.helper import helper
+from skep.adapters.process.process_tree import Mark, Tree, mark
 from skep.adapters.process.programs import module_command
-from skep.adapters.process.worker import spawn
-from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import BadInput
 from skep.core.findings import Check, Finding, Questions, State, from_line
 from skep.core.session.snapshot import Snapshot
@@ -64,9 +64,23 @@ def _as_seen(snapshot: Snapshot, others: int) -> Iterator[Finding]:
 
 
 def _ask(case: Case, within: float) -> Iterator[Finding]:
+    with helper(module_command("skep.worker.probe", case.pack), log, END_SECONDS) as (process, stdin, stdout, folder):
+        tree = Tree(mark(process.pid) or Mark(process.pid, time.time()), held=True, folder=folder)
+        too_slow = threading.Timer(within, tree.kill)
+        too_slow.start()
+        try:
+            stdin.write(msgspec.json.encode(_questions(case, folder, within)) + b"\n")
+            for line in iter(stdout.readline, b""):
+                yield from_line(line)
+        except (OSError, ValueError):
+            log.warning("the process that asks peers said something unexpected", exc_info=True)
+        finally:
+            too_slow.cancel()
+
+
+def _questions(case: Case, folder: Path, within: float) -> Questions:
     assert case.project is not None
-    folder = make_run_folder()
-    questions = Questions(
+    return Questions(
         seeds=case.addresses,
         run_id=case.project.run_id,
         run_folder=str(folder),
@@ -79,25 +93,6 @@ def _ask(case: Case, within: float) -> Iterator[Finding]:
         within=within,
         patience=within / PARTS,
     )
-    process = spawn(module_command("skep.worker.probe", case.pack), folder, 1)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    tree = Tree(mark(process.pid) or Mark(process.pid, time.time()), held=True, folder=folder)
-    too_slow = threading.Timer(within, tree.kill)
-    noting = threading.Thread(target=_note, args=[process.stderr], name="doctor-log", daemon=True)
-    too_slow.start()
-    noting.start()
-    try:
-        process.stdin.write(msgspec.json.encode(questions) + b"\n")
-        for line in iter(process.stdout.readline, b""):
-            yield from_line(line)
-    except (OSError, ValueError):
-        log.warning("the process that asks peers said something unexpected", exc_info=True)
-    finally:
-        too_slow.cancel()
-        end_child(process, process.stdin.close, END_SECONDS, folder)
-        remove_run_folder(folder)
 
 
 def _port(case: Case) -> int:
@@ -108,11 +103,3 @@ def _port(case: Case) -> int:
     except BadInput:
         return 0
     return port
-
-
-def _note(stderr: IO[bytes]) -> None:
-    try:
-        for line in iter(stderr.readline, b""):
-            log.info("%s", line.decode(errors="backslashreplace").rstrip())
-    except (OSError, ValueError):
-        return  # closed, since the process was ended

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from skep.core.errors import InvitationError
-from skep.core.project import invitation, revocation
+from skep.core.project import revocation
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest
 from skep.core.project.revocation import Revocations
@@ -64,19 +64,11 @@ def write(text: str, folder: Path) -> None:
         fresh.write_text(text)
 
 
-def is_of(manifest: Manifest, listed: str) -> bool:
-    """Whether the list with this text, which the engine has verified, is that of the project."""
+def of_project(listed: str, manifest: Manifest) -> Revocations | None:
+    """The list with this text, whose signature the engine has verified; None if it is another project's."""
+    found = revocation.read(listed.encode(), lambda *_: True)
     try:
-        revocation.check(revocation.read(listed.encode(), lambda *_: True), manifest)
+        revocation.check(found, manifest)
     except InvitationError:
-        return False
-    return True
-
-
-def is_void(invited: str, listed: str) -> bool:
-    """Whether the list with this text ends the invitation with that text; the engine has verified both."""
-    own, found = (
-        invitation.read(invited.encode(), lambda *_: True),
-        revocation.read(listed.encode(), lambda *_: True),
-    )
-    return found.voids(own)
+        return None
+    return found

@@ -7,15 +7,16 @@ to the kernel's driver (linux/kfd_ioctl.h), since ROCm's libraries come with tor
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from skep.worker.sandbox.trial import why_it_fails
 
 DEVICES: Final = Path("/dev")
+_NVIDIA: Final = ("nvidiactl", "dxg")
+"""Files of the driver; the second one is Windows' in WSL."""
+_AMD: Final = "kfd"
 CUDA: Final = "libcuda.so.1"
 _CUDA_SUCCESS: Final = 0
 _BYTES: Final = 1 << 20
@@ -24,12 +25,16 @@ _KFD_GET_VERSION: Final = 0x80084B01
 """AMDKFD_IOC_GET_VERSION: _IOR('K', 1, two 32-bit integers)."""
 
 
-def why_blocked(confine: Callable[[], object], compute: Callable[[], object] | None = None) -> str:
-    """What fails on a card after `confine` and works without it; empty if nothing does, and without a card.
+def has_cards(devices: Path = DEVICES) -> bool:
+    """Whether this computer has files of a card's driver that `compute_on_cards` would use."""
+    return any((devices / name).exists() for name in (*_NVIDIA, _AMD))
+
+
+def why_blocked(confine: Callable[[], object], compute: Callable[[], object]) -> str:
+    """What fails on a card after `confine` and works without it; empty if nothing does.
 
     `compute` raises OSError with the name of its first step that fails.
     """
-    compute = compute or compute_on_cards
 
     def confined() -> None:
         confine()
@@ -41,10 +46,10 @@ def why_blocked(confine: Callable[[], object], compute: Callable[[], object] | N
 
 def compute_on_cards(devices: Path = DEVICES) -> None:
     """Use every kind of card that this computer has. Raises OSError."""
-    if (devices / "nvidiactl").exists() or (devices / "dxg").exists():
+    if any((devices / name).exists() for name in _NVIDIA):
         _nvidia()
-    if (devices / "kfd").exists():
-        _amd(devices / "kfd")
+    if (devices / _AMD).exists():
+        _amd(devices / _AMD)
 
 
 def _nvidia() -> None:
@@ -72,9 +77,5 @@ def _ask(cuda: Any, name: str, *arguments: Any) -> None:
 def _amd(kfd: Path) -> None:
     import fcntl  # noqa: PLC0415 - Windows has none
 
-    opened = os.open(kfd, os.O_RDWR | os.O_CLOEXEC)
-    try:
+    with kfd.open("r+b", buffering=0) as opened:
         fcntl.ioctl(opened, _KFD_GET_VERSION, bytearray(8))
-    finally:
-        with suppress(OSError):
-            os.close(opened)

@@ -9,12 +9,13 @@ import sys
 
 import msgspec
 
+from skep.worker.sandbox.cards import has_cards
 from skep.worker.sandbox.confine import confine
 from skep.worker.sandbox.rules import Own
 
 
 def main() -> None:
-    found = confine(Own(sys.argv[1]), cards=True)
+    found = confine(Own(sys.argv[1]), cards=has_cards())
     sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
 
 

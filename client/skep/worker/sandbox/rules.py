@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from importlib.util import find_spec
@@ -59,6 +60,7 @@ DEVICE_CACHES: Final = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM
 other programs too, so the worker gets the run folder instead."""
 
 LIBRARIES: Final = ("/lib", "/lib32", "/lib64", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/nix/store")
+LOADER: Final = Path("/etc/ld.so.conf")
 SYSTEM: Final = (
     "/usr/share",
     "/proc",
@@ -88,6 +90,7 @@ def _rules(own: Own) -> Iterator[tuple[Path, Access]]:
     yield from _each(_etc(), Access.READ)
     yield from _each(map(Path, LIBRARIES), Access.LOAD)
     yield from _each(_matching(DEVICE_LIBRARIES), Access.LOAD)
+    yield from _each(loader_folders(LOADER), Access.LOAD)
     yield from _each(_python(), Access.LOAD)
     yield from _each(_programs(), Access.RUN)
     yield from _each(Path("/dev").glob("shm"), Access.WRITE)
@@ -107,6 +110,20 @@ def _matching(patterns: Iterable[str]) -> Iterator[Path]:
     for pattern in patterns:
         path = Path(pattern)
         yield from path.parent.glob(path.name)
+
+
+def loader_folders(configuration: Path) -> Iterator[Path]:
+    """The folders that the loader is told of (ldconfig(8)): a driver's may be anywhere, in containers above all."""
+    files = [configuration]
+    for file in files:  # which grows
+        with suppress(OSError, UnicodeError):
+            for line in file.read_text().splitlines():
+                words = line.partition("#")[0].split()
+                if words[:1] == ["include"]:
+                    found = (each for pattern in words[1:] for each in _matching([str(file.parent / pattern)]))
+                    files += [each for each in sorted(found) if each not in files]
+                elif words:
+                    yield Path(words[0])
 
 
 def _etc() -> Iterable[Path]:

@@ -169,14 +169,16 @@ class RobustMean:
         references = self._references(number, counted, norms)
         judged = len(counted) >= JUDGES
         bounded, scaled = [], set()
-        for part, norm, reference in zip(counted, norms, references, strict=True):
+        for index, (part, reference) in enumerate(zip(counted, references, strict=True)):
             most = self._most(part.sender, reference, judged=judged)
-            if norm > most > 0:
+            if norms[index] > most > 0:
                 scaled.add(part.sender)
-                part = Part(part.sender, part.values * (most / norm), part.weight)  # noqa: PLW2901 - the same part, smaller
-            bounded.append(part)
+                bounded.append(Part(part.sender, part.values * (most / norms[index]), part.weight))
+                norms[index] = most
+            else:
+                bounded.append(part)
         if judged:
-            self._compare(bounded, references)
+            self._compare(bounded, norms, references)
         left_out = {part.sender for part in bounded if self._is_left_out(part.sender)}
         kept = [part for part in bounded if part.sender not in left_out]
         return Combined(mean(kept or bounded), frozenset(scaled), frozenset(left_out if kept else ()))
@@ -204,19 +206,16 @@ class RobustMean:
             found.append(reference * max(1.0, math.sqrt(weight / part.weight)))
         return found
 
-    def _compare(self, parts: Sequence[Part], references: Sequence[float]) -> None:
+    def _compare(self, parts: Sequence[Part], norms: Sequence[float], references: Sequence[float]) -> None:
         """Note the norms, and the inner products with at most the expected norm: a large part counts no more than another."""
-        for part, reference in zip(parts, references, strict=True):
+        equal = []
+        for part, norm, reference in zip(parts, norms, references, strict=True):
             if reference > 0:
                 conduct = self._conduct(part.sender)
-                conduct.excess = max(conduct.excess, float(part.values.norm()) / reference)
-        equal = torch.stack(
-            [
-                part.values * min(1.0, reference / max(float(part.values.norm()), 1e-30))
-                for part, reference in zip(parts, references, strict=True)
-            ]
-        )
-        for first, products in zip(parts, (equal @ equal.t()).tolist(), strict=True):
+                conduct.excess = max(conduct.excess, norm / reference)
+            equal.append(part.values * (reference / norm) if norm > reference else part.values)
+        stacked = torch.stack(equal)
+        for first, products in zip(parts, (stacked @ stacked.t()).tolist(), strict=True):
             for second, product in zip(parts, products, strict=True):
                 self._products[first.sender, second.sender] += product
 

@@ -13,8 +13,10 @@ from safetensors import SafetensorError, safe_open
 from skep.core.errors import DataError
 from skep.core.project.data import FileRef, ImageLayout, Layout, ShardIndex, ShardRef, TextLayout
 from skep.core.project.shards import Claim, Claims, Lot, PeerOrder, Span
+from skep.core.session import messages
 from skep.core.text import Problem, Text
 from skep.recipes.tensors.batches import Batch, Rows, batch_of
+from skep.worker.process.link import Link
 
 _TOKENS: Final = ("tokens",)
 _IMAGES: Final = ("labels", "pixels")
@@ -359,3 +361,22 @@ class Samples:
         while (here := self._order.locate(position)).shard == last.shard and here.pass_number == last.pass_number:
             position += here.count
         return self._order.locate(self._order.next_free(position, self._known)).shard
+
+
+def hear_data(link: Link, samples: Samples) -> None:
+    """Pass the engine's messages about shards since the last call to `samples`."""
+    for message in link.received():
+        match message:
+            case messages.ShardArrived():
+                samples.arrived(message.sha256, message.path)
+            case messages.ShardFailed():
+                samples.failed(message.sha256, message.problem)
+            case (
+                messages.SetShare()
+                | messages.SetTraffic()
+                | messages.RevocationsArrived()
+                | messages.FinishTraining()
+                | messages.StopTraining()
+                | messages.WorkerOptions()
+            ):
+                pass  # handled by the listening thread

@@ -25,7 +25,7 @@ from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
-from skep.worker.training.data import NotFetched, Samples
+from skep.worker.training.data import NotFetched, Samples, hear_data
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
 from skep.worker.training.resource_limits import ResourceLimits
@@ -50,25 +50,6 @@ to 32 to adapt."""
 RUN_FINISHED: Final = Text("round.run_is_finished")
 LOSSES: Final = 32
 """Micro-batches whose mean loss is shown."""
-
-
-def hear_data(link: Link, samples: Samples) -> None:
-    """Pass the engine's messages about shards since the last call to `samples`."""
-    for message in link.received():
-        match message:
-            case messages.ShardArrived():
-                samples.arrived(message.sha256, message.path)
-            case messages.ShardFailed():
-                samples.failed(message.sha256, message.problem)
-            case (
-                messages.SetShare()
-                | messages.SetTraffic()
-                | messages.RevocationsArrived()
-                | messages.FinishTraining()
-                | messages.StopTraining()
-                | messages.WorkerOptions()
-            ):
-                pass  # handled by the listening thread
 
 
 @dataclass
