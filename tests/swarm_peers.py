@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import torch
+from hivemind.averaging.control import AveragingStage
 from hivemind.optim.progress_tracker import ProgressTracker
 from hivemind.p2p import P2P
 from hivemind.utils.crypto import RSAPrivateKey
@@ -123,9 +124,15 @@ def together(*calls):
 
 
 def run_round(*averagers):
-    """One round of all averagers; the results in the same order, an exception for each failure."""
+    """One round of all averagers; the results in the same order, an exception for each failure.
+
+    The round is due when each has found its group, however slow the computer: our search gives up soon afterwards.
+    """
     with ThreadPoolExecutor(len(averagers)) as pool:
-        controls = [averager.step(wait=False, timeout=PATIENCE) for averager in averagers]
+        controls = [averager.schedule_step(timeout=PATIENCE) for averager in averagers]
+        wait_until(lambda: all(control.stage is AveragingStage.AWAITING_TRIGGER for control in controls))
+        for averager, control in zip(averagers, controls, strict=True):
+            averager.step(control=control, wait=False)
         return list(pool.map(outcome, controls))
 
 

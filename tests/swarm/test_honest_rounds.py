@@ -3,7 +3,6 @@
 import asyncio
 import math
 import multiprocessing
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -12,6 +11,7 @@ from hivemind.optim.grad_averager import GradientAverager
 
 from skep.worker.swarm.averagers import CheckedGradientAverager
 from skep.worker.swarm.state.uplink import Uplink
+from swarm_peers import run_round
 
 
 class SilentAverager(GradientAverager):
@@ -44,20 +44,6 @@ def make(kind, dht, value, size=1_000_000, **options):
     averager = kind([parameter], dht=dht, start=True, **options)
     averager.accumulate_grads_(1)
     return averager
-
-
-def run_round(*averagers):
-    """One round of all averagers; the results in the same order, an exception for each failure."""
-    with ThreadPoolExecutor(len(averagers)) as pool:
-        controls = [averager.step(wait=False, timeout=30) for averager in averagers]
-        return list(pool.map(outcome, controls))
-
-
-def outcome(control):
-    try:
-        return control.result(30)
-    except Exception as error:  # noqa: BLE001 - whatever the averager's process raised
-        return error
 
 
 def value_of(averager):

@@ -30,6 +30,7 @@ from skep.worker.swarm.catching_up import STATE_ATTEMPTS
 from skep.worker.swarm.state.donor import StateDonor
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece
+from swarm_peers import run_round
 
 PROJECT = Project()
 PREFIX = "invited"
@@ -121,12 +122,6 @@ def enter(private_sockets, identities):
 def value_of(averager):
     with averager.get_tensors() as tensors:
         return float(tensors[0].mean())
-
-
-def run_round(*averagers):
-    with ThreadPoolExecutor(len(averagers)) as pool:
-        controls = [averager.step(wait=False, timeout=PATIENCE) for averager in averagers]
-        return list(pool.map(lambda control: control.result(PATIENCE), controls))
 
 
 class Stranger:
