@@ -105,7 +105,7 @@ class Told:
     """What is said meanwhile."""
 
     def __init__(self):
-        self.chosen, self.fetched, self.laid, self.tried, self.fell = [], [], [], [], []
+        self.chosen, self.fetched, self.laid, self.tried, self.passed_over = [], [], [], [], []
 
     @property
     def progress(self):
@@ -114,7 +114,7 @@ class Told:
             lambda *now: self.fetched.append(now) or True,
             lambda *now: self.laid.append(now) or True,
             lambda pack: self.tried.append(pack.name),
-            lambda fallen: self.fell.append((fallen.pack.name, in_english(fallen.why))),
+            lambda pack: self.passed_over.append((pack.pack.name, in_english(pack.why))),
         )
 
 
@@ -133,7 +133,7 @@ def test_the_pack_that_suits_is_fetched_tried_and_used(published, open_packs, cu
     assert choice.pack == cuda
     assert packs.store.current == packs.store.place(cuda)
     assert trials.made == [("cuda-13.0", "cuda:0")]
-    assert (told.chosen, told.tried, told.fell) == (["cuda-13.0"], ["cuda-13.0"], [])
+    assert (told.chosen, told.tried, told.passed_over) == (["cuda-13.0"], ["cuda-13.0"], [])
     assert told.fetched[-1] == (cuda.to_fetch, cuda.to_fetch)
     assert told.laid[-1] == (cuda.unpacked, cuda.unpacked)
     offer = open_packs().look()
@@ -148,7 +148,7 @@ def test_what_falls_is_said_with_its_reason_and_the_next_pack_is_taken(published
     """The packs are tried by real processes: the first fails like torch without a driver, the second has this torch."""
     packs, told = open_packs(trial=try_out), Told()
     choice = packs.fetch(told.progress)
-    assert told.fell == [("cuda-13.0", "PyTorch finds no NVIDIA driver.")]
+    assert told.passed_over == [("cuda-13.0", "PyTorch finds no NVIDIA driver.")]
     assert choice.pack == cpu
     assert in_english(choice.why) == "The pack cpu computes on the processor."
     assert [(each.pack.name, in_english(each.why)) for each in choice.passed_over] == [
@@ -250,7 +250,7 @@ def test_a_pack_can_be_named(published, open_packs, trials, devices, cpu):
     trials.fails = {"cuda-13.0": NO_KERNELS}
     choice = open_packs().fetch(told.progress, "cuda-13.0")
     assert trials.made == [("cuda-13.0", "cuda:0"), ("cpu", "cpu")]
-    assert told.fell == [("cuda-13.0", "PyTorch has no code for this card.")]
+    assert told.passed_over == [("cuda-13.0", "PyTorch has no code for this card.")]
     assert choice.pack == cpu
     with raises(BadInput, match="no compute pack called rocm-9 for this computer") as refused:
         open_packs().fetch(told.progress, "rocm-9")

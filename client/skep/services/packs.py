@@ -47,13 +47,13 @@ GoOn = Callable[[int, int], bool]
 
 @dataclass(frozen=True)
 class Progress:
-    """What is called while a pack is got: when one is chosen, with bytes fetched and laid down, when one falls."""
+    """What is called while a pack is got: when one is chosen, with bytes fetched and laid down, when one is passed over."""
 
     chosen: Callable[[Choice], object] = lambda _choice: None
     fetched: GoOn = lambda _done, _total: True
     laid: GoOn = lambda _done, _total: True
     tried: Callable[[Pack], object] = lambda _pack: None
-    fell: Callable[[PassedOver], object] = lambda _fallen: None
+    passed_over: Callable[[PassedOver], object] = lambda _pack: None
     waited: Callable[[], bool] = lambda: True
     """Called several times a second during a trial; False cancels."""
 
@@ -254,7 +254,7 @@ class Packs:
     # --- implementation
 
     def _get(self, known: PackList, name: str, progress: Progress, get: obtaining.Get) -> Choice:
-        fallen: list[PassedOver] = []
+        passed_over: list[PassedOver] = []
         with self.store.changing():
             choice = self._named(known, name) if name else self._choose(known)
             while choice.pack is not None and choice.device is not None:
@@ -267,9 +267,9 @@ class Packs:
                     self.store.tidy()
                     self._house.tidy(keep={wheel.sha256 for pack in known.packs for wheel in pack.wheels})
                     return choice
-                fallen.append(PassedOver(choice.pack, why))
-                progress.fell(fallen[-1])
-                choice = self._choose(known, but=fallen)
+                passed_over.append(PassedOver(choice.pack, why))
+                progress.passed_over(passed_over[-1])
+                choice = self._choose(known, but=passed_over)
         raise UpdateError(choice.why, sentences(*(_said(each) for each in choice.passed_over)))
 
     def _obtain(self, pack: Pack, progress: Progress, get: obtaining.Get) -> Path:
@@ -299,8 +299,8 @@ class Packs:
 
     def _choose(self, known: PackList, but: Sequence[PassedOver] = ()) -> Choice:
         devices = tuple(self.devices())
-        fallen = {each.pack.digest: each.why for each in but}
-        return choose(devices, known.packs, {**self._trials.failed(devices), **fallen})
+        failed = {each.pack.digest: each.why for each in but}
+        return choose(devices, known.packs, {**self._trials.failed(devices), **failed})
 
     def _named(self, known: PackList, name: str) -> Choice:
         """The pack of that name, although it may not suit: the trial shows. Raises BadInput."""

@@ -1,13 +1,12 @@
 """The app: constructs the parts, passes snapshots to the tray and the window, and user requests to the controller.
 
-It owns the bridge while the engine runs. The tray is shown first; everything slow is loaded afterwards, in the
-background. Decisions are the engine's, and texts are in `words`.
+The tray is shown first; everything slow is loaded in the background. Decisions are the engine's, texts are in `words`.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QSystemTrayIcon
@@ -18,7 +17,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
 from skep_gui.app.actions import Lookups, ProjectActions
-from skep_gui.app.background import Background, Bridge
+from skep_gui.app.background import Background, Bridge, Commands
 from skep_gui.app.error_reporter import ErrorReporter
 from skep_gui.app.language import Language
 from skep_gui.app.outside_settings import OutsideSettings
@@ -39,9 +38,6 @@ if TYPE_CHECKING:
     from skep_gui.app.dialogs import StartRefusal
     from skep_gui.app.main_window import MainWindow
     from skep_gui.pages.first_run import FirstRun
-
-BEAT: Final = 1000
-"""Interval in milliseconds at which countdowns are updated."""
 
 
 class App(QObject):
@@ -76,17 +72,16 @@ class App(QObject):
         self.window: MainWindow | None = None
         self.first_steps: FirstRun | None = None
         self.box: StartRefusal | None = None
-        self._damaged: Controller | None = None  # the controller whose settings could not be read
+        self._opening: Controller | None = None
         self._remembered = Remembered()
         self._quitting = self._restarts = False
-        self._early: list[m.Command] = []
-        """What was wanted before there was a controller."""
         qt.setQuitOnLastWindowClosed(False)
         qt.setApplicationName("skep")
         qt.setWindowIcon(icons.app())
         theme.apply(qt, theme.chosen(self._theme))
         self.bridge = Bridge(self)
         self.background = Background(self)
+        self.commands = Commands(self.background)
         self.projects = ProjectActions(self.background, self)
         self.projects.tongue = self.tongue
         self.lookups = Lookups(self.background, self.translation, self)
@@ -95,7 +90,7 @@ class App(QObject):
         self.packing = Packing(self.background, lambda: self.snapshot, self)
         self.tray = tray
         tray.setParent(self)
-        self._beat = QTimer(self, interval=BEAT)
+        self._beat = QTimer(self, interval=1000)  # milliseconds between two updates of the countdowns
         self._beat.timeout.connect(self._show)
         self._connect()
 
@@ -110,8 +105,8 @@ class App(QObject):
         self.updating.restart_wanted.connect(self.restart)
         self.packing.changed.connect(lambda _: self.show_pack())
         self.tray.opened.connect(self.open)
-        self.tray.pause_chosen.connect(self.pause)
-        self.tray.resumed.connect(self.resume)
+        self.tray.pause_chosen.connect(self.commands.pause)
+        self.tray.resumed.connect(self.commands.resume)
         self.tray.quit_wanted.connect(self.quit)
         self._qt.styleHints().colorSchemeChanged.connect(lambda _: self._apply_theme(self._theme))
 
@@ -121,15 +116,10 @@ class App(QObject):
 
     def _open_controller(self) -> Controller | None:
         """Runs in a background thread. None if a skep that already runs in this home shows its window instead."""
-        from skep.core.errors import SettingsError  # noqa: PLC0415 - loaded behind the tray
         from skep_gui.app.controller import Controller  # noqa: PLC0415 - it brings most of skep
 
-        controller = Controller(self._home)
-        try:
-            opened = controller.open(self.bridge.observe, self.bridge.notify, self.bridge.show, self._link)
-        except SettingsError:
-            self._damaged = controller
-            raise
+        self._opening = controller = Controller(self._home)
+        opened = controller.open(self.bridge.observe, self.bridge.notify, self.bridge.show, self._link)
         return controller if opened else None
 
     def _opened(self, controller: Controller | None) -> None:
@@ -143,7 +133,7 @@ class App(QObject):
         self.updating.start(controller)
         self.packing.start(controller)
         outside = OutsideSettings(self.background, controller.outside, self._settings_in_view, self)
-        outside.changed.connect(self._change_settings)
+        outside.changed.connect(self.commands.change_settings)
         self._remembered = Remembered(controller.folder)
         if self._quitting:
             self._quitting = False
@@ -152,9 +142,7 @@ class App(QObject):
         new = self._remembered.is_new
         self._beat.start()
         self._changed(controller.snapshot)
-        for command in self._early:
-            self.post(command)
-        self._early.clear()
+        self.commands.open(controller.post)
         self.ready.emit()
         hidden = self._hidden or self.snapshot.settings.get("app.start_minimised") is True
         if not hidden or new or self._link or not QSystemTrayIcon.isSystemTrayAvailable():
@@ -170,15 +158,16 @@ class App(QObject):
             return
         from skep_gui.app.dialogs import StartRefusal  # noqa: PLC0415 - rarely seen
 
-        self.box = StartRefusal(*self.tongue.core.problem(problem), mendable=self._damaged is not None)
+        mendable = self._opening is not None and self._opening.cannot_read_settings
+        self.box = StartRefusal(*self.tongue.core.problem(problem), mendable=mendable)
         self.box.finished.connect(lambda _: self._refusal_read())
         self.box.open()
 
     def _refusal_read(self) -> None:
         """Start again with the default settings if the user chose that; otherwise end."""
-        box, damaged, self.box, self._damaged = self.box, self._damaged, None, None
-        if box is not None and box.begins_anew and damaged is not None:
-            self.background.run(damaged.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
+        box, opening, self.box, self._opening = self.box, self._opening, None, None
+        if box is not None and box.begins_anew and opening is not None:
+            self.background.run(opening.forget_settings, lambda _: self.start(), self._cannot_open, slow=True)
         else:
             self._end()
 
@@ -187,6 +176,7 @@ class App(QObject):
         if self._quitting:
             return
         self._quitting = True
+        self.commands.close()
         if self.controller is None:
             if self.box is not None:
                 self.box.reject()
@@ -240,11 +230,7 @@ class App(QObject):
         self.tray.speak(self.translation.now)
         self.error_reporter.speak(self.translation.problems)
         if (window := self.window) is not None:
-            page, place = window.rail.currentRow(), window.settings.place()
-            window.fill(self.translation)
-            self._connect_pages(window)
-            window.settings.go_back_to(place)
-            window.rail.setCurrentRow(page)
+            window.speak(self.translation, self._connect_pages)
             if window.isVisible():
                 self._fill()
         if self.first_steps is not None and self.first_steps.isVisible():
@@ -307,7 +293,7 @@ class App(QObject):
         if self.projects.cancel():
             self.packing.cancel()  # the start may wait for a pack; one that was asked for in Settings goes on
         else:
-            self.leave()
+            self.commands.leave()
 
     def _apply_theme(self, chosen: str) -> None:
         self._theme = chosen
@@ -315,28 +301,6 @@ class App(QObject):
         self.tray.set_colour(theme.chosen("system").panel)
         if self.window is not None:
             self.window.update()
-
-    def post(self, command: m.Command) -> None:
-        """Hand a command to the engine; while the controller opens, it is kept until then."""
-        if self._quitting:
-            return
-        if (controller := self.controller) is None:
-            self._early.append(command)
-        else:
-            # the engine's queue may be full, and Qt's thread must not block
-            self.background.run(lambda: controller.post(command))
-
-    def pause(self, until: float | None) -> None:
-        self.post(m.Pause(until))
-
-    def resume(self) -> None:
-        self.post(m.Resume())
-
-    def leave(self, at_once: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's value
-        self.post(m.Leave(now=at_once))
-
-    def _change_settings(self, values: dict[str, Value]) -> None:
-        self.post(m.ChangeSettings(values))
 
     def open(self) -> None:
         if self._quitting:
@@ -358,13 +322,13 @@ class App(QObject):
     def _connect_pages(self, window: MainWindow) -> None:
         window.connect_pages(
             Requests(
-                pause=self.pause,
-                resume=self.resume,
-                leave=self.leave,
+                pause=self.commands.pause,
+                resume=self.commands.resume,
+                leave=self.commands.leave,
                 leave_or_cancel=self._leave_or_cancel,
                 go_to_projects=window.go_to_projects,
                 go_to_setting=window.go_to_setting,
-                change_setting=lambda key, value: self._change_settings({key: value}),
+                change_setting=lambda key, value: self.commands.change_settings({key: value}),
                 read_record=self.lookups.read_record,
                 export=self.lookups.export,
                 offer_devices=self.lookups.offer_devices,
@@ -414,7 +378,7 @@ class App(QObject):
 
     def _join(self, join: m.Join) -> None:
         self._remembered.active = join.project.id
-        self.post(join)
+        self.commands.post(join)
         if self.window is not None:
             self.window.go_to(self.window.now)
 
@@ -426,7 +390,7 @@ class App(QObject):
             return
         self._remembered.first_run_shown()
         self.first_steps = steps = FirstRun(self.translation.devices, self.window)
-        steps.limits_chosen.connect(self._change_settings)
+        steps.limits_chosen.connect(self.commands.change_settings)
         steps.practice_wanted.connect(lambda: self.projects.join(PRACTICE))
         if self.window is not None:
             steps.projects_wanted.connect(self.window.go_to_projects)

@@ -1,4 +1,4 @@
-"""Work outside Qt's main thread, with results delivered in it; and the engine's messages as Qt signals."""
+"""Work outside Qt's main thread, with results delivered in it; the engine's messages as Qt signals, and commands to it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from skep.core.errors import SkepError
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot
+from skep.core.settings.setting import Value
 from skep.core.text import Problem, Remedy, Text
 
 T = TypeVar("T")
@@ -69,6 +70,48 @@ class Background(QObject):
             self._answered.emit(partial(failed, OUR_OWN))
         else:
             self._answered.emit(partial(done, answer))
+
+
+class Commands:
+    """What the user wants of the engine. While the controller opens, it is kept until then."""
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        self._send: Callable[[m.Command], object] | None = None
+        self._early: list[m.Command] = []
+        self._closed = False
+
+    def open(self, send: Callable[[m.Command], object]) -> None:
+        """Commands go to `send`, which may block and is called in a thread; first those that were kept."""
+        self._send = send
+        early, self._early = self._early, []
+        for command in early:
+            self.post(command)
+
+    def close(self) -> None:
+        """Drop all later commands."""
+        self._closed = True
+
+    def post(self, command: m.Command) -> None:
+        if self._closed:
+            return
+        if (send := self._send) is None:
+            self._early.append(command)
+        else:
+            # the engine's queue may be full, and Qt's thread must not block
+            self._background.run(lambda: send(command))
+
+    def pause(self, until: float | None) -> None:
+        self.post(m.Pause(until))
+
+    def resume(self) -> None:
+        self.post(m.Resume())
+
+    def leave(self, at_once: bool = False) -> None:  # noqa: FBT001, FBT002 - a signal's value
+        self.post(m.Leave(now=at_once))
+
+    def change_settings(self, values: dict[str, Value]) -> None:
+        self.post(m.ChangeSettings(values))
 
 
 def _hear(answer: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 
 from skep import bootstrap
 from skep.core.device import Device
-from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SkepError
+from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SettingsError, SkepError
 from skep.core.findings import Finding
 from skep.core.project.fit import Verdict
 from skep.core.project.manifest import VerifiedProject
@@ -76,6 +76,8 @@ class Controller:
         """What is told while a compute pack is fetched for a join, and at the end of that."""
         self.mended: Problem | None = None
         """What was damaged at the start, and how skep goes on."""
+        self.cannot_read_settings = False
+        """Whether `open` failed for that reason."""
 
     @property
     def folder(self) -> Path:
@@ -102,6 +104,9 @@ class Controller:
             except SkepError:
                 raise running from None
             return False
+        except SettingsError:
+            self.cannot_read_settings = True
+            raise
         self.updates.tidy()
         self.packs.tidy()
         return True

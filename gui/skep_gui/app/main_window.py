@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -68,6 +69,14 @@ class MainWindow(QMainWindow):
     def _search_settings(self) -> None:
         self.go_to(self.settings)
         self.settings.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def speak(self, translation: Translation, connect: Callable[[MainWindow], None]) -> None:
+        """Make everything again in another language, and `connect` it; the user stays in the same place."""
+        page, place = self.rail.currentRow(), self.settings.place()
+        self.fill(translation)
+        connect(self)
+        self.settings.go_back_to(place)
+        self.rail.setCurrentRow(page)
 
     def fill(self, translation: Translation) -> None:
         """Make the pages and strips, also again for another language; earlier ones are deleted."""

@@ -42,7 +42,7 @@ class Packing(QObject):
         self._background = background
         self._cancel = threading.Event()
         self._unasked = False
-        self._fallen: tuple[PassedOver, ...] = ()
+        self._passed_over: tuple[PassedOver, ...] = ()
         self._began = 0.0
         self._went.connect(self._show)
         self._ended.connect(self._over)
@@ -60,7 +60,7 @@ class Packing(QObject):
             laid=lambda done, total: self._moved(PackStage.LAYING, done, total),
             tried=lambda pack: self._went.emit(replace(self.state, stage=PackStage.TRYING, name=pack.name)),
             waited=self._goes_on,
-            fell=self._fell,
+            passed_over=self._hear_passed_over,
         )
         controller.pack_ended = self._ended.emit
         self._unasked = True
@@ -130,7 +130,7 @@ class Packing(QObject):
     def _chosen(self, choice: Choice) -> None:
         if self.state.stage not in PACK_UNDER_WAY:
             self._cancel.clear()
-            self._fallen = ()
+            self._passed_over = ()
         self._began = time.monotonic()
         name = choice.pack.name if choice.pack is not None else ""
         self._went.emit(replace(self.state, stage=PackStage.FETCHING, name=name, why=choice.why, part=0.0, size=0))
@@ -147,9 +147,9 @@ class Packing(QObject):
     def _goes_on(self) -> bool:
         return not self._cancel.is_set() and not (self._unasked and is_metered(self._known()))
 
-    def _fell(self, fallen: PassedOver) -> None:
-        self._fallen = (*self._fallen, fallen)
-        passed = tuple((each.pack.name, each.why) for each in self._fallen)
+    def _hear_passed_over(self, pack: PassedOver) -> None:
+        self._passed_over = (*self._passed_over, pack)
+        passed = tuple((each.pack.name, each.why) for each in self._passed_over)
         self._went.emit(replace(self.state, passed_over=passed))
 
 

@@ -46,7 +46,7 @@ def test_the_first_start_shows_the_window_and_the_first_steps(app, qtbot):
 
 
 def test_a_pause_is_kept_and_shown(app, qtbot, home):
-    app.pause(None)
+    app.commands.pause(None)
     wait(qtbot, lambda: app.tray.first.text() == "Not in a project, and paused.")
     assert app.tray.resume.isVisible()
     assert PauseFile(home.pause_file).load() == (True, None)
@@ -55,7 +55,7 @@ def test_a_pause_is_kept_and_shown(app, qtbot, home):
 
 
 def test_a_changed_setting_holds_at_once_and_is_saved(app, qtbot, home):
-    app.post(m.ChangeSettings({"compute.share_away": 0.35}))
+    app.commands.post(m.ChangeSettings({"compute.share_away": 0.35}))
     wait(qtbot, lambda: app.snapshot.allowance.share == 0.35)
     assert "35" in home.settings_file.read_text()
     wait(qtbot, lambda: app.window.settings._values.get("compute.share_away") == 0.35)

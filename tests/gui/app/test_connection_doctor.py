@@ -26,7 +26,7 @@ def rows(app):
 
 
 def test_a_problem_with_the_swarm_offers_the_check_which_ends_with_a_summary(app, qtbot):
-    app.post(m.ProblemArose(NO_SEED))
+    app.commands.post(m.ProblemArose(NO_SEED))
     wait(qtbot, app.window.strip.isVisible)
     assert app.window.strip.act_button.text() == "Check the connection"
     app.window.strip.act_button.click()

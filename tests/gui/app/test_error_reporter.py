@@ -40,7 +40,7 @@ def test_that_the_settings_were_damaged_stays_in_view_when_a_project_is_joined_a
     home.settings_file.write_text(DAMAGED)
     with start() as app:
         wait(qtbot, lambda: app.window is not None and app.window.strip.isVisible())
-        app.post(m.ProblemArose(Problem(verbatim("Another problem."))))
+        app.commands.post(m.ProblemArose(Problem(verbatim("Another problem."))))
         wait(qtbot, lambda: app.snapshot.problem is not None and "Another" in str(app.snapshot.problem))
         assert "The settings file was damaged" in app.window.strip.title.text()
 

@@ -111,7 +111,7 @@ def test_a_change_holds_at_once_everywhere(app, qtbot, home):
     window.go_to(window.settings)
     window.settings.search.setText("app")
     window.settings.rows["app.language"].control.setFocus()
-    app.post(m.ChangeSettings({"app.language": "de"}))
+    app.commands.post(m.ChangeSettings({"app.language": "de"}))
     wait(qtbot, lambda: rail(window) == ["Jetzt", "Projekte", "Statistik", "Einstellungen"])
     assert app.window is window
     assert window.geometry() == place
@@ -123,13 +123,13 @@ def test_a_change_holds_at_once_everywhere(app, qtbot, home):
     wait(qtbot, lambda: window.focusWidget() is window.settings.rows["app.language"].control)
     assert window.settings.rows["app.theme"].control.accessibleName() == "Farbschema"
     assert "de" in home.settings_file.read_text()
-    app.post(m.ChangeSettings({"app.language": "en"}))
+    app.commands.post(m.ChangeSettings({"app.language": "en"}))
     wait(qtbot, lambda: rail(window) == ["Now", "Projects", "Stats", "Settings"])
     assert app.tray.first.text() == "Not in a project."
 
 
 def test_the_new_pages_are_connected(app, qtbot):
-    app.post(m.ChangeSettings({"app.language": "de"}))
+    app.commands.post(m.ChangeSettings({"app.language": "de"}))
     wait(qtbot, lambda: rail(app.window)[0] == "Jetzt")
     app.window.settings.changed.emit("compute.share_away", 0.4)
     wait(qtbot, lambda: app.snapshot.settings["compute.share_away"] == 0.4)
@@ -181,14 +181,14 @@ def test_what_the_ledger_kept_is_said_in_the_language_of_today(app, qtbot, home)
         return [each.text() for each in stats.findChildren(QLabel)]
 
     wait(qtbot, lambda: {"On battery.", "No other peer: 512 samples in 1 epoch"} <= set(shown()))
-    app.post(m.ChangeSettings({"app.language": "de"}))
+    app.commands.post(m.ChangeSettings({"app.language": "de"}))
     wait(qtbot, lambda: app.window.stats is not stats)
     stats = app.window.stats
     wait(qtbot, lambda: {"Im Akkubetrieb.", "Kein anderer Peer: 512 Beispiele in 1 Epoche"} <= set(shown()))
 
 
 def test_what_the_engine_tells_and_what_fails_is_said_in_it(app, qtbot, tmp_path):
-    app.post(m.ChangeSettings({"app.language": "de"}))
+    app.commands.post(m.ChangeSettings({"app.language": "de"}))
     wait(qtbot, lambda: app.language.code == "de")
     app._notified(Problem(Text("worker.training_process_ended_unexpectedly"), Text("worker.worker_log_has_details")))
     assert app.tray.told == [

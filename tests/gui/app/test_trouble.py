@@ -31,7 +31,7 @@ def boom(number=0):
 def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypatch, dressed):
     with monkeypatch.context() as broken:
         broken.setattr(step, "step", lambda *_: boom())
-        app.post(m.Resume())
+        app.commands.post(m.Resume())
         wait(qtbot, lambda: app.error_reporter.traces)
     wait(qtbot, app.window.strip.isVisible)
     assert app.window.strip.title.text() == "An internal error occurred; skep continues."
@@ -46,7 +46,7 @@ def test_an_engine_exception_is_reported_and_the_app_lives(app, qtbot, monkeypat
     dialog.copy.click()
     assert dressed.clipboard().text() == text
     dialog.close()
-    app.pause(None)
+    app.commands.pause(None)
     wait(qtbot, lambda: app.snapshot.pause is not None)
 
 
@@ -56,7 +56,7 @@ def test_an_exception_in_qts_thread_is_reported_and_the_app_lives(app, qtbot):
     wait(qtbot, app.window.strip.isVisible)
     app.window.strip.close_button.click()
     assert not app.window.strip.isVisible()
-    app.pause(None)
+    app.commands.pause(None)
     wait(qtbot, lambda: app.snapshot.pause is not None)
 
 

@@ -229,7 +229,7 @@ def _progress(context: Context) -> Progress:
         fetched=_Steps(context, lambda how: tr("{percent} % of {size} fetched{left}.", **how)),
         laid=_Steps(context, lambda how: tr("{percent} % of {size} laid down{left}.", **how)),
         tried=lambda pack: note(tr("{name} is being tried.", name=pack.name)),
-        fell=lambda fallen: note(_passed(fallen)),
+        passed_over=lambda pack: note(_passed(pack)),
     )
 
 
