@@ -72,7 +72,7 @@ class App(QObject):
         self.window: MainWindow | None = None
         self.first_steps: FirstRun | None = None
         self.box: StartRefusal | None = None
-        self._opening: Controller | None = None
+        self._opening: Controller | None = None  # opened last, perhaps in vain; its settings may be mended
         self._remembered = Remembered()
         self._quitting = self._restarts = False
         qt.setQuitOnLastWindowClosed(False)
