@@ -150,7 +150,7 @@ class SmallSwarm:
         self.dhts = [forked_peers.LastingDHT(start=True, startup_timeout=60)]
         seeds = [str(address) for address in self.dhts[0].get_visible_maddrs()]
         self.dhts.append(forked_peers.LastingDHT(initial_peers=seeds, start=True, startup_timeout=60))
-        self._keys = [RSAPrivateKey() for _ in self.dhts]
+        self.keys = [RSAPrivateKey() for _ in self.dhts]
 
     @contextmanager
     def peers(self, manifest, starts):
@@ -163,7 +163,7 @@ class SmallSwarm:
 
     def _peers(self, manifest, starts, made):
         try:
-            for dht, key, start in zip(self.dhts, self._keys, starts, strict=False):
+            for dht, key, start in zip(self.dhts, self.keys, starts, strict=False):
                 # otherwise all peers of one process would share a record
                 with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=key: key):
                     made.append(SmallPeer(manifest, dht, start))

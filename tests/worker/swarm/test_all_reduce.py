@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from skep.worker.swarm.all_reduce import Used, examine
+from skep.worker.swarm.all_reduce import Used, all_of, examine
 
 PARTS = 4
 
@@ -23,6 +23,14 @@ def finished(received, *, banned=(), failed_size=0, left_out=()):
         ),
         tensor_part_container=SimpleNamespace(failed_size=failed_size),
     )
+
+
+def without_sender(runner, peer):
+    """The same all-reduce if `peer` sends nothing for it, as helpers do."""
+    place = runner.sender_peer_ids.index(peer)
+    runner.sender_peer_ids = [each for each in runner.sender_peer_ids if each != peer]
+    del runner.tensor_part_reducer.num_parts_received[place]
+    return runner
 
 
 WEIGHTS = {"b": 8.0, "c": 8.0}
@@ -53,6 +61,35 @@ def test_who_was_heard_and_whether_every_part_has_anothers_data(runner, heard, m
 def test_a_peer_that_claimed_no_weight_completes_nothing():
     facts = examine(finished({"b": PARTS}), {"b": 0.0}, Used())
     assert (facts.heard, facts.complete) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("runner", "weights", "idle"),
+    [
+        (finished({"b": PARTS, "c": PARTS}), {"b": 0.0, "c": 0.0}, True),
+        (finished({"b": PARTS, "c": PARTS}), {"b": 0.0, "c": 8.0}, False),
+        (finished({"b": PARTS - 1}), {"b": 0.0}, False),
+        (finished({"b": PARTS}), {}, False),
+        (finished({"b": PARTS}, banned=["b"]), {"b": 0.0}, False),
+        (finished({"b": PARTS}, left_out=["b"]), {"b": 0.0}, False),
+        (finished({}), {}, False),
+    ],
+)
+def test_the_others_are_idle_if_each_has_sent_all_with_weight_zero(runner, weights, idle):
+    assert examine(runner, weights, Used()).idle is idle
+
+
+def test_a_helper_that_sends_nothing_is_not_idle():
+    runner = without_sender(finished({"helper": 0}), "helper")
+    assert not examine(runner, {}, Used(), helpers={"helper"}).idle
+    runner = without_sender(finished({"b": PARTS, "helper": 0}), "helper")
+    assert examine(runner, {"b": 0.0}, Used(), helpers={"helper"}).idle
+
+
+def test_a_round_of_several_all_reduces_is_idle_if_each_is():
+    idle, heard = (examine(finished({"b": PARTS}), {"b": weight}, Used()) for weight in (0.0, 8.0))
+    assert all_of([idle, idle]).idle
+    assert not all_of([idle, heard]).idle
 
 
 def test_a_peer_that_reduces_nothing_is_judged_by_what_came_back():

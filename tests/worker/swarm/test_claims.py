@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from skep.worker.swarm.claims import ABSENT_ROUNDS, LATE, MET_ROUNDS, Claim, Experience
+from skep.worker.swarm.claims import ABSENT_ROUNDS, LATE, MET_ROUNDS, Claim, Experience, ended_together
 
 OWN = Claim("own", 100, 40, 4.0)
 ANN, BOB = Claim("ann", 100, 60, 6.0), Claim("bob", 100, 30, 3.0)
@@ -138,3 +138,22 @@ def test_samples_of_an_earlier_epoch_and_peers_at_rest_are_not_missed_in_a_round
         found = experience.believed({1: ANN, 3: late, 4: resting}, replace(OWN, epoch=100 + number), NOW + number)
         experience.averaged(100 + number, ("ann",), NOW + number)
     assert found[3] == late
+
+
+@pytest.mark.parametrize(
+    ("told", "ended"),
+    [
+        ([], 5),
+        ([None], 5),  # a stock peer
+        ([4], 5),
+        ([5], 5),
+        ([6], 6),
+        ([10**9], 6),  # by one at most, whatever it says
+        ([5, 6], 6),
+        ([5, 5, 6], 5),
+        ([5, 6, 7], 6),
+        ([True, "6", 6.0, {}], 5),
+    ],
+)
+def test_a_round_has_ended_the_next_epoch_if_half_of_the_others_were_in_it(told, ended):
+    assert ended_together(5, told) == ended

@@ -1,4 +1,5 @@
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from skep.worker.swarm.rounds import RoundFacts, Rounds
 
 GOOD = RoundFacts(group_size=3, heard=("a", "b"), missing=(), complete=True)
 EMPTY = RoundFacts(group_size=2, heard=(), missing=("a",), complete=False)
+IDLE = RoundFacts(group_size=2, heard=(), missing=(), complete=False, idle=True)
 PARTIAL = RoundFacts(group_size=3, heard=("a",), missing=("b",), complete=False)
 
 
@@ -57,6 +59,9 @@ def test_an_epoch_alone_is_lost_though_the_optimizer_steps(rounds, told):
     [
         (EMPTY, False, "no other peer's data arrived", 0),
         (PARTIAL, True, "part of the round failed", 1),
+        (IDLE, True, "the other peers had computed nothing", 0),
+        (replace(IDLE, arrived=False), False, "no other peer's data arrived", 0),
+        (replace(IDLE, refused=True), False, "no other peer's data arrived", 0),
     ],
 )
 def test_a_round_is_worth_what_was_received_not_the_size_of_its_group(rounds, told, facts, usable, reason, peers):
@@ -65,6 +70,17 @@ def test_a_round_is_worth_what_was_received_not_the_size_of_its_group(rounds, to
     assert round_.usable is usable
     rounds.close()
     assert spoken(told[-1]) == ContributionLost("s-0000", 1, 8, verbatim(reason), peers)
+
+
+def test_a_round_in_which_nobody_has_computed_forbids_the_step(rounds):
+    round_ = opened(rounds, 1, 0)
+    round_.settle(IDLE)
+    assert not round_.usable
+
+
+def test_peers_share_the_average_of_a_round_in_which_only_one_had_computed():
+    assert IDLE.shared
+    assert not replace(IDLE, arrived=False).shared
 
 
 def test_a_failed_round_forbids_the_step(rounds, told):

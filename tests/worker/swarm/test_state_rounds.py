@@ -8,9 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from hivemind.averaging import DecentralizedAverager
+from hivemind.optim.state_averager import TrainingStateAverager
+from hivemind.proto import averaging_pb2
+from hivemind.utils import MSGPackSerializer
 
 from skep.worker.swarm import honest_averager
 from skep.worker.swarm.all_reduce import Used
+from skep.worker.swarm.groups import EPOCH, epoch_told
 from skep.worker.swarm.honest_averager import HonestAverager
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state_rounds import CheckedRounds, facts_of
@@ -109,3 +114,85 @@ def test_the_facts_of_a_round_are_those_of_its_result(end, facts):
 
 def test_a_round_that_could_not_begin_has_no_facts():
     assert facts_of(None) is None
+
+
+def claim(data):
+    """What a peer says of itself for a round."""
+    return MSGPackSerializer.dumps([1.0, 0, MSGPackSerializer.dumps(data)])
+
+
+HOSTILE = [{EPOCH: "5"}, {EPOCH: True}, {EPOCH: [5]}, {EPOCH: 5.0}, {}, [5], "5"]
+STOCK, SILENT = 5, None
+"""Stock peers say a number for a round of the state, and nothing for one of gradients."""
+
+
+@pytest.mark.parametrize("said", [STOCK, SILENT, *HOSTILE])
+def test_only_a_peer_of_ours_tells_its_epoch_and_only_in_a_whole_number(said):
+    assert epoch_told(claim({EPOCH: 5})) == 5
+    assert epoch_told(claim(said)) is None
+    assert epoch_told(b"\xc1") is None
+
+
+def bare(kind):
+    """An averager without its process, as before `__init__`."""
+    return object.__new__(type(kind.__name__, (kind,), {"__del__": lambda _self: None}))
+
+
+def leader(kind, said):
+    """One that gathers a group; None said means that it does not."""
+
+    async def take(_request, _context):
+        yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
+
+    made = bare(kind)
+    made._admissions = None
+    step = None if said is None else SimpleNamespace(data_for_gather=claim(said))
+    made._matchmaking = SimpleNamespace(step_control=step, rpc_join_group=take)
+    return made
+
+
+def answer(averager, said):
+    async def ask():
+        request, context = averaging_pb2.JoinRequest(gather=claim(said)), SimpleNamespace(remote_id="a peer")
+        return [message.code async for message in averager.rpc_join_group(request, context)]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("own", "said", "taken"),
+    [
+        ({EPOCH: 5}, {EPOCH: 5}, True),
+        ({EPOCH: 5}, {EPOCH: 6}, False),
+        ({EPOCH: 5}, {EPOCH: 4}, False),
+        ({EPOCH: 5}, 6, True),
+        (None, {EPOCH: 6}, True),
+        *(({EPOCH: 6}, each, True) for each in HOSTILE),
+    ],
+)
+def test_peers_of_ours_form_a_group_for_the_state_of_one_epoch_and_take_stock_peers_of_any(own, said, taken):
+    assert answer(leader(TrainingStateAverager, own), said) == [averaging_pb2.ACCEPTED]
+    expected = averaging_pb2.ACCEPTED if taken else averaging_pb2.NOT_LOOKING_FOR_GROUP
+    assert answer(leader(CheckedRounds, own), said) == [expected]
+
+
+class Control(Future):
+    triggered = False
+
+    def __init__(self, said):
+        super().__init__()
+        self.data_for_gather = claim(said)
+
+
+def test_a_group_that_was_found_for_another_epoch_is_not_used(monkeypatch):
+    begun = []
+    monkeypatch.setattr(DecentralizedAverager, "step", lambda _self, **options: begun.append(options) or "a new one")
+    monkeypatch.setattr(CheckedRounds, "local_epoch", 4, raising=False)
+    averager = bare(CheckedRounds)
+    right, early = Control({EPOCH: 4}), Control({EPOCH: 4})
+    assert averager._usable(right) is right
+    averager.reached = 5
+    assert averager._usable(early) == "a new one"
+    assert early.cancelled()
+    averager.schedule_step(gather=6)
+    assert [each["gather"] for each in begun] == [{EPOCH: 5}, {EPOCH: 6}]

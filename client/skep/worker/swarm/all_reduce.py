@@ -150,7 +150,7 @@ def examine(
     `weights` are those that other peers claimed when sending to us. `helpers` average and contribute nothing.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
-    reducer = runner.tensor_part_reducer
+    reducer, idle = runner.tensor_part_reducer, False
     if reducer.num_parts:
         received = dict(zip(runner.sender_peer_ids, reducer.num_parts_received, strict=True))
         heard = [
@@ -162,6 +162,10 @@ def examine(
             and weights.get(peer, 0.0) > 0
         ]
         missing = [peer for peer in others if peer in runner.banned_senders or peer in reducer.left_out]
+        senders = [peer for peer in others if peer in received]
+        idle = bool(senders) and all(
+            received[peer] == reducer.num_parts and peer not in missing and weights.get(peer) == 0 for peer in senders
+        )
     else:
         # no peer sends to one that reduces nothing: count the reducers if they returned all parts, and not our own
         # values. A reducer of weight 0 is counted too, if another peer has weight: the protocol tells us no weights
@@ -179,6 +183,7 @@ def examine(
         complete=runner.tensor_part_container.failed_size == 0 and bool(heard),
         arrived=runner.tensor_part_container.failed_size == 0,
         refused=used.refused,
+        idle=idle,
     )
 
 
@@ -192,4 +197,5 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
         complete=all(each.complete for each in seen),
         arrived=all(each.arrived for each in seen),
         refused=any(each.refused for each in seen),
+        idle=all(each.idle for each in seen),
     )

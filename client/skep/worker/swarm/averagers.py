@@ -100,6 +100,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
     """
 
     step_batch: int = 1
+    ends: Callable[[], int] = staticmethod(lambda: 0)
+    """The epoch that the next round ends; its members tell each other."""
 
     def __init__(self, *args: Any, most_samples: float = math.inf, **kwargs: Any) -> None:
         self._most_samples = most_samples  # before hivemind's constructor, which forks
@@ -107,6 +109,10 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 
     def _new_combination(self) -> Combination:
         return RobustMean(self.peer_id, self._most_samples)
+
+    def schedule_step(self, scheduled_time: float | None = None, **kwargs: Any) -> StepControl:
+        scheduled: StepControl = super().schedule_step(scheduled_time, gather=self.ends(), **kwargs)
+        return scheduled
 
     @torch.no_grad()
     def accumulate_grads_(self, batch_size: int) -> None:
@@ -275,7 +281,7 @@ class CheckedStateAverager(CheckedRounds):
         A peer whose parameters lack steps takes those of the others in such a round, and gives hardly anything.
         """
         self._steps_now = optimizer_step
-        epoch, before = self.local_epoch, self.whole_rounds
+        epoch, before = self.round_epoch, self.whole_rounds
         if averaging_round and epoch - self.whole_epoch > optimizer_step:
             if averaging_control is None:
                 kwargs["weight"] = LACKING_WEIGHT

@@ -32,6 +32,7 @@ class CatchingUp:
     grad_averager: CheckedGradientAverager
     local_epoch: int
     client_mode: bool
+    delay_optimizer_step: bool
     _rounds: Rounds
     _tell_loading: Tell
     _snapshots: Snapshots | None
@@ -114,6 +115,25 @@ class CatchingUp:
         self._should_check_synchronization_on_update = False  # it was checked now
         if not self.client_mode:
             averager.state_sharing_priority = averager.whole_epoch
+
+    def _follow(self) -> None:
+        """Go on in the epoch of the peers with which a round was shared, if theirs was one later than ours.
+
+        With hivemind alone both keep the difference for ever. The one behind begins each round as soon as it has seen
+        that the other is ahead, with hardly a sample.
+        """
+        if self.state_averager.reached > self.local_epoch:
+            with self.tracker.pause_updates():
+                self.state_averager.local_epoch = self.state_averager.reached
+                self.tracker.update_epoch(self.local_epoch)
+
+    def _look_before_round(self) -> None:
+        """Before a round that is due: use the last one's result, and see whether a lone peer is still alone."""
+        if self.delay_optimizer_step:
+            self.state_averager.step(wait_for_delayed_updates=True)
+            self._follow()
+        if not self.tracker.others:
+            self.tracker.look(LOOK_SECONDS)
 
     def save(self, within: float) -> None:
         if self._snapshots and self.state_averager.whole_epoch:

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 SHORTEST_EPOCH: Final = 1.0
 """Seconds. Without rounds of our own to compare with, the swarm is believed to be this fast."""
@@ -130,6 +130,16 @@ class Experience:
 def reached_by_half(epochs: Collection[int]) -> int:
     """The highest epoch that at least half of the peers have reached; 0 without peers."""
     return sorted(epochs)[(len(epochs) - 1) // 2] if epochs else 0
+
+
+def ended_together(own: int, told: Collection[Any]) -> int:
+    """The epoch that a round of gradients has ended: `own`, or the next one.
+
+    `told` is what the other peers whose data was heard said at its beginning: the epoch that they were in, or, as stock
+    peers, nothing. It is the next one if at least half of them were in a later epoch than `own`.
+    """
+    later = sum(type(epoch) is int and epoch > own for epoch in told)
+    return own + 1 if later and 2 * later >= len(told) else own
 
 
 def _limited(strangers: Mapping[Key, Claim], met: Sequence[Claim]) -> dict[Key, Claim]:

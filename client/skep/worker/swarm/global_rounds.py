@@ -31,6 +31,7 @@ from skep.worker.process.memory import DroppedInForks
 from skep.worker.swarm import averagers
 from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
+from skep.worker.swarm.claims import ended_together
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
 from skep.worker.swarm.rounds import Round
 from skep.worker.swarm.state.uplink import Uplink
@@ -104,6 +105,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         )
         self.grad_averager.step_batch = self.tracker.step_batch = own.step_batch
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
+        self.grad_averager.ends = lambda: self.local_epoch
         self.tracker.rate = own.rate
         self._tell_loading, self._snapshots = own.loading, own.snapshots
         # a state that lacks more steps would stay apart from the others' if no round of the state comes soon
@@ -241,6 +243,9 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         before = self.local_epoch
         self.tracker.tell()
         self.apply_arrived()
+        self._follow()
+        if self.tracker.ready_to_update_epoch:
+            self._look_before_round()
         if self._should_load_state_from_peers():
             hand_over()
             self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
@@ -348,15 +353,21 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
     def _average_gradients_and_load_into_optimizer(self, maybe_step_control: StepControl | None) -> None:
         assert maybe_step_control is not None
-        opened = self._round_of[maybe_step_control]
+        opened, jumped = self._round_of[maybe_step_control], False
         try:
             gathered = maybe_step_control.result(self.averaging_timeout)
             opened.settle(gathered.facts)
-            if gathered.facts.shared:
+            if gathered.facts.shared and gathered.facts.heard:
                 self.tracker.averaged(opened.epoch, gathered.facts.heard)
+                told = [said for peer, said in gathered.items() if str(peer) in gathered.facts.heard]
+                ended = ended_together(opened.epoch, told)
+                self.state_averager.reached, jumped = ended + 1, ended > opened.epoch
+                if not self.delay_grad_averaging:
+                    self.state_averager.local_epoch = ended  # hivemind counts on from here
         except (Exception, CancelledError) as error:  # noqa: BLE001 - hivemind raises any error of its processes
             opened.fail(failure_words(error))
-        self._apart.gradients_averaged(opened.epoch, opened.facts)
+        # a peer that goes on in a later epoch lacks the step of the one between
+        self._apart.gradients_averaged(opened.epoch, None if jumped else opened.facts)
         self._load_averaged_gradients_into_optimizer_()
 
 

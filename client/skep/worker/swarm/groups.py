@@ -34,6 +34,9 @@ LONGEST_CLAIM: Final = 4096
 MOST_BANDWIDTH: Final = 1.0
 """What peers of skep claim that can be reached directly. Stock peers claim nothing, unless their program does."""
 
+EPOCH: Final = "epoch"
+"""In what a peer of skep says of itself for a round of the state. Stock peers say a number, which may be one off."""
+
 
 def is_credible(claim: bytes) -> bool:
     """Whether what a peer says of itself for a round can be read, and its bandwidth is none, or 0 to MOST_BANDWIDTH."""
@@ -46,6 +49,13 @@ def is_credible(claim: bytes) -> bool:
     except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
         return False
     return bandwidth is None or (isinstance(bandwidth, int | float) and 0 <= bandwidth <= MOST_BANDWIDTH)
+
+
+def epoch_told(claim: bytes) -> int | None:
+    """The epoch of the state that a peer of skep brings to a round of the state; None if it does not say."""
+    told = MSGPackSerializer.loads(MSGPackSerializer.loads(claim)[2]) if is_credible(claim) else None
+    epoch = told.get(EPOCH) if isinstance(told, dict) else None
+    return epoch if type(epoch) is int else None
 
 
 class Company:

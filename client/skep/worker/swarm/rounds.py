@@ -24,7 +24,8 @@ class RoundFacts:
     `heard` are the base58 ids of the other peers whose complete data, with a weight above zero, went into the average;
     `missing` are groupmates that did not deliver. `complete` says that every part was averaged with another peer's data.
     `arrived` says that no part failed to come back to this peer, even if only its own data is in it. If `refused`, the
-    average was not finite or not plausible, and was not used.
+    average was not finite or not plausible, and was not used. `idle` says that each groupmate has sent all with weight
+    zero: the average is this peer's own data, on all peers.
     """
 
     group_size: int
@@ -33,11 +34,12 @@ class RoundFacts:
     complete: bool
     arrived: bool = True
     refused: bool = False
+    idle: bool = False
 
     @property
     def shared(self) -> bool:
         """Whether this peer now has the same average as the others."""
-        return bool(self.heard) and self.arrived and not self.refused
+        return (self.idle or bool(self.heard)) and self.arrived and not self.refused
 
 
 @dataclass
@@ -61,7 +63,9 @@ class Round:
     def settle(self, facts: RoundFacts) -> None:
         """The all-reduce returned `facts`."""
         self.facts, self.decided = facts, True
-        if not facts.heard:
+        if facts.idle and facts.shared and self.samples:
+            self.failure = Text("round.other_peers_had_computed_nothing")  # and step on these gradients
+        elif not facts.heard:
             self.failure, self.usable = Text("round.no_other_peer_data_arrived"), False
         elif not facts.complete:
             self.failure = Text("round.part_round_failed")

@@ -1,7 +1,8 @@
 """Rounds that average the parameters: an average is checked before it replaces our own, and its outcome is told.
 
 Stock behaviour that this corrects, covered by a test: an average is written over the parameters part by part, whatever
-it contains, and a failed round is noted in the log only.
+it contains, and a failed round is noted in the log only. Peers of different epochs form a group: one of them
+may first have a round of gradients, in which the other is waited for, and both wait until they give up.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.control import StepControl
 from hivemind.optim.state_averager import TrainingStateAverager
+from hivemind.p2p import P2PContext
+from hivemind.proto import averaging_pb2
 
 from skep.worker.swarm.all_reduce import Used
+from skep.worker.swarm.groups import EPOCH, epoch_told
 from skep.worker.swarm.honest_averager import HonestAverager, in_thread
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
 from skep.worker.swarm.robust import Combination, Median
@@ -37,7 +41,26 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
     settled: Callable[[RoundFacts | None], None] = staticmethod(lambda _facts: None)
     """Called from the thread that averages, after each round; with None if the round failed."""
 
+    reached = 0
+    """The epoch in which the last shared round of gradients left us; `local_epoch` follows it a moment later."""
+
+    @property
+    def round_epoch(self) -> int:
+        """The epoch that a round of the state begins now."""
+        return max(int(self.local_epoch), self.reached)
+
     # --- the averager's process
+
+    async def rpc_join_group(
+        self, request: averaging_pb2.JoinRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        step = self._matchmaking.step_control
+        own, other = step and epoch_told(step.data_for_gather), epoch_told(request.gather)
+        if own is not None and other is not None and own != other:
+            yield averaging_pb2.MessageFromLeader(code=averaging_pb2.NOT_LOOKING_FOR_GROUP)
+            return
+        async for message in super().rpc_join_group(request, context):
+            yield message
 
     def _new_combination(self) -> Combination:
         return Median()
@@ -79,13 +102,20 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
         if averaging_round:
             self.settled(facts_of(averaging_control))
 
+    def schedule_step(self, *args: Any, gather: int, **options: Any) -> StepControl:
+        scheduled: StepControl = super().schedule_step(*args, gather={EPOCH: gather}, **options)
+        return scheduled
+
     def _usable(self, control: StepControl | None, **options: Any) -> StepControl | None:
         """The control of this round, made here instead of in hivemind's `_do`, so that its result can be read."""
+        epoch = self.round_epoch
         if control is not None and not control.triggered and not control.done():
-            return control
+            if epoch_told(control.data_for_gather) == epoch:
+                return control
+            control.cancel()
         try:
             made: StepControl = DecentralizedAverager.step(
-                self, gather=self.local_epoch, require_trigger=True, wait=False, **options
+                self, gather={EPOCH: epoch}, require_trigger=True, wait=False, **options
             )
         except Exception:  # noqa: BLE001 - hivemind's `_do` tries once more, and notes the failure
             _log.exception("A round of the state could not begin")

@@ -183,7 +183,11 @@ class LiveProgressTracker(ProgressTracker):
         theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
         epochs = [each.epoch for each in believed.values()]
         self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
-        return super()._parse_swarm_progress_data(ours | theirs)
+        progress = super()._parse_swarm_progress_data(ours | theirs)
+        if self.others and self.presence is not Presence.AWAY:
+            # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone
+            progress.num_peers = max(progress.num_peers, self.others + 1)
+        return progress
 
     def _believed(self, told: dict[Any, LocalTrainingProgress]) -> dict[Any, LocalTrainingProgress]:
         """The others' records, without what is not believed of them."""
