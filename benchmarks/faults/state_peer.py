@@ -39,7 +39,7 @@ from hivemind.proto import averaging_pb2, runtime_pb2
 
 from skep.core.errors import SwarmError
 from skep.worker.connection.unresponsive import ask_in_background
-from skep.worker.swarm import averagers
+from skep.worker.swarm.averaging import averagers
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.donor import Copy, Place

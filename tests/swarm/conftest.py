@@ -34,7 +34,7 @@ def locks_given_back():
 def unhurried_look_ups(monkeypatch):
     """Stock averagers query the DHT without a pause while they look for a group, on the cores of all other tests."""
     if matchmaking := sys.modules.get("hivemind.averaging.matchmaking"):
-        from skep.worker.swarm.search import UnhurriedKeys  # noqa: PLC0415 - takes seconds; only for tests of a swarm
+        from skep.worker.swarm.averaging.search import UnhurriedKeys  # noqa: PLC0415 - takes seconds; only for tests of a swarm
 
         monkeypatch.setattr(matchmaking, "GroupKeyManager", UnhurriedKeys)
 

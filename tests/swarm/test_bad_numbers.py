@@ -13,7 +13,7 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from english import raises
 from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
-from skep.worker.swarm.averagers import CheckedStateAverager
+from skep.worker.swarm.averaging.averagers import CheckedStateAverager
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 TARGET = 2 * STEP_BATCH

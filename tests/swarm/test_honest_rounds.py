@@ -9,7 +9,7 @@ import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.optim.grad_averager import GradientAverager
 
-from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.state.uplink import Uplink
 from swarm_peers import run_round
 

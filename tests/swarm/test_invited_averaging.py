@@ -25,7 +25,7 @@ from invitations import Project, identity
 from skep.worker.connection import revoked
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.revoked import RevokedPeers
-from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.catching_up import STATE_ATTEMPTS
 from skep.worker.swarm.state.donor import StateDonor
 from skep.worker.swarm.state.download import Wanted

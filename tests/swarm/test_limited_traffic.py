@@ -13,7 +13,7 @@ from skep.core.traffic import Caps
 from skep.worker.connection.auth import guarded
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
-from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece
 

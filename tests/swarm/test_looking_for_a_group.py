@@ -10,8 +10,8 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 
 import forked_peers
-from skep.worker.swarm.averagers import CheckedGradientAverager
-from skep.worker.swarm.search import LOOK_SECONDS
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.search import LOOK_SECONDS
 
 SEARCH_SECONDS = 3.0
 

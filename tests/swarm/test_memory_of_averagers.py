@@ -12,7 +12,7 @@ import torch
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager
 
-from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant

@@ -8,8 +8,8 @@ from hivemind.averaging.control import AveragingStage
 from hivemind.optim.grad_averager import GradientAverager
 
 import forked_peers
-from skep.worker.swarm.all_reduce import PATIENCE
-from skep.worker.swarm.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.all_reduce import PATIENCE
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from swarm_peers import together, wait_until
 
 SILENCE, LESS_SILENCE = 12.0, 5.0

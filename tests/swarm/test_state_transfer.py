@@ -11,7 +11,7 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from torch.optim.lr_scheduler import LambdaLR
 
 import forked_peers
-from skep.worker.swarm.averagers import CheckedStateAverager
+from skep.worker.swarm.averaging.averagers import CheckedStateAverager
 from skep.worker.swarm.state.snapshots import Snapshots
 from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 

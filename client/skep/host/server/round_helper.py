@@ -20,7 +20,8 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.core.project.manifest import Manifest
 from skep.worker.connection.auth import Membership
-from skep.worker.swarm.averagers import gradient_averager, request_timeout, round_codec
+from skep.worker.swarm.averaging.averagers import gradient_averager, request_timeout
+from skep.worker.swarm.averaging.codecs import round_codec
 from skep.worker.swarm.claims import reached_by_half
 from skep.worker.swarm.tracker import LiveProgressTracker
 

@@ -31,12 +31,12 @@ from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.worker.connection.auth import Membership
-from skep.worker.swarm.averagers import (
+from skep.worker.swarm.averaging.averagers import (
     CheckedStateAverager,
-    loading_codec,
     request_timeout,
     state_prefix,
 )
+from skep.worker.swarm.averaging.codecs import loading_codec
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read

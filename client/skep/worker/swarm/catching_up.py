@@ -9,7 +9,7 @@ from skep.core.errors import SwarmError
 from skep.core.text import NOTHING, Text
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.apart import Apart
-from skep.worker.swarm.averagers import CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Tell
 from skep.worker.swarm.state.snapshots import Snapshots

@@ -28,8 +28,8 @@ from skep.core.session.transitions import LEFT
 from skep.core.text import Text
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.process.memory import DroppedInForks
-from skep.worker.swarm import averagers
 from skep.worker.swarm.apart import Apart
+from skep.worker.swarm.averaging import averagers, codecs
 from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
 from skep.worker.swarm.claims import ended_together
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
@@ -96,9 +96,9 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             delay_state_averaging=sync.delay_state_averaging,
             average_state_every=sync.average_state_every,
             client_mode=own.dht.client_mode,
-            grad_compression=averagers.round_codec(sync.grad_compression, threshold),
-            state_averaging_compression=averagers.round_codec(sync.state_compression, threshold),
-            load_state_compression=averagers.loading_codec(sync.load_compression, threshold),
+            grad_compression=codecs.round_codec(sync.grad_compression, threshold),
+            state_averaging_compression=codecs.round_codec(sync.state_compression, threshold),
+            load_state_compression=codecs.loading_codec(sync.load_compression, threshold),
             grad_averager_factory=averagers.gradient_averager(sync, shared),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS, **fetching(sync.matchmaking_seconds)},

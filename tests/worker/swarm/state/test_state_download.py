@@ -14,7 +14,7 @@ from hivemind.proto import averaging_pb2
 
 from english import raises
 from skep.core.errors import SwarmError
-from skep.worker.swarm.honest_averager import HonestAverager
+from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
 from skep.worker.swarm.state.download import EPOCHS_AHEAD, Progress, StateDownload, Wanted

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from skep.worker.swarm.all_reduce import Used, all_of, examine
+from skep.worker.swarm.averaging.all_reduce import Used, all_of, examine
 
 PARTS = 4
 

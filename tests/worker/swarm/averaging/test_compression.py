@@ -6,7 +6,7 @@ from hivemind.averaging.partition import TensorPartContainer
 from hivemind.compression import deserialize_torch_tensor
 from hivemind.compression.base import CompressionInfo, TensorRole
 
-from skep.worker.swarm.averagers import loading_codec, round_codec
+from skep.worker.swarm.averaging.codecs import loading_codec, round_codec
 
 pytestmark = pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # caused by hivemind
 

@@ -14,7 +14,7 @@ import torch
 from hivemind.averaging.partition import AllreduceException, BannedException, TensorPartReducer
 from hivemind.p2p import PeerID
 
-from skep.worker.swarm.robust import Combination, Part
+from skep.worker.swarm.averaging.robust import Combination, Part
 
 
 class CheckedReducer(TensorPartReducer):

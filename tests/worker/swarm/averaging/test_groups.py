@@ -14,8 +14,8 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 from hivemind.utils.asyncio import as_aiter
 
-from skep.worker.swarm.averagers import CheckedGradientAverager
-from skep.worker.swarm.groups import GROUP_ID_BYTES, KEPT, LONGEST_CLAIM, Company, Groups, is_credible
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, KEPT, LONGEST_CLAIM, Company, Groups, is_credible
 
 PEER = "a peer"
 WEIGHT = 3.0

@@ -17,9 +17,9 @@ import torch
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.p2p import PeerID
 
-from skep.worker.swarm.groups import Company
-from skep.worker.swarm.reducer import CheckedReducer
-from skep.worker.swarm.robust import Combination
+from skep.worker.swarm.averaging.groups import Company
+from skep.worker.swarm.averaging.reducer import CheckedReducer
+from skep.worker.swarm.averaging.robust import Combination
 from skep.worker.swarm.rounds import RoundFacts
 
 PATIENCE: Final = 0.6

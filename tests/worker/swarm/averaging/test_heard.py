@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from skep.worker.swarm.all_reduce import Used, examine
+from skep.worker.swarm.averaging.all_reduce import Used, examine
 
 
 def facts(shares, *, helpers=(), moved=True, failed=0):

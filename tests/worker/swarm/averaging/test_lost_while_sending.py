@@ -11,8 +11,8 @@ from hivemind.p2p import PeerID
 from hivemind.p2p.servicer import ServicerBase
 from hivemind.proto import averaging_pb2
 
-from skep.worker.swarm.all_reduce import PromptAllReduce
-from skep.worker.swarm.robust import RobustMean
+from skep.worker.swarm.averaging.all_reduce import PromptAllReduce
+from skep.worker.swarm.averaging.robust import RobustMean
 
 OURS, THEIRS = PeerID(b"ours"), PeerID(b"theirs")
 GROUP = b"group"

@@ -13,12 +13,12 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 
-from skep.worker.swarm import honest_averager
-from skep.worker.swarm.all_reduce import Used
-from skep.worker.swarm.groups import EPOCH, epoch_told
-from skep.worker.swarm.honest_averager import HonestAverager
+from skep.worker.swarm.averaging import honest_averager
+from skep.worker.swarm.averaging.all_reduce import Used
+from skep.worker.swarm.averaging.groups import EPOCH, epoch_told
+from skep.worker.swarm.averaging.honest_averager import HonestAverager
+from skep.worker.swarm.averaging.state_rounds import CheckedRounds, facts_of
 from skep.worker.swarm.rounds import RoundFacts
-from skep.worker.swarm.state_rounds import CheckedRounds, facts_of
 
 GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
 

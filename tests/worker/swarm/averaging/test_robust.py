@@ -8,8 +8,8 @@ import pytest
 import torch
 from hivemind.averaging.partition import AllreduceException, TensorPartReducer
 
-from skep.worker.swarm.reducer import CheckedReducer
-from skep.worker.swarm.robust import LOOSE, TIGHT, Median, Part, RobustMean, mean
+from skep.worker.swarm.averaging.reducer import CheckedReducer
+from skep.worker.swarm.averaging.robust import LOOSE, TIGHT, Median, Part, RobustMean, mean
 
 OWN, HOSTILE = 0, 3
 PART_VALUES = 2048

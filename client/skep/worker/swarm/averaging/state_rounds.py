@@ -21,11 +21,11 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 
-from skep.worker.swarm.all_reduce import Used
-from skep.worker.swarm.groups import EPOCH, epoch_told
-from skep.worker.swarm.honest_averager import HonestAverager, in_thread
+from skep.worker.swarm.averaging.all_reduce import Used
+from skep.worker.swarm.averaging.groups import EPOCH, epoch_told
+from skep.worker.swarm.averaging.honest_averager import HonestAverager, in_thread
+from skep.worker.swarm.averaging.robust import Combination, Median
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
-from skep.worker.swarm.robust import Combination, Median
 from skep.worker.swarm.rounds import RoundFacts
 
 _log = logging.getLogger(__name__)

@@ -35,12 +35,12 @@ from skep.core.errors import SwarmError
 from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
-from skep.worker.swarm.all_reduce import PromptAllReduce, Used, all_of, examine
-from skep.worker.swarm.groups import Company, Groups, is_credible
+from skep.worker.swarm.averaging.all_reduce import PromptAllReduce, Used, all_of, examine
+from skep.worker.swarm.averaging.groups import Company, Groups, is_credible
+from skep.worker.swarm.averaging.robust import Combination, RobustMean
+from skep.worker.swarm.averaging.search import BoundedSearch
 from skep.worker.swarm.plausible import finite
-from skep.worker.swarm.robust import Combination, RobustMean
 from skep.worker.swarm.rounds import RoundFacts
-from skep.worker.swarm.search import BoundedSearch
 from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor

@@ -1,4 +1,4 @@
-"""hivemind's averagers of gradients and of the state, and how what they send is compressed.
+"""hivemind's averagers of gradients and of the state.
 
 Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to
 our shapes, and takes over the donor's hyperparameters; the state that is sent is the one that training changes, and is
@@ -28,13 +28,13 @@ from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_
 from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import Sync
-from skep.worker.swarm.honest_averager import Gathered, HonestAverager
+from skep.worker.swarm.averaging.honest_averager import Gathered, HonestAverager
+from skep.worker.swarm.averaging.robust import Combination, RobustMean
+from skep.worker.swarm.averaging.state_rounds import CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
-from skep.worker.swarm.robust import Combination, RobustMean
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece, check_all, names_of_statistics, piece_of
-from skep.worker.swarm.state_rounds import CheckedRounds
 
 INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
@@ -43,12 +43,6 @@ LACKING_WEIGHT: Final = 1e-3
 MOST_TARGETS: Final = 2
 """How many times the target of samples one peer may have for an epoch, which ends at the target: while its round is
 formed, it goes on."""
-CODECS: Final[dict[str, Callable[[], compression.CompressionBase]]] = {
-    "none": compression.NoCompression,
-    "float16": compression.Float16Compression,
-    "scaled-float16": compression.ScaledFloat16Compression,
-    "uniform-8bit": compression.Uniform8BitQuantization,
-}
 
 
 def state_prefix(run_id: str) -> str:
@@ -59,35 +53,6 @@ def state_prefix(run_id: str) -> str:
 def request_timeout(matchmaking_seconds: float) -> float:
     """Seconds that a request to join a group may take: below the matchmaking time, or groups split."""
     return min(3.0, matchmaking_seconds / 3)
-
-
-def round_codec(name: str, threshold: int) -> compression.CompressionBase:
-    """How tensors are sent in a round; `threshold` is the number of values from which size-adaptive takes 8 bits."""
-    if name == "size-adaptive":
-        return compression.SizeAdaptiveCompression(
-            threshold, less=compression.Float16Compression(), greater_equal=compression.Uniform8BitQuantization()
-        )
-    return CODECS[name]()
-
-
-def loading_codec(name: str, threshold: int) -> compression.CompressionBase:
-    """How a state is sent to a newcomer: parameters with the named codec, the optimizer's statistics uncompressed.
-
-    Rounded to 16 or 8 bits, second moments may become zero or negative, and the newcomer's first step arbitrary.
-    """
-    return compression.RoleAdaptiveCompression(
-        parameter=Shaped(round_codec(name, threshold)), default=compression.NoCompression()
-    )
-
-
-class Shaped(compression.SizeAdaptiveCompression):
-    """A codec for tensors of at least one dimension; scalars, unsupported by some codecs, are sent uncompressed."""
-
-    def __init__(self, codec: compression.CompressionBase) -> None:
-        super().__init__(0, less=compression.NoCompression(), greater_equal=codec)
-
-    def choose_compression(self, info: compression.CompressionInfo) -> compression.CompressionBase:
-        return self.greater_equal if len(info.descriptor.size) else self.less
 
 
 class CheckedGradientAverager(HonestAverager, GradientAverager):

@@ -18,7 +18,7 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import get_dht_time
 
-from skep.worker.swarm.groups import GROUP_ID_BYTES, Company, Groups
+from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, Company, Groups
 
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
