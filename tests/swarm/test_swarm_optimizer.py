@@ -4,6 +4,7 @@ import asyncio
 import signal
 import time
 from functools import partial
+from unittest import mock
 
 import hivemind
 import pytest
@@ -29,6 +30,8 @@ from skep.worker.swarm.strategy import Participant
 TARGET = 64
 STEP_BATCH = 8
 RATE = 0.01
+BOOKS_SECONDS = 20.0 + 2.0
+"""Within this time a dead peer is off the books, and a look at them later."""
 HALF_OF_STOCK = 5.0
 """Seconds; hivemind looks at the others' progress every 10 s while it expects the epoch to go on for long."""
 PLAIN = {
@@ -293,6 +296,21 @@ def test_a_peer_that_takes_up_again_in_the_same_epoch_is_counted_on_for_what_it_
     peer.optimizer.wake()
     wait_until(lambda: record_of(tracker))
     assert (record_of(tracker)["samples_accumulated"], peer.optimizer.accumulated) == (STEP_BATCH, STEP_BATCH)
+
+
+def test_a_peer_that_has_died_is_off_the_books_within_20_seconds(make_dhts, peers):
+    home, grave = make_dhts(2)
+    with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=RSAPrivateKey(): key):
+        mortal = peers(Peer, grave)
+    peer = peers(Peer, home)
+    for each in (peer, mortal):
+        each.contribute()
+    wait_until(lambda: peer.optimizer.tracker.others == 1)
+    mortal.optimizer.tracker.shutdown_triggered.set()
+    mortal.optimizer.tracker.should_report_progress.set()  # its last record, right before its death
+    begun = time.monotonic()
+    wait_until(lambda: (peer.optimizer.tracker.look(1.0), peer.optimizer.tracker.others == 0)[1])
+    assert time.monotonic() - begun < BOOKS_SECONDS
 
 
 def test_a_departing_peer_is_off_the_books_when_withdraw_returns(make_dhts, peers):

@@ -39,8 +39,8 @@ from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, Strat
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence, fetching
 
 PAUSED: Final = Text("round.computer_was_paused")
-RECORD_SECONDS: Final = 30.0
-"""Lifetime of our progress record in the DHT; half of stock, so that a peer that disappears is dropped sooner."""
+RECORD_SECONDS: Final = 20.0
+"""Lifetime of our progress record in the DHT; a third of stock's, so that a peer that disappears is dropped sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
 """How long a peer that computes nothing stays registered for the round of what it has accumulated, at least."""
 LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
