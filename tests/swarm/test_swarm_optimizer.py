@@ -300,7 +300,8 @@ def test_a_peer_that_takes_up_again_in_the_same_epoch_is_counted_on_for_what_it_
 
 def test_a_peer_that_has_died_is_off_the_books_within_20_seconds(make_dhts, peers):
     home, grave = make_dhts(2)
-    with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=RSAPrivateKey(): key):
+    key = RSAPrivateKey()  # otherwise both would share a record
+    with mock.patch.object(RSAPrivateKey, "process_wide", return_value=key):
         mortal = peers(Peer, grave)
     peer = peers(Peer, home)
     for each in (peer, mortal):

@@ -1,5 +1,7 @@
 """Several devices compute the same as one; here all are the processor, with different names."""
 
+import math
+
 import pytest
 import torch
 
@@ -47,6 +49,20 @@ def test_several_devices_give_the_loss_and_the_gradients_of_one(precision, count
     bound = 1e-5 if precision == "fp32" else 2e-2
     assert (gradients(one) - gradients(several)).norm() < bound * gradients(one).norm()
     assert set(WAITED) == {f"device {n}" for n in range(count)}
+
+
+@pytest.mark.parametrize("weight", [1.0, math.nan])
+def test_there_is_time_for_other_work_after_the_last_gradients_and_before_the_devices_are_waited_for(weight):
+    made, seen = group(1), []
+    made.add_gradients(some_tokens(4), 1.0)
+    WAITED.clear()
+    before = gradients(made).clone()
+    with torch.no_grad():
+        made.parameters[0].mul_(weight)
+    made.meanwhile = lambda: seen.append((list(WAITED), torch.equal(gradients(made), before)))
+    made.add_gradients(some_tokens(4), 1.0)
+    assert seen == [([], math.isnan(weight))]
+    assert WAITED == ["device 0"]
 
 
 def test_gradients_are_added_to_the_buffers_that_are_there():

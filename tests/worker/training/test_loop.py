@@ -71,6 +71,7 @@ class FakeSamples:
     limit: float = math.inf
     position: int = 0
     held_out_count: int = 6
+    prepared: list = field(default_factory=list)
     broken: DataError | None = None
     refused: int = 0
     heard: list = field(default_factory=list)
@@ -80,6 +81,9 @@ class FakeSamples:
             self.refused += 1
             raise self.broken
         return self.position + count <= self.limit
+
+    def prepare(self, count):
+        self.prepared.append(count)
 
     def next_batch(self, count):
         assert self.ready(count)
@@ -108,16 +112,21 @@ class FakeTrainer:
     finite: bool = True
     spoilt: bool = False
     done: list = field(default_factory=list)
+    measured: list = field(default_factory=list)
     seconds: float = 0.0
 
     def add_gradients(self, tokens, scale):
         if len(tokens) > self.room:
             raise torch.OutOfMemoryError
         self.done.append((len(tokens), scale))
+        self.meanwhile()
         return self.losses.pop(0) if self.losses else 2.0
 
     def empty_caches(self):
         self.emptied += 1
+
+    def measure_gradients(self):
+        self.measured.append(len(self.done))
 
     def gradients_finite(self):
         return self.finite
@@ -296,6 +305,13 @@ def test_micro_batches_fill_step_batches_of_constant_size():
     assert [scale for _, scale in bench.trainer.done[:3]] == [3 / 8, 3 / 8, 2 / 8]
     assert bench.optimizer.calls == [("contribute", 8), ("contribute", 8)]
     assert bench.rounds.grown == 16
+
+
+def test_while_the_device_computes_the_next_samples_and_the_check_of_a_whole_step_batch_are_prepared():
+    bench = Bench(micro_batch=3)
+    bench.run_until(lambda: len(bench.trainer.done) >= 6)
+    assert bench.samples.prepared[:6] == [3, 2, 3, 3, 2, 3]  # each is the size of the next micro-batch
+    assert bench.trainer.measured == [3, 6]
 
 
 def test_an_unfinished_step_batch_is_handed_over_before_a_round():
@@ -836,8 +852,8 @@ def test_an_order_that_comes_in_a_round_says_what_it_waited_for():
 def test_progress_says_whether_the_project_is_heavy(heavy):
     bench = Bench(micro_batch=1)
     bench.pace.stopwatch = iter(range(10**6)).__next__ if heavy else lambda: 0.0  # a second for each sample, or none
-    bench.run_until(lambda: bench.link.all(WorkerProgress))
-    assert bench.link.all(WorkerProgress)[0].heavy is heavy
+    bench.run_until(lambda: any(told.samples for told in bench.link.all(WorkerProgress)))
+    assert bench.link.all(WorkerProgress)[-1].heavy is heavy
 
 
 def test_the_swarm_is_told_the_rate_of_now():

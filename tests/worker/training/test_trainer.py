@@ -70,6 +70,21 @@ def test_gradients_that_are_not_finite_are_noticed():
     assert not made.gradients_finite()
 
 
+def test_gradients_that_were_measured_are_measured_again_after_others_were_added():
+    made, _ = make()
+    batch = text_batch(torch.randint(256, (2, 16)))
+    made.meanwhile = made.measure_gradients
+    made.add_gradients(batch, 1.0)
+    made.parameters[-1].grad[0] = float("inf")
+    assert made.gradients_finite()  # as they were when they were measured
+    assert not made.gradients_finite()
+    made.measure_gradients()
+    made.meanwhile = lambda: None
+    made.parameters[-1].grad[0] = 0.0
+    made.add_gradients(batch, 1.0)
+    assert made.gradients_finite()
+
+
 @pytest.mark.parametrize(("target", "batch"), [(2, 1), (64, 1), (512, 8), (1000, 8), (1024, 16), (10**6, 256)])
 def test_the_step_batch_is_a_small_part_of_the_target(target, batch):
     assert step_batch_for(target) == batch

@@ -9,7 +9,7 @@ module only adds to it and never clears it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
@@ -53,6 +53,9 @@ class ComputeGroup:
     The first holds the model whose parameters and gradients the rest of the program uses. Each other device holds a
     copy, which is updated before each micro-batch and computes its part of the samples.
     """
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+    """Called once a micro-batch was handed to the devices, which may still compute. Must not wait for them."""
 
     def __init__(self, devices: Sequence[TrainingDevice], recipe: OpenRecipe) -> None:
         self._recipe = recipe
@@ -116,6 +119,7 @@ class ComputeGroup:
             value = sum(float(loss.detach()) * weight for loss, weight in zip(losses, weights, strict=True))
             if math.isfinite(value) and not self._backward(working, losses, [scale * weight for weight in weights]):
                 value = math.nan
+            self.meanwhile()
         for member in working:
             member.device.synchronize()
         return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -136,6 +137,9 @@ class _Requests:
         self._ask_for(shard.sha256)
         return self._paths.get(shard.sha256)
 
+    def has(self, shard: ShardRef) -> bool:
+        return shard.sha256 in self._paths
+
     def forget_path(self, sha256: str) -> None:
         self._paths.pop(sha256, None)
 
@@ -246,6 +250,15 @@ class Samples:
             self._ahead = plan.spans[-1].lot
             self._requests.ask_ahead(self._after(plan.spans[-1], plan.end))
         return all(served)
+
+    def prepare(self, count: int) -> None:
+        """Do what `ready(count)` would do with shards that have arrived; it says what is wrong with them."""
+        plan = self._plan(count)
+        if plan is not None:
+            with suppress(DataError):
+                for span in plan.spans:
+                    if self._requests.has(span.shard):
+                        self._open_span(span)
 
     def next_batch(self, count: int) -> Batch:
         """The next `count` samples. Call it after `ready(count)` returned True."""

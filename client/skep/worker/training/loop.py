@@ -73,6 +73,8 @@ class TrainingLoop:
     hand_over_seconds: float = HAND_OVER_SECONDS
     ask_again_seconds: float = ASK_AGAIN_SECONDS
     _filled: int = 0
+    _computing: int = 0
+    """Samples of the micro-batch that is computed."""
     _resting: bool = False
     _skipped: int = 0
     """Micro-batches in a row whose loss was not finite."""
@@ -87,6 +89,7 @@ class TrainingLoop:
         self._reporter = Reporter(self)
         self._last_wait = "joining", time.monotonic()
         self.pace.slept = self.sleep.slept
+        self.trainer.meanwhile = self._work_ahead
 
     def run(
         self, stop: threading.Event, finish: threading.Event | None = None, at_edge: threading.Event | None = None
@@ -179,6 +182,7 @@ class TrainingLoop:
 
     def _train(self) -> int:
         size, begun = self._next_size, time.monotonic()
+        self._computing = size
         with self.pace.computing() as allowed:
             if not allowed:
                 return 0
@@ -198,6 +202,13 @@ class TrainingLoop:
             # a newcomer trains before its first evaluation, which takes as long as several batches
             self._evaluator.begin(self.sync.epoch)
         return size
+
+    def _work_ahead(self) -> None:
+        """While the device computes a micro-batch: what its step batch, if it is the last, and the next one need."""
+        left = self.step_batch - self._filled - self._computing
+        if not left:
+            self.trainer.measure_gradients()
+        self.samples.prepare(min(self.limits.size, left or self.step_batch))
 
     def _doubt(self) -> None:
         """After a loss that is not finite: if there were many, the cause may be the parameters and not the samples."""

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import torch
+
 from skep.core.errors import DoesNotFit
 from skep.core.project.manifest import Manifest
 from skep.core.record.contributions import Evaluation
@@ -51,6 +53,7 @@ class Trainer(ComputeGroup):
         super().__init__(devices, open_recipe(manifest.recipe, files))
         self._manifest = manifest
         self.checkpointing = False
+        self._norm: torch.Tensor | None = None
         if manifest.activation_checkpointing == "on":
             self.recompute_activations()
 
@@ -59,9 +62,21 @@ class Trainer(ComputeGroup):
         """Longest time for a micro-batch while this computer is not in use."""
         return AWAY_ON_PROCESSOR if self.kind == "cpu" else AWAY_ON_GPU
 
+    def add_gradients(self, batch: Batch, scale: float) -> float:
+        self._norm = None
+        return super().add_gradients(batch, scale)
+
+    def measure_gradients(self) -> None:
+        """Hand the work of the next `gradients_finite` to the device, without waiting for it."""
+        self._norm = total_norm(p.grad for p in self.model.parameters() if p.grad is not None)
+
     def gradients_finite(self) -> bool:
         """Whether the gradients in `.grad` are finite and plausible."""
-        return plausible_norm(total_norm(p.grad for p in self.parameters if p.grad is not None))
+        if self._norm is None:
+            self.measure_gradients()
+        assert self._norm is not None
+        norm, self._norm = self._norm, None
+        return plausible_norm(norm)
 
     def parameters_finite(self) -> bool:
         return finite(self.parameters)
