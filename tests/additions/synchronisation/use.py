@@ -55,6 +55,9 @@ class Samples:
     def ready(self, _count):
         return True
 
+    def prepare(self, _count):
+        pass
+
     def next_batch(self, count):
         self.position += count
         return text_batch(torch.full((count, 8), 7))
