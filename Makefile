@@ -19,7 +19,6 @@ TWO := -n 2 $(SPLIT)
 # more where most of the time is waiting: for peers, rounds and deadlines
 THREE := -n 3 $(SPLIT)
 FOUR := -n 4 $(SPLIT)
-FIVE := -n 5 $(SPLIT)
 # in the given order: xdist would start with the files with the most tests, and end with a single long one
 IN_ORDER := --no-loadscope-reorder
 # the files of folders, except the long ones, those first that take longest; xdist gives a file to the worker of one with
@@ -70,8 +69,8 @@ test: $(READY) system-packages ## every check and the default test suites (about
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli host))
 	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	$(BIN)/python tests/each_file.py 6 $(BESIDE) -- $(call longest_first,tests/swarm)
-	$(PYTEST) $(FIVE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
+	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(TWO) $(ALONE) tests/engine tests/adapters
 
 .PHONY: system-packages

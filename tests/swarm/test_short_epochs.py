@@ -14,6 +14,8 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from swarm_peers import PATIENCE, STEP_BATCH, manifest_of, together, wait_until
 
 START = [torch.zeros(4)]
+LONG_SEARCH = {"sync__matchmaking_seconds": 5}
+"""Peers of a busy computer meet too."""
 TARGET = 2 * STEP_BATCH
 DELAYS = dict.fromkeys(
     ("sync__delay_optimizer_step", "sync__delay_grad_averaging", "sync__delay_state_averaging"), True
@@ -78,7 +80,10 @@ def test_stock_peers_that_are_one_epoch_apart_stay_so_in_a_round_that_they_share
 
 @pytest.mark.parametrize("delays", [{}, DELAYS], ids=["nothing delayed", "delayed"])
 def test_peers_that_are_one_epoch_apart_are_together_after_a_round_that_they_share(swarm, delays):
-    with swarm.peers(manifest_of(f"apart-{len(delays)}", TARGET, **delays), [START, START]) as (behind, ahead):
+    with swarm.peers(manifest_of(f"apart-{len(delays)}", TARGET, **LONG_SEARCH, **delays), [START, START]) as (
+        behind,
+        ahead,
+    ):
         for peer in (behind, ahead):
             peer.optimizer.tracker.rate = lambda: 0.0  # epochs end with their samples, and not when they are expected
         together(behind.settle_in, ahead.settle_in)
@@ -109,6 +114,7 @@ def test_a_lone_peer_sees_a_newcomer_at_the_end_of_its_epoch_however_short_that_
         tracker = first.optimizer.tracker
         with tracker.pause_updates():
             tracker.global_progress.next_fetch_time = get_dht_time() + 2 * PATIENCE  # it does not look by itself
+            tracker.global_state_updated.set()  # else it would once more, when it had meant to
         newcomer.contribute([torch.full((4,), 1.2)], STEP_BATCH)
         newcomer.optimizer.tracker.tell()
         record = newcomer.optimizer.tracker._local_public_key
