@@ -32,6 +32,8 @@ ANSWER_SECONDS: Final = 10.0
 class Onlooker(LiveProgressTracker):
     """Reads the trainers' progress and publishes none. Its thread is not started."""
 
+    trains = False
+
     def see(self) -> bool:
         """Read the trainers' records; whether there are several, and all of clients. Raises TimeoutError."""
         found = self.dht.get(self.training_progress_key, latest=True, return_future=True).result(ANSWER_SECONDS)

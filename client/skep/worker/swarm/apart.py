@@ -43,7 +43,7 @@ class Apart:
 
     def parameters_averaged(self, epoch: int, facts: RoundFacts | None) -> None:
         """The round of parameters that begins `epoch` is over; `facts` is None if it failed."""
-        if facts is not None and facts.shared:
+        if facts is not None and facts.shared and facts.heard:
             self.together()
             return
         self._missed(epoch)

@@ -67,6 +67,8 @@ class LiveProgressTracker(ProgressTracker):
     """Default of a peer that does not measure its rate: hivemind's estimate is used."""
     step_batch = 1
     """Samples by which a peer's record grows."""
+    trains = True
+    """Whether this peer has a record of its own."""
     others = 0
     """Other peers with a progress record, as last seen."""
     others_at_least = -1
@@ -184,7 +186,7 @@ class LiveProgressTracker(ProgressTracker):
         epochs = [each.epoch for each in believed.values()]
         self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
         progress = super()._parse_swarm_progress_data(ours | theirs)
-        if self.others and self.presence is not Presence.AWAY:
+        if self.others and self.trains and self.presence is not Presence.AWAY:
             # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone
             progress.num_peers = max(progress.num_peers, self.others + 1)
         return progress
