@@ -72,7 +72,7 @@ def test_a_round_is_worth_what_was_received_not_the_size_of_its_group(rounds, to
     assert spoken(told[-1]) == ContributionLost("s-0000", 1, 8, verbatim(reason), peers)
 
 
-def test_a_round_in_which_nobody_has_computed_forbids_the_step(rounds):
+def test_a_round_in_which_nobody_has_computed_is_not_stepped_on(rounds):
     round_ = opened(rounds, 1, 0)
     round_.settle(IDLE)
     assert not round_.usable
