@@ -14,6 +14,7 @@ from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration
 
 from skep.worker.swarm import tracker as ours_module
+from skep.worker.swarm.global_rounds import RECORD_SECONDS
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 TARGET = 240
@@ -127,7 +128,7 @@ class SimulatedPeer:
 
 
 def kind_expiration(kind):
-    return 30.0 if kind is LiveProgressTracker else 60.0
+    return RECORD_SECONDS if kind is LiveProgressTracker else 60.0
 
 
 def epochs(kind, event, count):

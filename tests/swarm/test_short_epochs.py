@@ -1,5 +1,7 @@
 """Epochs that are over in less time than others need to see it: peers that are one epoch apart, and newcomers."""
 
+import math
+from dataclasses import replace
 from functools import partial
 from unittest import mock
 
@@ -62,19 +64,29 @@ def stock_pair(swarm):
         forked_peers.end([each.grad_averager, each.state_averager])
 
 
+def see(optimizer, epoch):
+    """The optimizer's peer sees that the swarm of two is in this epoch and has all of its samples, and looks no more."""
+    tracker = optimizer.tracker
+    tracker.shutdown(PATIENCE)
+    tracker.global_progress = replace(
+        tracker.global_progress, epoch=epoch, samples_accumulated=TARGET, num_peers=2, eta_next_epoch=math.inf
+    )
+
+
 def test_stock_peers_that_are_one_epoch_apart_stay_so_in_a_round_that_they_share(stock_pair):
     behind, ahead = stock_pair
     behind._should_check_synchronization_on_update = False
     go_ahead(ahead)
 
-    def step_until(optimizer, epoch, samples):
-        for parameter in (p for group in optimizer.param_groups for p in group["params"]):
-            parameter.grad = torch.ones(4)
-        optimizer.step(batch_size=samples)
-        wait_until(lambda: (optimizer.step(batch_size=1), optimizer.local_epoch == epoch)[1])
+    def step(optimizer, gradient):
+        (parameter,) = optimizer.param_groups[0]["params"]
+        parameter.grad = torch.full((4,), gradient)
+        see(optimizer, 1)
+        optimizer.step(batch_size=STEP_BATCH)
+        return parameter.tolist()
 
-    wait_until(lambda: ahead.dht.get(ahead.tracker.training_progress_key, latest=True) or ahead.step(batch_size=1))
-    together(partial(step_until, behind, 1, 1), partial(step_until, ahead, 2, TARGET))
+    moved = together(partial(step, behind, 1.0), partial(step, ahead, 2.0))
+    assert moved == [pytest.approx([-0.1 * 1.5] * 4)] * 2
     assert [each.local_epoch for each in stock_pair] == [1, 2]
 
 

@@ -55,7 +55,7 @@ class Samples:
     def ready(self, _count):
         return True
 
-    def prepare(self, _count):
+    def plan(self, _count):
         pass
 
     def next_batch(self, count):

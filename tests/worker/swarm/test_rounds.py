@@ -79,8 +79,9 @@ def test_a_round_in_which_nobody_has_computed_is_not_stepped_on(rounds):
 
 
 def test_peers_share_the_average_of_a_round_in_which_only_one_had_computed():
-    assert IDLE.shared
-    assert not replace(IDLE, arrived=False).shared
+    assert IDLE.equal
+    assert not IDLE.shared
+    assert not replace(IDLE, arrived=False).equal
 
 
 def test_a_failed_round_forbids_the_step(rounds, told):

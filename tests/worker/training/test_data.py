@@ -149,25 +149,17 @@ def test_a_shard_that_was_thrown_out_of_the_cache_is_asked_for_again(store):
     assert data.ready(1)
 
 
-def test_what_is_prepared_is_open_before_it_is_needed(store):
+def test_what_is_planned_is_the_next_batch_and_no_shard_is_asked_for_or_opened(store):
     data = store.open(store.make_index(4, 4))
-    data.prepare(6)
+    data.plan(6)
     assert not store.asked
+    planned = data._planned
     data.ready(6)
+    assert data._planned is planned
     store.answer(data)
-    data.prepare(6)
-    assert len(data._open) == 2
+    data.plan(6)
+    assert not data._open
     assert len(set(draw(store, data, [6, 2]))) == 8
-
-
-def test_what_cannot_be_prepared_is_said_when_it_is_needed(store):
-    data = store.open(store.make_index(5))
-    data.ready(1)
-    store.path(store.asked[0]).write_bytes(b"short")
-    store.answer(data)
-    data.prepare(1)
-    with pytest.raises(DataError):
-        data.ready(1)
 
 
 def test_a_shard_that_fails_is_asked_for_once_more_and_then_said(store):

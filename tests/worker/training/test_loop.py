@@ -71,7 +71,7 @@ class FakeSamples:
     limit: float = math.inf
     position: int = 0
     held_out_count: int = 6
-    prepared: list = field(default_factory=list)
+    planned: list = field(default_factory=list)
     broken: DataError | None = None
     refused: int = 0
     heard: list = field(default_factory=list)
@@ -82,8 +82,8 @@ class FakeSamples:
             raise self.broken
         return self.position + count <= self.limit
 
-    def prepare(self, count):
-        self.prepared.append(count)
+    def plan(self, count):
+        self.planned.append(count)
 
     def next_batch(self, count):
         assert self.ready(count)
@@ -310,7 +310,7 @@ def test_micro_batches_fill_step_batches_of_constant_size():
 def test_while_the_device_computes_the_next_samples_and_the_check_of_a_whole_step_batch_are_prepared():
     bench = Bench(micro_batch=3)
     bench.run_until(lambda: len(bench.trainer.done) >= 6)
-    assert bench.samples.prepared[:6] == [3, 2, 3, 3, 2, 3]  # each is the size of the next micro-batch
+    assert bench.samples.planned[:6] == [3, 2, 3, 3, 2, 3]  # each is the size of the next micro-batch
     assert bench.trainer.measured == [3, 6]
 
 

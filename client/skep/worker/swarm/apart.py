@@ -38,12 +38,12 @@ class Apart:
 
     def gradients_averaged(self, epoch: int, facts: RoundFacts | None) -> None:
         """The round of gradients that ends `epoch` is over; `facts` is None if it failed."""
-        if facts is None or not facts.shared:
+        if facts is None or not facts.equal:
             self._missed(epoch)
 
     def parameters_averaged(self, epoch: int, facts: RoundFacts | None) -> None:
         """The round of parameters that begins `epoch` is over; `facts` is None if it failed."""
-        if facts is not None and facts.shared and facts.heard:
+        if facts is not None and facts.shared:
             self.together()
             return
         self._missed(epoch)

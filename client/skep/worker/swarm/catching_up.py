@@ -50,6 +50,11 @@ class CatchingUp:
         """Whether the run is over."""
         raise NotImplementedError
 
+    @property
+    def accumulated(self) -> int:
+        """As in SyncStrategy."""
+        raise NotImplementedError
+
     def take_up_snapshot(self) -> None:
         """Begin with the state that this computer has kept, unless the swarm is much further.
 
@@ -126,6 +131,7 @@ class CatchingUp:
             with self.tracker.pause_updates():
                 self.state_averager.local_epoch = self.state_averager.reached
                 self.tracker.update_epoch(self.local_epoch)
+            self.tracker.report_local_progress(self.local_epoch, self.accumulated)
 
     def _look_before_round(self) -> None:
         """Before a round that is due: use the last one's result, and see whether a lone peer is still alone."""

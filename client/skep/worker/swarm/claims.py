@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 SHORTEST_EPOCH: Final = 1.0
 """Seconds. Without rounds of our own to compare with, the swarm is believed to be this fast."""
@@ -132,13 +132,13 @@ def reached_by_half(epochs: Collection[int]) -> int:
     return sorted(epochs)[(len(epochs) - 1) // 2] if epochs else 0
 
 
-def ended_together(own: int, told: Collection[Any]) -> int:
+def ended_together(own: int, told: Collection[int | None]) -> int:
     """The epoch that a round of gradients has ended: `own`, or the next one.
 
-    `told` is what the other peers whose data was heard said at its beginning: the epoch that they were in, or, as stock
-    peers, nothing. It is the next one if at least half of them were in a later epoch than `own`.
+    `told` is what each of the other peers whose data was heard has said itself: the epoch that it was in, or, as stock
+    peers do, nothing. It is the next one if at least half of them were in a later epoch than `own`.
     """
-    later = sum(type(epoch) is int and epoch > own for epoch in told)
+    later = sum(epoch is not None and epoch > own for epoch in told)
     return own + 1 if later and 2 * later >= len(told) else own
 
 

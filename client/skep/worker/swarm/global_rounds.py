@@ -33,7 +33,7 @@ from skep.worker.swarm.averaging import averagers, codecs
 from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
 from skep.worker.swarm.claims import ended_together
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
-from skep.worker.swarm.rounds import Round
+from skep.worker.swarm.rounds import Round, RoundFacts
 from skep.worker.swarm.state.uplink import Uplink
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence, fetching
@@ -355,12 +355,11 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         assert maybe_step_control is not None
         opened, jumped = self._round_of[maybe_step_control], False
         try:
-            gathered = maybe_step_control.result(self.averaging_timeout)
-            opened.settle(gathered.facts)
-            if gathered.facts.shared and gathered.facts.heard:
-                self.tracker.averaged(opened.epoch, gathered.facts.heard)
-                told = [said for peer, said in gathered.items() if str(peer) in gathered.facts.heard]
-                ended = ended_together(opened.epoch, told)
+            facts: RoundFacts = maybe_step_control.result(self.averaging_timeout).facts
+            opened.settle(facts)
+            if facts.shared:
+                ended = ended_together(opened.epoch, [facts.epochs.get(peer) for peer in facts.heard])
+                self.tracker.averaged(ended, facts.heard)
                 self.state_averager.reached, jumped = ended + 1, ended > opened.epoch
                 if not self.delay_grad_averaging:
                     self.state_averager.local_epoch = ended  # hivemind counts on from here

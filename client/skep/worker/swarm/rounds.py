@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -25,7 +25,8 @@ class RoundFacts:
     `missing` are groupmates that did not deliver. `complete` says that every part was averaged with another peer's data.
     `arrived` says that no part failed to come back to this peer, even if only its own data is in it. If `refused`, the
     average was not finite or not plausible, and was not used. `idle` says that each groupmate has sent all with weight
-    zero: the average is this peer's own data, on all peers.
+    zero: the average is this peer's own data, on all peers. `epochs` are those that groupmates, by their ids, have said
+    themselves that they bring to the round; stock peers say nothing.
     """
 
     group_size: int
@@ -35,11 +36,17 @@ class RoundFacts:
     arrived: bool = True
     refused: bool = False
     idle: bool = False
+    epochs: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def equal(self) -> bool:
+        """Whether this peer now has the same average as the others, if only of its own data."""
+        return (self.idle or bool(self.heard)) and self.arrived and not self.refused
 
     @property
     def shared(self) -> bool:
-        """Whether this peer now has the same average as the others."""
-        return (self.idle or bool(self.heard)) and self.arrived and not self.refused
+        """Whether this peer and the others now have the same average of their data."""
+        return bool(self.heard) and self.equal
 
 
 @dataclass
@@ -63,7 +70,7 @@ class Round:
     def settle(self, facts: RoundFacts) -> None:
         """The all-reduce returned `facts`."""
         self.facts, self.decided = facts, True
-        if facts.idle and facts.shared and self.samples:
+        if facts.idle and facts.equal and self.samples:
             self.failure = Text("round.other_peers_had_computed_nothing")  # and step on these gradients
         elif not facts.heard:
             self.failure, self.usable = Text("round.no_other_peer_data_arrived"), False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -137,9 +136,6 @@ class _Requests:
         self._ask_for(shard.sha256)
         return self._paths.get(shard.sha256)
 
-    def has(self, shard: ShardRef) -> bool:
-        return shard.sha256 in self._paths
-
     def forget_path(self, sha256: str) -> None:
         self._paths.pop(sha256, None)
 
@@ -241,7 +237,7 @@ class Samples:
 
         Raises DataError when a shard that is needed does not match the index, NotFetched after two tries to fetch it.
         """
-        plan = self._plan(count)
+        plan = self._planned_for(count)
         if plan is None:
             return False
         self._close_all_but({span.shard.sha256 for span in plan.spans})
@@ -251,14 +247,9 @@ class Samples:
             self._requests.ask_ahead(self._after(plan.spans[-1], plan.end))
         return all(served)
 
-    def prepare(self, count: int) -> None:
-        """Do what `ready(count)` would do with shards that have arrived; it says what is wrong with them."""
-        plan = self._plan(count)
-        if plan is not None:
-            with suppress(DataError):
-                for span in plan.spans:
-                    if self._requests.has(span.shard):
-                        self._open_span(span)
+    def plan(self, count: int) -> None:
+        """Choose the samples that `ready(count)` will look for; no shard is opened, which would count as computing."""
+        self._planned_for(count)
 
     def next_batch(self, count: int) -> Batch:
         """The next `count` samples. Call it after `ready(count)` returned True."""
@@ -274,7 +265,7 @@ class Samples:
         self.position = self._planned.end
         return batch
 
-    def _plan(self, count: int) -> _Plan | None:
+    def _planned_for(self, count: int) -> _Plan | None:
         """The next batch; None while the claims of others are being asked for."""
         if self._planned is None or (self._planned.position, self._planned.count) != (self.position, count):
             spans, end = list[Span](), self.position

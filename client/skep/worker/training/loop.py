@@ -208,7 +208,7 @@ class TrainingLoop:
         left = self.step_batch - self._filled - self._computing
         if not left:
             self.trainer.measure_gradients()
-        self.samples.prepare(min(self.limits.size, left or self.step_batch))
+        self.samples.plan(min(self.limits.size, left or self.step_batch))
 
     def _doubt(self) -> None:
         """After a loss that is not finite: if there were many, the cause may be the parameters and not the samples."""

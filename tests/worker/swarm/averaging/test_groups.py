@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import math
-from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
@@ -29,8 +28,12 @@ TAKEN, REFUSED = [averaging_pb2.AVERAGED_PART], [averaging_pb2.BAD_GROUP_ID]
 class Group:
     """A running all-reduce that accepts every part."""
 
+    def __init__(self):
+        self.weights = []
+
     async def rpc_aggregate_part(self, stream, _context):
         async for part in stream:
+            self.weights.append(part.weight)
             yield averaging_pb2.AveragingData(code=averaging_pb2.AVERAGED_PART, group_id=part.group_id)
 
 
@@ -39,7 +42,7 @@ def averager():
     """One without its process, as it is after `__init__`."""
     made = object.__new__(CheckedGradientAverager)
     made.dht = SimpleNamespace(peer_id="this peer")
-    made._admissions, made._incoming_weights, made._running_groups = None, defaultdict(dict), {}
+    made._admissions, made._running_groups = None, {}
     made._groups = Groups(lambda: made._running_groups, SOON)
     made._parent_pid = 0  # so that hivemind's destructor shuts nothing down
     return made
@@ -109,10 +112,10 @@ def test_nothing_is_kept_for_groups_that_do_not_run(averager):
         return await asyncio.gather(*(answers(averager, f"group {number}".encode()) for number in range(100)))
 
     assert asyncio.run(flood()) == [REFUSED] * 100
-    assert not averager._incoming_weights
+    assert not averager._running_groups
 
 
-def test_the_weight_of_a_groupmate_is_kept_also_if_it_sends_before_the_group_is_known(averager):
+def test_what_a_groupmate_sends_is_not_lost_if_it_sends_before_the_group_is_known(averager):
     async def early():
         sent = asyncio.create_task(answers(averager, OURS))
         await asyncio.sleep(0)
@@ -120,7 +123,7 @@ def test_the_weight_of_a_groupmate_is_kept_also_if_it_sends_before_the_group_is_
         return await sent
 
     assert asyncio.run(early()) == TAKEN
-    assert averager._incoming_weights == {OURS: {PEER: WEIGHT}}
+    assert averager._running_groups[OURS].result().weights == [WEIGHT]
 
 
 def test_a_part_waits_for_a_group_that_was_found_however_late_the_round_is_due(averager):

@@ -16,8 +16,10 @@ def facts(shares, *, helpers=(), moved=True, failed=0):
         tensor_part_reducer=SimpleNamespace(num_parts=0),
         tensor_part_container=SimpleNamespace(failed_size=failed),
         banned_senders=set(),
+        weights={},
+        epochs={},
     )
-    return examine(runner, {}, Used(moved=moved), set(helpers))
+    return examine(runner, Used(moved=moved), set(helpers))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import asyncio
 import math
 import threading
 from concurrent.futures import Future
+from multiprocessing import Value
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from hivemind.utils import MSGPackSerializer
 
 from skep.worker.swarm.averaging import honest_averager
 from skep.worker.swarm.averaging.all_reduce import Used
+from skep.worker.swarm.averaging.averagers import LACKING_WEIGHT, CheckedStateAverager
 from skep.worker.swarm.averaging.groups import EPOCH, epoch_told
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.averaging.state_rounds import CheckedRounds, facts_of
@@ -177,7 +179,7 @@ def test_peers_of_ours_form_a_group_for_the_state_of_one_epoch_and_take_stock_pe
 
 
 class Control(Future):
-    triggered = False
+    triggered, weight = False, 1.0
 
     def __init__(self, said):
         super().__init__()
@@ -196,3 +198,24 @@ def test_a_group_that_was_found_for_another_epoch_is_not_used(monkeypatch):
     assert early.cancelled()
     averager.schedule_step(gather=6)
     assert [each["gather"] for each in begun] == [{EPOCH: 5}, {EPOCH: 6}]
+
+
+@pytest.mark.parametrize(("contained", "weight"), [(4, 1.0), (3, LACKING_WEIGHT)])
+@pytest.mark.parametrize("found_for", [4, 3, None])
+def test_a_peer_that_lacks_steps_gives_little_in_whichever_round_it_gets(monkeypatch, contained, weight, found_for):
+    """`found_for`: the epoch of the group that was searched for before, if any."""
+
+    def step(_averager, *, weight=1.0, **_options):
+        made = Control({EPOCH: 4})
+        made.weight = weight
+        return made
+
+    used = []
+    monkeypatch.setattr(DecentralizedAverager, "step", step)
+    monkeypatch.setattr(TrainingStateAverager, "_do", lambda _self, *given, **_options: used.append(given[4]))
+    averager = bare(CheckedStateAverager)
+    monkeypatch.setattr(CheckedStateAverager, "local_epoch", 4, raising=False)
+    averager._whole_epoch = Value("q", contained)
+    averager._whole_rounds = Value("q", 0)
+    averager._do(None, False, False, True, found_for and Control({EPOCH: found_for}))
+    assert [each.weight for each in used] == [weight]

@@ -1,5 +1,8 @@
 """One all-reduce among the members of a group, and what this peer observed of it.
 
+What the members say of themselves comes through the leader, who may say anything. So each also says its epoch in its
+first message to every other.
+
 Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, also while it sends, or
 that says that the group is over, is waited for as long as a silent one. With a search for a group that does not end
 (see `search`), two peers that once missed each other's round miss each other in every later one: each comes when the
@@ -9,15 +12,18 @@ other has given up, and waits so long that it is late for the next round itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Container, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import torch
 from hivemind.averaging.allreduce import AllReduceRunner
-from hivemind.p2p import PeerID
+from hivemind.p2p import P2PContext, PeerID
+from hivemind.proto import averaging_pb2
+from hivemind.utils.asyncio import achain, as_aiter
 
-from skep.worker.swarm.averaging.groups import Company
+from skep.worker.swarm.averaging.groups import Company, as_message, from_message
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combination
 from skep.worker.swarm.rounds import RoundFacts
@@ -41,12 +47,20 @@ class Used(NamedTuple):
 
 
 class PromptAllReduce(AllReduceRunner):
-    """Waits for no groupmate that is lost, and not for long for the data of one that refuses ours."""
+    """Waits for no groupmate that is lost, and not for long for the data of one that refuses ours.
+
+    `epoch` is the one that this peer brings to the round. `weights` and `epochs` are what groupmates have claimed
+    themselves, by their authenticated ids.
+    """
 
     tensor_part_reducer: CheckedReducer
 
-    def __init__(self, *args: Any, company: Company, combination: Combination, **kwargs: Any) -> None:
-        self._company, self._combination = company, combination
+    def __init__(
+        self, *args: Any, company: Company, combination: Combination, epoch: int | None = None, **kwargs: Any
+    ) -> None:
+        self._company, self._combination, self._epoch = company, combination, epoch
+        self.weights: dict[PeerID, float] = {}
+        self.epochs: dict[PeerID, int] = {}
         self._losses: dict[PeerID, asyncio.Task[None]] = {}
         self._left = set[asyncio.Task[None]]()
         super().__init__(*args, **kwargs)
@@ -71,6 +85,36 @@ class PromptAllReduce(AllReduceRunner):
         finally:
             for loss in self._losses.values():
                 loss.cancel()
+
+    async def rpc_aggregate_part(
+        self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        first = await anext(stream)
+        self.weights[context.remote_id] = first.weight
+        self._hear(context.remote_id, first)
+        async for answer in self._told(super().rpc_aggregate_part(achain(as_aiter(first), stream), context)):
+            yield answer
+
+    async def _generate_input_for_peer(self, peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
+        async for message in self._told(super()._generate_input_for_peer(peer_index)):
+            yield message
+
+    async def _told(
+        self, messages: AsyncGenerator[averaging_pb2.AveragingData, None]
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        """Say our epoch in the first message."""
+        told = as_message(self._epoch)
+        async with aclosing(messages):
+            async for message in messages:
+                message.peer_id, told = told, b""
+                yield message
+
+    def _hear(self, peer: PeerID, message: averaging_pb2.AveragingData) -> None:
+        if (epoch := from_message(message.peer_id)) is not None:
+            self.epochs[peer] = epoch
+
+    def _get_peer_stub(self, peer: PeerID) -> Any:
+        return _Listening(super()._get_peer_stub(peer), partial(self._hear, peer))
 
     def _loss_of(self, peer: PeerID) -> asyncio.Task[None]:
         """Ends once the peer is lost."""
@@ -137,20 +181,37 @@ class PromptAllReduce(AllReduceRunner):
             await self._ban_sender(peer_id)
 
 
+class _Listening:
+    """Another peer's calls; `hear` gets its answers."""
+
+    def __init__(self, stub: Any, hear: Callable[[averaging_pb2.AveragingData], None]) -> None:
+        self._stub, self._hear = stub, hear
+
+    async def rpc_aggregate_part(
+        self, parts: AsyncIterator[averaging_pb2.AveragingData]
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        return self._heard(await self._stub.rpc_aggregate_part(parts))
+
+    async def _heard(
+        self, answers: AsyncIterator[averaging_pb2.AveragingData]
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        async for answer in answers:
+            self._hear(answer)
+            yield answer
+
+
 @torch.no_grad()
 def norms_of(parts: Sequence[torch.Tensor]) -> list[float]:
     return [float(part.norm()) for part in parts]
 
 
-def examine(
-    runner: PromptAllReduce, weights: dict[Any, float], used: Used, helpers: Container[PeerID] = ()
-) -> RoundFacts:
+def examine(runner: PromptAllReduce, used: Used, helpers: Container[PeerID] = ()) -> RoundFacts:
     """The facts of a finished all-reduce, from what was received and not from the size of its group.
 
-    `weights` are those that other peers claimed when sending to us. `helpers` average and contribute nothing.
+    `helpers` average and contribute nothing.
     """
     others = [peer for peer in runner.ordered_peer_ids if peer != runner.peer_id]
-    reducer, idle = runner.tensor_part_reducer, False
+    reducer, weights, idle = runner.tensor_part_reducer, runner.weights, False
     if reducer.num_parts:
         received = dict(zip(runner.sender_peer_ids, reducer.num_parts_received, strict=True))
         heard = [
@@ -184,6 +245,7 @@ def examine(
         arrived=runner.tensor_part_container.failed_size == 0,
         refused=used.refused,
         idle=idle,
+        epochs={str(peer): epoch for peer, epoch in runner.epochs.items()},
     )
 
 
@@ -198,4 +260,5 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
         arrived=all(each.arrived for each in seen),
         refused=any(each.refused for each in seen),
         idle=all(each.idle for each in seen),
+        epochs=first.epochs,
     )

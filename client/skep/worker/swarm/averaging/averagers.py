@@ -28,6 +28,7 @@ from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_
 from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import Sync
+from skep.worker.swarm.averaging.groups import EPOCH
 from skep.worker.swarm.averaging.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import CheckedRounds
@@ -66,7 +67,7 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
 
     step_batch: int = 1
     ends: Callable[[], int] = staticmethod(lambda: 0)
-    """The epoch that the next round ends; its members tell each other."""
+    """The epoch that the next round ends."""
 
     def __init__(self, *args: Any, most_samples: float = math.inf, **kwargs: Any) -> None:
         self._most_samples = most_samples  # before hivemind's constructor, which forks
@@ -76,7 +77,7 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
         return RobustMean(self.peer_id, self._most_samples)
 
     def schedule_step(self, scheduled_time: float | None = None, **kwargs: Any) -> StepControl:
-        scheduled: StepControl = super().schedule_step(scheduled_time, gather=self.ends(), **kwargs)
+        scheduled: StepControl = super().schedule_step(scheduled_time, gather={EPOCH: self.ends()}, **kwargs)
         return scheduled
 
     @torch.no_grad()
@@ -248,10 +249,7 @@ class CheckedStateAverager(CheckedRounds):
         self._steps_now = optimizer_step
         epoch, before = self.round_epoch, self.whole_rounds
         if averaging_round and epoch - self.whole_epoch > optimizer_step:
-            if averaging_control is None:
-                kwargs["weight"] = LACKING_WEIGHT
-            else:
-                averaging_control.weight = LACKING_WEIGHT
+            kwargs["weight"] = LACKING_WEIGHT
         super()._do(wait_for_trigger, optimizer_step, zero_grad, averaging_round, averaging_control, *args, **kwargs)
         self._steps_now = False  # what was waited for may have failed
         if averaging_round and self.whole_rounds > before:

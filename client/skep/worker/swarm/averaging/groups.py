@@ -35,7 +35,9 @@ MOST_BANDWIDTH: Final = 1.0
 """What peers of skep claim that can be reached directly. Stock peers claim nothing, unless their program does."""
 
 EPOCH: Final = "epoch"
-"""In what a peer of skep says of itself for a round of the state. Stock peers say a number, which may be one off."""
+"""In what a peer of skep says of itself for a round. Stock peers say a number, which may be one off, or nothing."""
+LONGEST_EPOCH: Final = 9
+"""Digits of an epoch in a message of a round."""
 
 
 def is_credible(claim: bytes) -> bool:
@@ -52,10 +54,20 @@ def is_credible(claim: bytes) -> bool:
 
 
 def epoch_told(claim: bytes) -> int | None:
-    """The epoch of the state that a peer of skep brings to a round of the state; None if it does not say."""
+    """The epoch that a peer of skep says that it brings to a round; None if it does not say."""
     told = MSGPackSerializer.loads(MSGPackSerializer.loads(claim)[2]) if is_credible(claim) else None
     epoch = told.get(EPOCH) if isinstance(told, dict) else None
     return epoch if type(epoch) is int else None
+
+
+def as_message(epoch: int | None) -> bytes:
+    """What a peer of skep says to each groupmate itself, in a field that hivemind declares and nowhere reads."""
+    return b"" if epoch is None else str(epoch).encode()
+
+
+def from_message(told: bytes) -> int | None:
+    """The epoch that a groupmate says itself; None if it does not say."""
+    return int(told) if told.isdigit() and len(told) <= LONGEST_EPOCH else None
 
 
 class Company:
@@ -118,6 +130,10 @@ class Groups:
         """The search of `step` has ended with a group; averaging in it begins when the step is due."""
         self._found[step].add(group)
         self.tell()
+
+    def epoch_of(self, group: bytes) -> int | None:
+        """The epoch that this peer brings to the group's round; None if it does not say."""
+        return next((epoch_told(step.data_for_gather) for step, found in self._found.items() if group in found), None)
 
     def end(self, group: bytes) -> None:
         """Nothing will be averaged in this group any more."""

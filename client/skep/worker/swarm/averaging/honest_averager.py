@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import math
 import multiprocessing
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from functools import partial
@@ -93,7 +92,6 @@ class HonestAverager(DecentralizedAverager):
         self._admissions = AdmissionList(membership, dht) if membership else None
         if membership and not membership.gives_state:
             kwargs["allow_state_sharing"] = False
-        self._incoming_weights: dict[bytes, dict[Any, float]] = defaultdict(dict)
         self._groups = Groups(lambda: self._running_groups)
         self._company = Company(self._connected, self._answers)
         self._questions = set[asyncio.Future[Any]]()
@@ -299,10 +297,7 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        """A groupmate sends its part: record the weight it claims, under its authenticated id.
-
-        Only for a running group, since any peer may name any number of other groups.
-        """
+        """A groupmate sends its part. Only for a running group, since any peer may name any number of other groups."""
         if not await self._admits(context.remote_id):
             yield averaging_pb2.AveragingData(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
@@ -310,7 +305,6 @@ class HonestAverager(DecentralizedAverager):
         if not await self._groups.comes(first.group_id):
             yield averaging_pb2.AveragingData(code=averaging_pb2.BAD_GROUP_ID)
             return
-        self._incoming_weights[first.group_id][context.remote_id] = first.weight
         async for message in super().rpc_aggregate_part(achain(as_aiter(first), stream), context):
             yield message
 
@@ -323,8 +317,6 @@ class HonestAverager(DecentralizedAverager):
             self._whole_rounds.value += gathered.facts.complete and bool(gathered.facts.heard)
             return gathered
         finally:
-            for each in [key for key in self._incoming_weights if key.startswith(group_info.group_id)]:
-                del self._incoming_weights[each]
             await self._company.meet(group_info.peer_ids)
 
     async def _run_allreduce_inplace_(
@@ -341,6 +333,7 @@ class HonestAverager(DecentralizedAverager):
             ordered_peer_ids=group_info.peer_ids,
             company=self._company,
             combination=self._combination_of(own_id.removeprefix(group_info.group_id)),
+            epoch=self._groups.epoch_of(group_info.group_id),
             **kwargs,
         )
         self._running_groups[own_id].set_result(runner)
@@ -353,7 +346,7 @@ class HonestAverager(DecentralizedAverager):
             for peer, told in zip(group_info.peer_ids, group_info.gathered, strict=True)
         }
         helpers = {peer for peer, mode in modes.items() if mode == AveragingMode.AUX.value}
-        self._seen.append(examine(runner, self._incoming_weights[own_id], used, helpers))
+        self._seen.append(examine(runner, used, helpers))
 
     def _combination_of(self, phase: bytes) -> Combination:
         """How parts of one all-reduce of a round are combined; `phase` is its name among several of the same round."""

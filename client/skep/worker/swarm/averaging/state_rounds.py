@@ -107,10 +107,15 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
         return scheduled
 
     def _usable(self, control: StepControl | None, **options: Any) -> StepControl | None:
-        """The control of this round, made here instead of in hivemind's `_do`, so that its result can be read."""
+        """The control of this round, made here instead of in hivemind's `_do`, so that its result can be read.
+
+        `options` are those of hivemind's `step`, as for a round that is not scheduled; a scheduled one keeps its own but
+        for the weight, which is decided now.
+        """
         epoch = self.round_epoch
         if control is not None and not control.triggered and not control.done():
             if epoch_told(control.data_for_gather) == epoch:
+                control.weight = options.get("weight", control.weight)
                 return control
             control.cancel()
         try:
