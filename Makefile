@@ -3,6 +3,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+# without bytecode each of the tests' many processes would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -66,8 +68,8 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 .PHONY: test
 test: $(READY) system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
-	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli host))
-	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes test_where_would_i_add.py))
+	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli))
+	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)

@@ -49,6 +49,7 @@ class SkepPeer:
             shards_folder=str(folder.served),
             device="cpu",
             threads=1,
+            share=0.4,
         )
         self._worker = WorkerProcess(
             self._hear,
@@ -84,7 +85,7 @@ def small_epochs(addresses, sha256):
         index_sha256=sha256,
         now=datetime.now(UTC),
     )
-    body["sync"]["target_batch_size"] = 1024
+    body["sync"]["target_batch_size"] = 512
     return json.dumps(body)
 
 
