@@ -53,8 +53,7 @@ FILES = (
     "settings.toml",
     "settings.last.toml",
     "ledger.sqlite",
-    "identity.key",
-    "identity.id",
+    "identities/*.key",
     "projects/*/project.json",
     "pause.json",
     "control.json",
@@ -154,6 +153,7 @@ def facts(home: Home) -> dict[str, Any]:
         "settings": read(lambda: SettingsFile(home.settings_file).load()),
         "contributions": read(lambda: confirmed(home)),
         "identity": read(home.identity_file.read_bytes),
+        "identities": {file.name: read(file.read_bytes) for file in home.identities_folder.glob("*.key")},
         "projects": read(lambda: [each.id for each in FileCatalogue(home.projects_folder).projects()]),
         "pause": read(lambda: PauseFile(home.pause_file).load()[0]),
     }
@@ -329,9 +329,9 @@ def damaged(pattern: str, how: str) -> Callable[[Place], Measured]:
 
 def way_on(home: Home, place: Place, pattern: str) -> bool:
     """Do what the refusal says: put back a backup of the key; remove the project and add it again."""
-    if pattern == "identity.key":
-        shutil.copy(place.trained / pattern, home.identity_file)
-        return run(home, "identity").code == 0
+    if pattern.startswith("identities/"):
+        shutil.copytree(place.trained / "identities", home.identities_folder, dirs_exist_ok=True)
+        return start(home, place.link).code is None
     if pattern.startswith("projects/"):
         shutil.rmtree(home.projects_folder)
         return run(home, "project", "add", place.link).code == 0

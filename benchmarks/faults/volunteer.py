@@ -76,9 +76,10 @@ class Volunteer:
         return family_of(self.running.process.pid)
 
     def identity(self) -> str:
-        """A hash of its key, and the peer ids under which it has joined."""
-        key = hashlib.sha256(self.home.identity_file.read_bytes()).hexdigest()[:12]
-        return " ".join([key, *sorted({event["peer_id"] for event in self.events if event["event"] == "joined"})])
+        """Hashes of its keys, and the peer ids under which it has joined."""
+        files = sorted(self.home.identities_folder.glob("*.key"))
+        keys = [hashlib.sha256(file.read_bytes()).hexdigest()[:12] for file in files]
+        return " ".join([*keys, *sorted({event["peer_id"] for event in self.events if event["event"] == "joined"})])
 
     def ledger(self) -> Ledger:
         if not self.home.ledger_file.exists():

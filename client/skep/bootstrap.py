@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from skep.adapters.clock import SystemClock
 from skep.adapters.net import control_socket
 from skep.adapters.net.control_socket import ControlServer
+from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.paths import Home, default_home, expanded, make_run_folder
 from skep.core.device import Device, PowerCap
 from skep.core.errors import BadInput, NotRunning, SkepError, StorageError, UpdateError
@@ -25,7 +26,7 @@ from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project import links
 from skep.core.project.addresses import host_of, is_loopback
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.session import control, step
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot
@@ -104,14 +105,31 @@ def set_settings_aside(home: Home) -> Path | None:
 
 
 def identity(home: Home) -> Identity:
+    """What this computer is known by in projects by invitation."""
     from skep.adapters.storage.identity import FileIdentity
 
     home.create()
     return FileIdentity(home.identity_file, home.peer_id_file)
 
 
+def identity_in(home: Home, project: Manifest) -> Identity:
+    """What this computer is known by in a project: in each open one something else, so that nobody can link them."""
+    from skep.adapters.storage.identity import FileIdentity
+
+    if project.by_invitation:
+        return identity(home)
+    with os_errors(
+        Text("paths.folder_cannot_used", root=str(home.identities_folder)),
+        Text("secrets.check_folder_permissions_free_disk"),
+    ):
+        home.identities_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return FileIdentity(home.identities_folder / f"{project.id}.key")
+
+
 def renew_identity(home: Home) -> Path | None:
-    """Give this computer a new identity; returns the old key's new path, None without one. Hold the home first."""
+    """Give this computer a new identity for projects by invitation; returns the old key's new path, None without one.
+    Hold the home first.
+    """
     from skep.adapters.storage.identity import FileIdentity
 
     return FileIdentity(home.identity_file, home.peer_id_file).renew()
@@ -241,10 +259,9 @@ def build(
     def proxy() -> str:
         return str(engine.snapshot.settings["network.proxy"])
 
-    values, who = settings(home).load(), identity(home)
     if join is not None:
-        _free_host(join.project, join.seeds, int(values["network.port"]))
-        _ = who.path
+        _free_host(join.project, join.seeds, int(settings(home).load()["network.port"]))
+        _ = identity_in(home, join.project.manifest).path
     engine = Engine(
         clock=SystemClock(),
         make_worker=partial(
@@ -264,7 +281,7 @@ def build(
         ),
         settings=settings(home, lambda said: engine.post(m.ProblemArose(said))),
         pauses=PauseFile(home.pause_file),
-        identity=who,
+        identity=partial(identity_in, home),
         listen_host=lambda start: _free_host(start.project, start.options.seeds, start.options.port),
         invitations=kept_invitations(home),
         revocations=PublishedRevocations(home.revocations_folder, proxy=proxy),

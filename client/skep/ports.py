@@ -162,7 +162,7 @@ class Catalogue(Protocol):
 
 
 class Identity(Protocol):
-    """This computer's libp2p identity."""
+    """This computer's libp2p identity in a project."""
 
     @property
     def path(self) -> Path:

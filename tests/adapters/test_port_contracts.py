@@ -59,9 +59,13 @@ class TestCatalogue(CatalogueContract):
 
 
 class TestIdentity(IdentityContract):
-    @pytest.fixture(params=["file", "fake"])
+    @pytest.fixture(params=["by invitation", "in an open project", "fake"])
     def identity(self, request, home):
-        return bootstrap.identity(home) if request.param == "file" else fakes.FakeIdentity()
+        if request.param == "by invitation":
+            return bootstrap.identity(home)
+        if request.param == "in an open project":
+            return bootstrap.identity_in(home, fakes.make_project().manifest)
+        return fakes.FakeIdentity()
 
 
 class TestInvitations(InvitationsContract):

@@ -30,7 +30,8 @@ def test_what_is_not_enforced_is_not_called_a_limit():
     text = "\n".join(rows())
     assert "at most" not in text
     assert "as its publisher says; your limits in the settings hold, whatever it needs" in text
-    assert "identity, which is the same in all projects" in text
+    assert "identity, which it has in this project only" in text
+    assert "identity, which is the same in all projects by invitation" in "\n".join(rows(membership="invited"))
 
 
 def test_the_list_of_revoked_invitations_is_a_download_of_projects_by_invitation():

@@ -55,7 +55,7 @@ class IdentityContract:
     def test_it_is_the_same_each_time(self, identity):
         assert identity.peer_id == identity.peer_id
         assert identity.peer_id.startswith("Qm")
-        assert identity.path.name == "identity.key"
+        assert identity.path.suffix == ".key"
 
 
 class InvitationsContract:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -51,7 +52,7 @@ class Stay:
             shards=HttpShards(home.cache_folder, limit_bytes=lambda: GB, keep_free_bytes=lambda: 0),
             settings=bootstrap.settings(home),
             pauses=PauseFile(home.pause_file),
-            identity=bootstrap.identity(home),
+            identity=partial(bootstrap.identity_in, home),
             notify=self.notified.append,
             listen_host=lambda _: "127.0.0.1",
             snapshots_folder=str(home.snapshots_folder),

@@ -74,7 +74,7 @@ class House:
             shards=self.shards,
             settings=self.settings,
             pauses=self.pauses,
-            identity=FakeIdentity(),
+            identity=lambda _project: FakeIdentity(),
             notify=self.notified.append,
             invitations=self.invitations,
             revocations=self.revocations,

@@ -29,7 +29,7 @@ class House:
             shards=FakeShards(),
             settings=FakeSettings(),
             pauses=FakePauses(),
-            identity=FakeIdentity(),
+            identity=lambda _project: FakeIdentity(),
         )
         self.engine.observe(lambda message, _snapshot: self.seen.append(message))
         awake = self.clock.monotonic

@@ -75,7 +75,7 @@ class Volunteer:
             shards=FakeShards(),
             settings=FakeSettings(dict(DEFAULTS) | self.settings),
             pauses=FakePauses(),
-            identity=FakeIdentity(),
+            identity=lambda _project: FakeIdentity(),
             sensors=self.sensors,
             graphical=True,
         )

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 import time
 
 import pytest
 
 from english import in_english, raises
+from manifests import raw
 from skep import bootstrap, senses
 from skep.adapters.net import shards_http
 from skep.adapters.packs.laying import RECORD
 from skep.adapters.process import programs, worker
 from skep.adapters.storage.paths import Home
-from skep.core.errors import UpdateError
+from skep.core.errors import DamagedFile, StorageError, UpdateError
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
+from skep.recipes.registry import parse_manifest
 from small_disks import filled, small_disk
 
 PEER = "p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
@@ -38,6 +41,30 @@ def test_the_limits_of_the_disk_may_change_while_skep_runs(home, monkeypatch):
         finally:
             engine.post(m.Quit())
             assert engine.join(10)
+
+
+def test_each_open_project_knows_this_computer_by_another_identity_and_those_by_invitation_by_one(home):
+    def known(**changes):
+        return bootstrap.identity_in(home, parse_manifest(raw(**changes))).peer_id
+
+    alone, another = known(id="one"), known(id="another")
+    invited = {known(id=name, membership=kind) for name in ("one", "third") for kind in ("invited", "moderated")}
+    assert invited == {bootstrap.identity(home).peer_id}
+    assert len({alone, another, *invited}) == 3
+    assert (alone, another) == (known(id="one"), known(id="another"))
+    assert stat.S_IMODE(home.identities_folder.stat().st_mode) == 0o700
+    (home.identities_folder / "one.key").unlink()
+    assert known(id="one") != alone
+    (home.identities_folder / "another.key").write_bytes(b"no key")
+    with raises(DamagedFile, match="another.key with this computer's identity is damaged"):
+        known(id="another")
+    assert known(id="one", membership="invited") in invited
+
+
+def test_a_folder_of_identities_that_cannot_be_made_is_said(home):
+    home.identities_folder.write_bytes(b"")
+    with raises(StorageError, match="identities cannot be used"):
+        bootstrap.identity_in(home, parse_manifest(raw()))
 
 
 def test_on_a_full_disk_it_starts_says_what_is_not_kept_and_keeps_it_when_there_is_room(tmp_path, monkeypatch):

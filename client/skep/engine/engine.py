@@ -29,7 +29,7 @@ from skep.core.errors import SkepError
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Conditions
 from skep.core.project.data import Project
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import effects as e
 from skep.core.session import messages as m
@@ -65,7 +65,7 @@ class Engine:
         shards: ports.Shards,
         settings: ports.SettingsStore,
         pauses: ports.Pauses,
-        identity: ports.Identity,
+        identity: Callable[[Manifest], ports.Identity],
         notify: Callable[[Problem], None] | None = None,
         listen_host: Callable[[e.StartWorker], str] = lambda _: "0.0.0.0",  # noqa: S104 - peers connect from anywhere
         invitations: ports.Invitations | None = None,
@@ -76,7 +76,7 @@ class Engine:
         known_peers_folder: str = "",
         shards_folder: str = "",
     ) -> None:
-        """`open_ledger`, `notify` and `listen_host` are called in the engine's thread; only it uses the ledger.
+        """`open_ledger`, `identity`, `notify` and `listen_host` are called in the engine's thread; only it uses the ledger.
 
         `listen_host` returns the address for a worker to listen at, before each start; it may raise SkepError.
 
@@ -338,7 +338,7 @@ class Engine:
         """The worker's options except its run folder. Raises SkepError."""
         return structs.replace(
             wanted.options,
-            identity_path=str(self._identity.path),
+            identity_path=str(self._identity(wanted.project.manifest).path),
             snapshots_folder=self._snapshots_folder,
             known_peers_folder=self._known_peers_folder,
             shards_folder=self._shards_folder,

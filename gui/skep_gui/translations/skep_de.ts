@@ -866,8 +866,12 @@
         <translation>Kopien des Modells, wenn ein anderer Peer darum bittet</translation>
     </message>
     <message>
-        <source>Other peers see this computer&apos;s network address, its identity, which is the same in all projects, how fast it trains, and which parts of the data it has used</source>
-        <translation>Andere Peers sehen die Netzadresse dieses Computers, seine Identität, die in allen Projekten dieselbe ist, wie schnell er trainiert, und welche Teile der Daten er verwendet hat</translation>
+        <source>Other peers see this computer&apos;s network address, its identity, which is the same in all projects by invitation, how fast it trains, and which parts of the data it has used</source>
+        <translation>Andere Peers sehen die Netzadresse dieses Computers, seine Identität, die in allen Projekten mit Einladung dieselbe ist, wie schnell er trainiert, und welche Teile der Daten er verwendet hat</translation>
+    </message>
+    <message>
+        <source>Other peers see this computer&apos;s network address, its identity, which it has in this project only, how fast it trains, and which parts of the data it has used</source>
+        <translation>Andere Peers sehen die Netzadresse dieses Computers, seine Identität, die er nur in diesem Projekt hat, wie schnell er trainiert, und welche Teile der Daten er verwendet hat</translation>
     </message>
     <message>
         <source>The web servers of the project see this computer&apos;s network address</source>

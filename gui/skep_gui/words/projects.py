@@ -236,12 +236,20 @@ class Projects(Speaker):
                 self.numbers.size(traffic_per_epoch(plan)),
             ),
             self._copies(plan),
-            self.tr(
-                "Other peers see this computer's network address, its identity, which is the same in all projects, how "
-                "fast it trains, and which parts of the data it has used"
-            ),
+            self._seen(plan),
             self.tr("The web servers of the project see this computer's network address"),
             self.tr("Never your files or what you type"),
+        )
+
+    def _seen(self, plan: Manifest) -> str:
+        if plan.by_invitation:
+            return self.tr(
+                "Other peers see this computer's network address, its identity, which is the same in all projects by "
+                "invitation, how fast it trains, and which parts of the data it has used"
+            )
+        return self.tr(
+            "Other peers see this computer's network address, its identity, which it has in this project only, how fast it "
+            "trains, and which parts of the data it has used"
         )
 
     def _copies(self, plan: Manifest) -> str:

@@ -82,7 +82,8 @@ def test_the_practice_swarm_is_a_card_before_it_was_ever_started():
 def test_three_lists_say_what_a_project_does():
     page = PROJECTS.permissions(FITS)
     assert page.downloads[0] == "Training data listed at https://example.org/tiny/index.json"
-    assert any(line.startswith("Other peers see this computer's network address, its identity") for line in page.sends)
+    seen = "Other peers see this computer's network address, its identity, which it has in this project only, how fast"
+    assert any(line.startswith(seen) for line in page.sends)
     assert "Copies of the model, when another peer asks for one" in page.sends
     assert "2.0\u2009GB of memory" in page.uses
     assert dict(page.facts)["Homepage"] == "https://example.org"
@@ -104,6 +105,8 @@ def test_a_project_by_invitation_fetches_the_list_of_revoked_ones_and_a_moderate
     listed = "The publisher's list of revoked invitations, every hour"
     assert listed not in PROJECTS.permissions(FITS).downloads
     assert listed in PROJECTS.permissions(known(membership="invited")).downloads
+    seen = "Other peers see this computer's network address, its identity, which is the same in all projects by invitation, "
+    assert any(line.startswith(seen) for line in PROJECTS.permissions(known(membership="invited")).sends)
     page = PROJECTS.permissions(known(membership="moderated"))
     assert listed in page.downloads
     assert "Copies of the model, when another peer asks and your invitation is a donor's or a host's" in page.sends

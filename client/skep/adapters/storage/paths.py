@@ -46,8 +46,11 @@ class Home:
     """The settings as skep used them last, for when the file above is damaged."""
     ledger_file = Below("ledger.sqlite")
     identity_file = Below("identity.key")
+    """The identity in projects by invitation."""
     peer_id_file = Below("identity.id")
     """The peer id of the key above, to notice when that is lost."""
+    identities_folder = Below("identities")
+    """The identity in each open project, by its id."""
     projects_folder = Below("projects")
     keys_folder = Below("keys")
     secrets_folder = Below("secrets")

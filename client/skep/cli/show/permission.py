@@ -72,7 +72,12 @@ def lines(manifest: Manifest, fit: Fit, sandbox: Sandbox | None) -> list[Line]:
         (
             tr("Others see"),
             tr(
-                "this computer's network address; peers also its identity, which is the same in all projects, how fast it "
+                "this computer's network address; peers also its identity, which is the same in all projects by invitation, "
+                "how fast it trains, and which data it has used"
+            )
+            if manifest.by_invitation
+            else tr(
+                "this computer's network address; peers also its identity, which it has in this project only, how fast it "
                 "trains, and which data it has used"
             ),
         ),

@@ -28,7 +28,7 @@ WITHIN: Final = 5.0
 
 def add(verbs: Verbs) -> None:
     verbs.verb("devices", _devices, tr("list what can train here, or why it cannot"))
-    identity = verbs.verb("identity", _identity, tr("show this computer's peer id in the swarms"))
+    identity = verbs.verb("identity", _identity, tr("show this computer's peer id in projects by invitation"))
     identity.add_argument("--new", action="store_true", help=tr("take a new one; invitations to the old one end"))
     verbs.verb("sensors", _sensors, tr("list what skep knows of this computer now, or why it cannot"))
     made = verbs.verb(
