@@ -31,7 +31,7 @@ LONGEST := $(addprefix tests/,$(addsuffix .py, \
   end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
   $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
   $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds short_epochs stock_peer) \
-  $(addprefix end_to_end/test_,cli_demo lost_donor) \
+  $(addprefix end_to_end/test_,cli_demo lost_donor hostile) \
   host/test_checkpoints engine/test_engine adapters/process/test_worker services/test_bootstrap cli/test_doctor \
   recipes/test_registry test_where_would_i_add worker/training/test_oom_retry worker/training/test_loop \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
@@ -190,6 +190,11 @@ bench-pairs: $(READY) system-packages ## compare this checkout with another in t
 .PHONY: test-faults
 test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/faults.md (PART=… COUNT=…; under an hour, goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $(PART) $(if $(COUNT),--count $(COUNT))
+
+# COUNT=10: that many attacks on this commit
+.PHONY: test-hostile
+test-hostile: $(READY) ## attack a running swarm as a stock peer, into benchmarks/hostile.md (COUNT=…; half an hour, goes on at the next start)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults hostile $(if $(COUNT),--count $(COUNT))
 
 # ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again
 .PHONY: newcomer-test

@@ -1,0 +1,270 @@
+"""Attacks through the DHT: records that harm who reads them, floods of records and questions, false progress."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Awaitable, Callable
+
+import msgpack
+from hivemind.dht import DHTID
+from hivemind.dht.node import DictionaryDHTValue
+from hivemind.proto import dht_pb2
+from hivemind.utils import MSGPackSerializer, get_dht_time
+
+from attacks.stranger import DICTIONARY, LATER, Stranger
+
+TUPLE = 0x40
+"""hivemind's extension of msgpack, which is decoded recursively."""
+LEVELS = 280
+LARGE = 20_000
+MEGABYTE = 1_000_000
+UNDECODABLE = b"\xc1"
+ONE = MSGPackSerializer.dumps(1)
+
+
+def bomb() -> bytes:
+    value: bytes = msgpack.packb([])
+    for _ in range(LEVELS):
+        value = msgpack.packb(msgpack.ExtType(TUPLE, value))
+    return value
+
+
+def name(text: str) -> bytes:
+    return MSGPackSerializer.dumps(text.encode())
+
+
+async def no_attack(own: Stranger) -> None:
+    """A ping now and then, for comparison."""
+    await own.repeat(lambda: own.at_once(own.dht(peer).rpc_ping(dht_pb2.PingRequest()) for peer in own.peers), 1.0)
+
+
+async def nested_record(own: Stranger) -> None:
+    """1.4 kB that take a stock reader's whole stack, among the progress records."""
+    await own.repeat(lambda: own.store(own.progress_key, bomb(), tag=name("bomb")), 1.0)
+
+
+async def nested_value(own: Stranger) -> None:
+    """The same as the key's only value."""
+    await own.repeat(lambda: own.store(own.progress_key, bomb()), 1.0)
+
+
+async def nested_subkey(own: Stranger) -> None:
+    """The same as a subkey."""
+    await own.repeat(lambda: own.store(own.progress_key, ONE, tag=bomb()), 1.0)
+
+
+async def undecodable_record(own: Stranger) -> None:
+    """Bytes that are no msgpack."""
+    await own.repeat(lambda: own.store(own.progress_key, UNDECODABLE, tag=name("bad")), 0.5)
+
+
+async def large_records(own: Stranger) -> None:
+    """Progress records of 20 kB, each under a new subkey."""
+    value = MSGPackSerializer.dumps(b"x" * LARGE)
+    await own.repeat(lambda: own.store(own.progress_key, value, tag=name(secrets.token_hex(8))), 0.01)
+
+
+async def records_of_a_megabyte(own: Stranger) -> None:
+    """Values of 1 MB under ever new keys."""
+    value = MSGPackSerializer.dumps(b"x" * MEGABYTE)
+    await own.repeat(lambda: own.store(secrets.token_hex(8), value), 0.01)
+
+
+async def many_small_records(own: Stranger) -> None:
+    """A thousand records in a request, under ever new keys."""
+
+    async def flood() -> None:
+        keys = [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(1000)]
+        length = len(keys)
+        await own.send(
+            dht_pb2.StoreRequest(
+                keys=keys,
+                subkeys=[name("a")] * length,
+                values=[ONE] * length,
+                expiration_time=[get_dht_time() + LATER] * length,
+                in_cache=[False] * length,
+            )
+        )
+
+    await own.repeat(flood, 0.01)
+
+
+async def many_subkeys(own: Stranger) -> None:
+    """A thousand subkeys of the progress records in a request."""
+
+    async def flood() -> None:
+        subkeys = [name(secrets.token_hex(8)) for _ in range(1000)]
+        length = len(subkeys)
+        await own.send(
+            dht_pb2.StoreRequest(
+                keys=[DHTID.generate(source=own.progress_key).to_bytes()] * length,
+                subkeys=subkeys,
+                values=[ONE] * length,
+                expiration_time=[get_dht_time() + LATER] * length,
+                in_cache=[False] * length,
+            )
+        )
+
+    await own.repeat(flood, 0.01)
+
+
+async def in_the_cache(own: Stranger) -> None:
+    """The same in the other peers' caches, which have a limit of their own."""
+
+    async def flood() -> None:
+        keys = [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(100)]
+        length, value = len(keys), MSGPackSerializer.dumps(b"x" * LARGE)
+        await own.send(
+            dht_pb2.StoreRequest(
+                keys=keys,
+                subkeys=[name("a")] * length,
+                values=[value] * length,
+                expiration_time=[get_dht_time() + LATER] * length,
+                in_cache=[True] * length,
+            )
+        )
+
+    await own.repeat(flood, 0.01)
+
+
+def expiring(when: Callable[[], float]) -> Callable[[Stranger], Awaitable[None]]:
+    async def attack(own: Stranger) -> None:
+        await own.repeat(lambda: own.store(own.progress_key, ONE, tag=name("late"), expires=when()), 0.2)
+
+    return attack
+
+
+def subkeys_that_are_none(*subkeys: object) -> Callable[[Stranger], Awaitable[None]]:
+    async def attack(own: Stranger) -> None:
+        for number in range(10**6):
+            if not own.lasts:
+                return
+            subkey = msgpack.packb(subkeys[number % len(subkeys)])
+            await own.tried(own.store(own.progress_key, ONE, tag=subkey))
+
+    return attack
+
+
+async def whole_dictionary(own: Stranger) -> None:
+    """All progress records at once, as replicas hand them over: bombs, empty ones, and one without an end."""
+    bad = DictionaryDHTValue()
+    bad.store(b"bomb", bomb(), get_dht_time() + LATER)
+    bad.store(b"none", b"", math.inf)
+    value = MSGPackSerializer.dumps(bad)
+    await own.repeat(lambda: own.store(own.progress_key, value, tag=DICTIONARY), 0.5)
+
+
+async def dictionary_in_the_place_of_a_value(own: Stranger) -> None:
+    """What the averagers' keys hold, replaced by one value that lasts longer."""
+
+    async def replace_all() -> None:
+        for key in (own.progress_key, f"{own.state}.all_averagers", f"{own.gradients}.all_averagers"):
+            await own.store(key, ONE, expires=get_dht_time() + 3000.0)
+
+    await own.repeat(replace_all, 0.5)
+
+
+async def unequal_lists(own: Stranger) -> None:
+    """A request with more keys than values."""
+    request = dht_pb2.StoreRequest(keys=[DHTID.generate(source=b"a").to_bytes()] * 5, subkeys=[b""], values=[ONE])
+    await own.repeat(lambda: own.send(request))
+
+
+async def keys_that_are_none(own: Stranger) -> None:
+    """Keys of the wrong length."""
+    request = dht_pb2.StoreRequest(
+        keys=[b"", b"x" * 3, b"y" * 5000],
+        subkeys=[name("a")] * 3,
+        values=[ONE] * 3,
+        expiration_time=[get_dht_time() + LATER] * 3,
+        in_cache=[False] * 3,
+    )
+    await own.repeat(lambda: own.send(request))
+
+
+async def many_questions(own: Stranger) -> None:
+    """A thousand keys in a question, many questions at once."""
+    keys = [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(1000)]
+    ask = dht_pb2.FindRequest(keys=keys)
+    await own.repeat(lambda: own.at_once(own.dht(peer).rpc_find(ask) for peer in own.peers for _ in range(4)), 0.01)
+
+
+async def a_question_for_everything(own: Stranger) -> None:
+    """The same key 20,000 times in a question: the answer is so many times as long."""
+    ask = dht_pb2.FindRequest(keys=[DHTID.generate(source=own.progress_key).to_bytes()] * 20_000)
+    await own.repeat(lambda: own.at_once(own.dht(peer).rpc_find(ask) for peer in own.peers), 0.05)
+
+
+async def invented_neighbours(own: Stranger) -> None:
+    """Pings that ask to be taken into the routing table, each with another node's id."""
+
+    async def introduce() -> None:
+        peers = dht_pb2.NodeInfo(node_id=DHTID.generate().to_bytes())
+        await own.at_once(own.dht(peer).rpc_ping(dht_pb2.PingRequest(peer=peers)) for peer in own.peers)
+
+    await own.repeat(introduce, 0.005)
+
+
+# --- false progress
+
+
+def claiming(**said: object) -> Callable[[Stranger], Awaitable[None]]:
+    async def attack(own: Stranger) -> None:
+        await own.repeat(lambda: own.claim(**said), 0.5)
+
+    return attack
+
+
+async def many_claims(own: Stranger) -> None:
+    """As many invented peers as keys can be made, each with a believable rate."""
+    await own.repeat(lambda: own.claim(samples=own.target.target_batch_size // 4, epoch=1, rate=20.0), 0.0)
+
+
+async def a_claim_that_is_no_progress(own: Stranger) -> None:
+    """A signed record in which nothing has the right kind."""
+    await own.repeat(lambda: own.claim(samples="many", epoch=[1], rate={}, time="now", more="x" * 5000), 0.2)
+
+
+async def unsigned_claims(own: Stranger) -> None:
+    """Progress without a signature, under other peers' ids."""
+    for peer in own.peers * 10**6:
+        if not own.lasts:
+            return
+        said = {"peer_id": peer.to_bytes(), "epoch": 10**6, "samples_accumulated": 10**9}
+        await own.tried(own.store(own.progress_key, MSGPackSerializer.dumps(said), tag=name(str(peer))))
+
+
+RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
+    "no attack": no_attack,
+    "nested record": nested_record,
+    "nested value": nested_value,
+    "nested subkey": nested_subkey,
+    "undecodable record": undecodable_record,
+    "large records": large_records,
+    "records of 1 MB": records_of_a_megabyte,
+    "many small records": many_small_records,
+    "many subkeys": many_subkeys,
+    "large records in the cache": in_the_cache,
+    "a record without an end": expiring(lambda: math.inf),
+    "a record until no time": expiring(lambda: math.nan),
+    "a record of a year": expiring(lambda: get_dht_time() + 365 * 86_400),
+    "subkeys that are none": subkeys_that_are_none(1, [1, [2]], {"a": 1}, None, 1.5, b"", "text"),
+    "a whole dictionary": whole_dictionary,
+    "a value in the place of all records": dictionary_in_the_place_of_a_value,
+    "lists of unequal length": unequal_lists,
+    "keys that are none": keys_that_are_none,
+    "many questions": many_questions,
+    "a question with a long answer": a_question_for_everything,
+    "invented neighbours": invented_neighbours,
+    "a false epoch": claiming(epoch=10**9),
+    "the next epoch": claiming(epoch=10),
+    "false samples": claiming(samples=10**12, epoch=1),
+    "a false rate": claiming(samples=1, epoch=1, rate=1e12),
+    "samples below none": claiming(samples=-(10**9), epoch=1, rate=-1e9),
+    "a rate that is no number": claiming(samples=1, epoch=1, rate=math.nan),
+    "a claim of tomorrow": claiming(samples=100, epoch=1, time=get_dht_time() + 86_400),
+    "many invented peers": many_claims,
+    "a claim of wrong kinds": a_claim_that_is_no_progress,
+    "claims of others unsigned": unsigned_claims,
+}

@@ -1,0 +1,217 @@
+"""Attacks in rounds: on the search for a group, and as a member with data that no honest peer has."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import hivemind
+import torch
+from hivemind.averaging.allreduce import AllReduceRunner, AveragingMode
+from hivemind.averaging.matchmaking import Matchmaking
+from hivemind.optim.grad_averager import GradientAverager
+from hivemind.p2p import P2PContext, PeerID
+from hivemind.proto import averaging_pb2
+from hivemind.utils import MSGPackSerializer, get_dht_time
+
+from attacks.stranger import Stranger, Target
+
+ROUND_SECONDS = 15.0
+
+
+def claim(bandwidth: Any = 1.0, data: Any = None) -> bytes:
+    return MSGPackSerializer.dumps([bandwidth, AveragingMode.NODE.value, MSGPackSerializer.dumps(data)])
+
+
+def asking(gather: Callable[[], bytes], **more: Any) -> Callable[[Stranger], Awaitable[None]]:
+    """Requests to join a group that say this of the sender."""
+
+    async def attack(own: Stranger) -> None:
+        async def ask(peer: PeerID) -> None:
+            request = averaging_pb2.JoinRequest(
+                schema_hash=secrets.token_bytes(32),
+                expiration=get_dht_time() + ROUND_SECONDS,
+                gather=gather(),
+                client_mode=False,
+                group_key=f"{own.gradients}.0b",
+                **more,
+            )
+            await own.first_answer(own.averager(peer).rpc_join_group(request))
+
+        await own.repeat(lambda: own.at_once(ask(peer) for peer in own.peers for _ in range(5)), 0.02)
+
+    return attack
+
+
+async def invented_averagers(own: Stranger) -> None:
+    """Peers that look for a group and do not exist, so that all others ask them first."""
+
+    async def declare() -> None:
+        for _ in range(20):
+            subkey = MSGPackSerializer.dumps(secrets.token_bytes(34))
+            expires = get_dht_time() + 30.0
+            await own.store(f"{own.gradients}.0b", MSGPackSerializer.dumps(True), tag=subkey, expires=expires)
+
+    await own.repeat(declare)
+
+
+# --- as a member: in a process of its own, which hivemind's averager forks
+
+
+def member(
+    target: Target,
+    *,
+    value: Callable[[], torch.Tensor | float] = lambda: 1.0,
+    weight: float = 8.0,
+    **options: Any,
+) -> dict[str, int]:
+    """Take part in every round with gradients of this value and this weight."""
+    dht = hivemind.DHT(initial_peers=[target.address], start=True, startup_timeout=60)
+    parameters = [torch.nn.Parameter(torch.zeros(shape)) for shape in target.shapes]
+    averager = GradientAverager(
+        parameters,
+        dht=dht,
+        prefix=f"{target.run_id}_grad_averager",
+        start=True,
+        min_matchmaking_time=2.0,
+        request_timeout=0.6,
+        allreduce_timeout=ROUND_SECONDS,
+        sender_timeout=5.0,
+        reducer_timeout=10.0,
+        **options,
+    )
+    counts, ends = {"tried": 0, "answered": 0}, time.monotonic() + target.seconds
+    while time.monotonic() < ends:
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter) + value()
+        averager.accumulate_grads_(8)
+        counts["tried"] += 1
+        try:
+            averager.step(weight=weight, timeout=ROUND_SECONDS)
+            counts["answered"] += 1
+        except Exception:  # noqa: BLE001 - whatever happens, the next round is attacked too
+            time.sleep(0.1)
+    averager.shutdown()
+    dht.shutdown()
+    return counts
+
+
+def sending(change: Callable[[averaging_pb2.AveragingData], None]) -> Callable[[Target], dict[str, int]]:
+    """A member whose messages are changed."""
+
+    def attack(target: Target) -> dict[str, int]:
+        honest = AllReduceRunner._generate_input_for_peer  # noqa: SLF001 - stock is changed
+
+        async def generate(self: Any, peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
+            async for message in honest(self, peer_index):
+                change(message)
+                yield message
+
+        AllReduceRunner._generate_input_for_peer = generate  # noqa: SLF001 - as above
+        return member(target)
+
+    return attack
+
+
+def no_number(message: averaging_pb2.AveragingData) -> None:
+    message.weight = math.nan
+
+
+def endless_weight(message: averaging_pb2.AveragingData) -> None:
+    message.weight = 1e300
+
+
+def another_shape(message: averaging_pb2.AveragingData) -> None:
+    message.tensor_part.size[:] = [1, *message.tensor_part.size]
+
+
+def no_tensor(message: averaging_pb2.AveragingData) -> None:
+    message.tensor_part.buffer = b"no tensor"
+
+
+def another_kind(message: averaging_pb2.AveragingData) -> None:
+    message.tensor_part.dtype = "int64"
+
+
+def unknown_codec(message: averaging_pb2.AveragingData) -> None:
+    message.tensor_part.compression = 5
+
+
+def another_epoch(message: averaging_pb2.AveragingData) -> None:
+    message.peer_id = b"999999999"
+
+
+def silent_member(target: Target) -> dict[str, int]:
+    """Joins groups and sends nothing."""
+
+    async def generate(_self: Any, _peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
+        await asyncio.sleep(3600.0)
+        for message in ():
+            yield message
+
+    AllReduceRunner._generate_input_for_peer = generate  # noqa: SLF001 - stock is changed
+    return member(target)
+
+
+def leader_without_a_group(target: Target) -> dict[str, int]:
+    """Accepts everybody, and never says that the round begins."""
+
+    async def accept(
+        _self: Any, _request: averaging_pb2.JoinRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
+        await asyncio.sleep(3600.0)
+
+    Matchmaking.rpc_join_group = accept
+    return member(target)
+
+
+def leader_of_strangers(target: Target) -> dict[str, int]:
+    """Accepts everybody, and names a group of peers that do not exist, with false claims."""
+
+    async def accept(
+        self: Any, _request: averaging_pb2.JoinRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+        yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
+        group = [self.peer_id.to_bytes(), context.remote_id.to_bytes(), secrets.token_bytes(34)]
+        yield averaging_pb2.MessageFromLeader(
+            code=averaging_pb2.BEGIN_ALLREDUCE,
+            group_id=secrets.token_bytes(20),
+            ordered_peer_ids=group,
+            gathered=[claim(1e9), claim(), claim(data={"epoch": 10**9})],
+        )
+
+    Matchmaking.rpc_join_group = accept
+    return member(target)
+
+
+ASKING: dict[str, Callable[[Stranger], Awaitable[None]]] = {
+    "requests that say nothing": asking(lambda: b""),
+    "requests of a large bandwidth": asking(partial(claim, 1e12)),
+    "requests with nested claims": asking(lambda: b"\xc7\xff\x40" * 500),
+    "requests with large claims": asking(lambda: claim(data="x" * 1_000_000)),
+    "invented averagers": invented_averagers,
+}
+MEMBERS: dict[str, Callable[[Target], dict[str, int]]] = {
+    "gradients that are no number": partial(member, value=lambda: math.nan),
+    "endless gradients": partial(member, value=lambda: 3e38),
+    "large gradients": partial(member, value=lambda: 1e4),
+    "a large weight": partial(member, value=lambda: 1.0, weight=1e12),
+    "random gradients": partial(member, value=lambda: float(torch.randn(()))),
+    "a weight that is no number": sending(no_number),
+    "an endless weight": sending(endless_weight),
+    "parts of another shape": sending(another_shape),
+    "parts that are no tensor": sending(no_tensor),
+    "parts of whole numbers": sending(another_kind),
+    "parts in another codec": sending(unknown_codec),
+    "another epoch said": sending(another_epoch),
+    "a silent member": silent_member,
+    "a claimed bandwidth": partial(member, bandwidth=1e12),
+    "a leader without a group": leader_without_a_group,
+    "a leader of strangers": leader_of_strangers,
+}

@@ -1,0 +1,142 @@
+"""Attacks on newcomers: states that no honest peer has, offered as newer than all others."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+import hivemind
+import torch
+from hivemind.averaging import DecentralizedAverager
+from hivemind.compression import CompressionInfo, serialize_torch_tensor
+from hivemind.optim.state_averager import TrainingStateAverager
+from hivemind.p2p import P2PContext
+from hivemind.proto import averaging_pb2
+from hivemind.utils import MSGPackSerializer
+
+from attacks.stranger import Target
+
+Change = Callable[[dict[str, Any], list[torch.Tensor]], None]
+
+
+class Donor(DecentralizedAverager):
+    """Offers a changed copy of the state that it has loaded from an honest peer."""
+
+    kept: tuple[Any, list[torch.Tensor]] = ({}, [])
+
+    def get_current_state(self) -> Any:
+        metadata, tensors = self.kept
+        infos = [CompressionInfo.from_tensor(tensor, key=key) for key, tensor in enumerate(tensors)]
+        return metadata, tensors, infos
+
+
+Donor.__name__ = TrainingStateAverager.__name__  # calls are named after the class
+
+
+class Silent(Donor):
+    """Answers nothing to who asks for the state."""
+
+    async def rpc_download_state(
+        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        await asyncio.sleep(3600.0)
+        for message in ():
+            yield message
+
+
+class Endless(Donor):
+    """Sends parts of a state without an end."""
+
+    async def rpc_download_state(
+        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        part = serialize_torch_tensor(torch.zeros(250_000))
+        yield averaging_pb2.DownloadData(metadata=MSGPackSerializer.dumps({"epoch": 10, "optimizer_metadata": []}))
+        while True:
+            yield averaging_pb2.DownloadData(tensor_part=part)
+
+
+for kind in (Silent, Endless):
+    kind.__name__ = Donor.__name__
+
+
+def donor(target: Target, change: Change, kind: type[Donor] = Donor) -> dict[str, int]:
+    """Offer the state as it is after `change`, in an epoch that newcomers believe."""
+    dht = hivemind.DHT(initial_peers=[target.address], start=True, startup_timeout=60)
+    averager = kind(
+        [torch.zeros(1)],
+        dht=dht,
+        prefix=f"{target.run_id}_state_averager",
+        start=True,
+        allow_state_sharing=False,
+        declare_state_period=2.0,
+        target_group_size=2,
+    )
+    while (loaded := averager.load_state_from_peers(timeout=20)) is None:
+        time.sleep(1.0)
+    metadata, tensors = dict(loaded[0]), [tensor.clone() for tensor in loaded[1]]
+    epoch = metadata["epoch"]
+    change(metadata, tensors)
+    averager.kept = metadata, tensors
+    averager.state_sharing_priority, averager.allow_state_sharing = epoch + 1, True
+    time.sleep(target.seconds)
+    averager.shutdown()
+    dht.shutdown()
+    return {"tried": 1, "answered": 1}
+
+
+def nothing(_metadata: dict[str, Any], _tensors: list[torch.Tensor]) -> None:
+    pass
+
+
+def no_number(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    tensors[0].fill_(math.nan)
+
+
+def negative_moments(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    """What the optimizer takes the root of."""
+    for tensor in tensors[len(tensors) // 3 :]:
+        tensor.abs_().neg_()
+
+
+def other_shapes(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    tensors[:] = [tensor.flatten() for tensor in tensors]
+
+
+def one_value(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    """Tensors of one value, which are broadcast."""
+    tensors[:] = [tensor.new_zeros(()) for tensor in tensors]
+
+
+def too_few(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    del tensors[-1]
+
+
+def whole_numbers(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
+    tensors[:] = [tensor.long() for tensor in tensors]
+
+
+def false_epoch(metadata: dict[str, Any], _tensors: list[torch.Tensor]) -> None:
+    metadata["epoch"] = 10**12
+
+
+def no_metadata(metadata: dict[str, Any], _tensors: list[torch.Tensor]) -> None:
+    metadata.clear()
+
+
+STATES: dict[str, Callable[[Target], dict[str, int]]] = {
+    "a state that is no number": partial(donor, change=no_number),
+    "negative second moments": partial(donor, change=negative_moments),
+    "a state of other shapes": partial(donor, change=other_shapes),
+    "a state of single values": partial(donor, change=one_value),
+    "a state that lacks a tensor": partial(donor, change=too_few),
+    "a state of whole numbers": partial(donor, change=whole_numbers),
+    "a state of a false epoch": partial(donor, change=false_epoch),
+    "a state without metadata": partial(donor, change=no_metadata),
+    "a donor that is silent": partial(donor, change=nothing, kind=Silent),
+    "a state without an end": partial(donor, change=nothing, kind=Endless),
+}

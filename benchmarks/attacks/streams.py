@@ -1,0 +1,162 @@
+"""Attacks on connections and calls: floods, silence, and bytes that are no message."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from hivemind.p2p import PeerID
+from hivemind.proto import averaging_pb2
+
+from attacks.stranger import ANSWER_SECONDS, Stranger
+
+FRAME = 16_000_000
+STREAMS = 300
+CONNECTIONS = 500
+
+
+async def silent(own: Stranger) -> AsyncIterator[averaging_pb2.AveragingData]:
+    """A stream of parts that sends nothing."""
+    await own.over()
+    for message in ():
+        yield message
+
+
+async def silent_streams(own: Stranger) -> None:
+    """Calls of every averager that send nothing, and are left open."""
+
+    async def opened(peer: PeerID, *, of_state: bool) -> None:
+        await own.first_answer(own.averager(peer, of_state=of_state).rpc_aggregate_part(silent(own)))
+
+    await own.at_once(
+        (opened(peer, of_state=bool(number % 2)) for peer in own.peers for number in range(STREAMS)),
+        own.target.seconds,
+    )
+
+
+async def parts_for_unknown_groups(own: Stranger) -> None:
+    """First parts for groups that nobody knows, with large group ids."""
+
+    async def part() -> AsyncIterator[averaging_pb2.AveragingData]:
+        yield averaging_pb2.AveragingData(
+            code=averaging_pb2.PART_FOR_AVERAGING, group_id=os.urandom(100_000), weight=1.0
+        )
+
+    async def flood() -> None:
+        await own.at_once(
+            own.first_answer(own.averager(peer).rpc_aggregate_part(part())) for peer in own.peers for _ in range(20)
+        )
+
+    await own.repeat(flood, 0.01)
+
+
+async def large_frames(own: Stranger) -> None:
+    """Parts of 16 MB."""
+
+    async def part() -> AsyncIterator[averaging_pb2.AveragingData]:
+        yield averaging_pb2.AveragingData(code=averaging_pb2.PART_FOR_AVERAGING, group_id=b"x" * FRAME, weight=1.0)
+
+    await own.repeat(
+        lambda: own.at_once(own.first_answer(own.averager(peer).rpc_aggregate_part(part())) for peer in own.peers)
+    )
+
+
+async def frames_that_are_no_message(own: Stranger) -> None:
+    """Random bytes in the calls that every peer answers."""
+    names = ("DHTProtocol.rpc_ping", "DHTProtocol.rpc_store", "DHTProtocol.rpc_find")
+
+    async def call(peer: PeerID, name: str) -> None:
+        _, reader, writer = await own.p2p._client.stream_open(peer, (name,))  # noqa: SLF001 - hivemind's own calls send messages
+        with contextlib.closing(writer):
+            for _ in range(200):
+                writer.write(len(junk := os.urandom(300)).to_bytes(8, "big") + junk)
+            await writer.drain()
+            await reader.read(1)
+
+    await own.repeat(lambda: own.at_once(call(peer, name) for peer in own.peers for name in names))
+
+
+async def endless_frame(own: Stranger) -> None:
+    """A frame that says that it has 2^62 bytes, and brings them as fast as they are taken."""
+
+    async def call(peer: PeerID) -> None:
+        _, _, writer = await own.p2p._client.stream_open(peer, ("DHTProtocol.rpc_store",))  # noqa: SLF001 - as above
+        with contextlib.closing(writer):
+            writer.write((2**62).to_bytes(8, "big"))
+            while own.lasts:
+                writer.write(b"\0" * 1_000_000)
+                await writer.drain()
+
+    await own.repeat(lambda: own.at_once((call(peer) for peer in own.peers), own.target.seconds))
+
+
+async def silent_connections(own: Stranger) -> None:
+    """Connections to the address that say nothing."""
+    _, _, host, _, port, *_ = own.target.address.split("/")
+    writers: list[asyncio.StreamWriter] = []
+
+    async def connect() -> None:
+        _, writer = await asyncio.open_connection(host, int(port))
+        writers.append(writer)
+
+    await own.at_once((connect() for _ in range(CONNECTIONS)), ANSWER_SECONDS)
+    await own.over()
+    for writer in writers:
+        writer.close()
+
+
+async def connections_of_noise(own: Stranger) -> None:
+    """The same with random bytes."""
+    _, _, host, _, port, *_ = own.target.address.split("/")
+
+    async def connect() -> None:
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(os.urandom(100_000))
+        await writer.drain()
+        writer.close()
+
+    await own.repeat(lambda: own.at_once(connect() for _ in range(20)))
+
+
+async def answers_that_nobody_reads(own: Stranger) -> None:
+    """A state that is asked for many times at once, and not read."""
+    opened = []
+
+    async def ask(peer: PeerID) -> None:
+        stream = await own.averager(peer, of_state=True).rpc_download_state(averaging_pb2.DownloadRequest())
+        opened.append(stream)
+        await anext(aiter(stream))
+
+    await own.at_once((ask(peer) for peer in own.peers for _ in range(50)), own.target.seconds)
+    await own.over()
+
+
+async def many_downloads(own: Stranger) -> None:
+    """The state, downloaded again and again by many at once."""
+
+    async def flood() -> None:
+        await own.at_once(
+            (
+                own.drained(own.averager(peer, of_state=True).rpc_download_state(averaging_pb2.DownloadRequest()))
+                for peer in own.peers
+                for _ in range(8)
+            ),
+            own.target.seconds,
+        )
+
+    await own.repeat(flood, 0.0)
+
+
+STREAMS_OF: dict[str, Callable[[Stranger], Awaitable[None]]] = {
+    "silent streams": silent_streams,
+    "parts for unknown groups": parts_for_unknown_groups,
+    "frames of 16 MB": large_frames,
+    "frames that are no message": frames_that_are_no_message,
+    "a frame without an end": endless_frame,
+    "silent connections": silent_connections,
+    "connections of noise": connections_of_noise,
+    "answers that nobody reads": answers_that_nobody_reads,
+    "many downloads of the state": many_downloads,
+}

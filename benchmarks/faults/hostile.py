@@ -1,0 +1,315 @@
+"""The part `hostile`: attacks by a process with stock hivemind alone, on three workers, a newcomer, a seed and its keeper.
+
+The workers are real ones and train a tiny model in an open run, whose seed keeps its state. While one attack after the
+other runs, a newcomer joins. Measured of each: whether every process of the swarm lives on, how much memory it took, how
+soon the newcomer trained and each worker had a contribution confirmed, how large epochs were that ended meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import psutil
+from report import Row
+
+from faults.family import kill
+from faults.places import own_folder
+from faults.rows import Measured, Part, stored
+from manifests import raw
+from skep.adapters.storage.identity import FileIdentity
+from skep.core.session.messages import (
+    ContributionConfirmed,
+    StopTraining,
+    WorkerJoined,
+)
+from skep.host.server.peer_process import PeerProcess
+from skep.recipes.registry import open_recipe, parse_manifest
+from worker_pipes import TINY, PipedWorker, cut_shards
+
+COUNT = 71
+TARGET = 512
+RUN = {"id": "attacked", "sync__target_batch_size": TARGET}
+SHARE = 0.25
+PEERS = 3
+SECONDS = 15.0
+"""How long an attack lasts."""
+START_SECONDS, END_SECONDS = 180.0, 90.0
+CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY = 60.0, 60.0, 256.0
+"""The bounds: seconds and MB."""
+LOOK_SECONDS = 1.0
+
+
+class Swarm:
+    """The run that is attacked."""
+
+    def __init__(self, folder: Path, ending: contextlib.ExitStack, seconds: float = SECONDS) -> None:
+        """`seconds`: how long an attack lasts."""
+        self._seconds = seconds
+        self.folder, self._index = folder, cut_shards(folder)
+        manifest = raw(**(TINY | RUN))
+        (folder / "run.json").write_bytes(manifest)
+        self._manifest = parse_manifest(manifest)
+        identity = FileIdentity(folder / "seed.id")
+        arguments = ["--identity", str(identity.path), "--manifest", str(folder / "run.json"), "--every", "2"]
+        self.seed = PeerProcess([*arguments, "--checkpoints", str(folder / "kept")], folder / "seed.log")
+        ending.callback(self.seed.end)
+        (self.address,) = self.seed.start()
+        self._ids = [identity.peer_id]
+        self._ending = ending
+        self.workers = [self.join() for _ in range(PEERS)]
+        for worker in self.workers:
+            worker.wait_for(lambda message: isinstance(message, ContributionConfirmed), START_SECONDS)
+
+    def join(self) -> PipedWorker:
+        worker = PipedWorker(self.folder, self._index)
+        self._ending.callback(worker.close)
+        worker.start([self.address], share=SHARE, **RUN)
+        return worker
+
+    @property
+    def target(self) -> dict[str, Any]:
+        ids = [FileIdentity(self.folder / f"{worker.process.pid}.id").peer_id for worker in self.workers]
+        model = open_recipe(self._manifest.recipe).build()
+        return {
+            "address": self.address,
+            "run_id": self._manifest.run_id,
+            "peers": [*self._ids, *ids],
+            "shapes": [tuple(each.shape) for each in model.parameters() if each.requires_grad],
+            "target_batch_size": TARGET,
+            "seconds": self._seconds,
+        }
+
+    def processes(self) -> dict[str, list[psutil.Process]]:
+        """Each peer's process tree."""
+        seed = self.seed._process  # noqa: SLF001 - its users need no process
+        assert seed is not None
+        roots = {"seed": seed.pid} | {f"worker {n}": w.process.pid for n, w in enumerate(self.workers)}
+        return {name: tree(pid) for name, pid in roots.items()}
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    return []
+
+
+class Watch:
+    """The largest memory of each peer, proportional set size in MB, looked at every second."""
+
+    def __init__(self, swarm: Swarm) -> None:
+        self._swarm, self._over = swarm, threading.Event()
+        self.most: dict[str, float] = defaultdict(float)
+        self._look()
+        self.before = dict(self.most)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            self._look()
+
+    def _look(self) -> None:
+        for name, processes in self._swarm.processes().items():
+            used = 0.0
+            for process in processes:
+                with contextlib.suppress(psutil.Error):
+                    used += process.memory_full_info().pss / 1e6
+            self.most[name] = max(self.most[name], used)
+
+    def end(self) -> float:
+        """The most by which a peer grew."""
+        self._over.set()
+        self._thread.join()
+        return max(self.most[name] - self.before[name] for name in self.before)
+
+
+def measure(numbers: range) -> Iterator[Measured]:
+    with own_folder() as folder, contextlib.ExitStack() as ending:
+        swarm: Swarm | None = None
+        names = attacks()
+        for number in numbers:
+            if swarm is None:
+                (folder / str(number)).mkdir()
+                swarm = Swarm(folder / str(number), ending)
+            row = attacked(swarm, names[number % len(names)])
+            yield {"number": number} | row
+            if row["ended"]:
+                swarm = None  # the next attack has a new one
+
+
+def attacks() -> list[str]:
+    """The names of all."""
+    done = subprocess.run([sys.executable, "-m", "attacks"], env=environ(), capture_output=True, check=True)
+    return list(json.loads(done.stdout))
+
+
+def environ() -> dict[str, str]:
+    return os.environ | {
+        "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
+        "HIVEMIND_MEMORY_SHARING_STRATEGY": "file_descriptor",
+    }
+
+
+def attacked(swarm: Swarm, name: str) -> Measured:
+    before = swarm.processes()
+    settled = [len(worker.all(ContributionConfirmed)) for worker in swarm.workers]
+    watch, begun = Watch(swarm), time.monotonic()
+    with attacking(swarm, name) as ended:
+        newcomer = swarm.join()
+        peers = [*swarm.workers, newcomer]
+        joined = seconds_until(lambda: bool(newcomer.all(WorkerJoined)), JOIN_SECONDS)
+        said = ended()
+    over, last = time.monotonic(), [len(worker.all(ContributionConfirmed)) for worker in swarm.workers]
+    confirmed = seconds_until(
+        lambda: all(
+            len(worker.all(ContributionConfirmed)) > count for worker, count in zip(swarm.workers, last, strict=True)
+        ),
+        CONFIRMED_SECONDS + 30.0,
+    )
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        newcomer.tell(StopTraining())
+        newcomer.wait_gone(END_SECONDS)
+    newcomer.close()
+    grown = watch.end()
+    return {
+        "attack": name,
+        "said": said,
+        "ended": dead(before),
+        "joined": joined,
+        "confirmed": confirmed,
+        "memory": round(grown, 1),
+        "epochs": epochs(peers, settled),
+        "seconds": round(over - begun, 1),
+    }
+
+
+def dead(before: dict[str, list[psutil.Process]]) -> list[str]:
+    """Peers of which a process that was there before is gone."""
+    return sorted(name for name, processes in before.items() if not all(runs(each) for each in processes))
+
+
+def runs(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+@contextlib.contextmanager
+def attacking(swarm: Swarm, name: str) -> Iterator[Callable[[], dict[str, int]]]:
+    """A hostile process; the call waits for its end, and returns what it says."""
+    with (swarm.folder / "attack.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "attacks", name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environ(),
+            start_new_session=True,
+        )
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(json.dumps(swarm.target).encode())
+    process.stdin.close()
+
+    def ended() -> dict[str, int]:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS + START_SECONDS)
+        said = process.stdout.read() if process.stdout and process.poll() == 0 else b"{}"
+        return dict(json.loads(said))
+
+    family: list[psutil.Process] = []
+    try:
+        yield ended
+    finally:
+        family = tree(process.pid)
+        kill(family)
+        process.wait()
+        process.stdout.close()
+
+
+def seconds_until(condition: Callable[[], bool], within: float) -> float | None:
+    """None if it is not met in that time."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < within:
+        if condition():
+            return round(time.monotonic() - begun, 1)
+        time.sleep(0.1)
+    return None
+
+
+def epochs(peers: list[PipedWorker], settled: list[int]) -> list[int]:
+    """The samples of all peers in each epoch that ended for every worker since `settled`, in confirmed contributions."""
+    samples: dict[int, int] = defaultdict(int)
+    seen: dict[int, int] = defaultdict(int)
+    for worker, count in itertools.zip_longest(peers, settled, fillvalue=0):
+        for message in worker.all(ContributionConfirmed)[count:]:
+            samples[message.epoch] += message.samples
+            seen[message.epoch] += worker is not peers[-1]
+    return [samples[epoch] for epoch, workers in sorted(seen.items()) if workers == PEERS]
+
+
+def judged(rows: list[Measured]) -> list[Row]:
+    def of(name: str, missing: float) -> list[float]:
+        return [missing if row[name] is None else float(row[name]) for row in rows]
+
+    ended = [float(len(row["ended"])) for row in rows]
+    joined, confirmed = of("joined", JOIN_SECONDS + 1), of("confirmed", CONFIRMED_SECONDS + 1)
+    memory = of("memory", 0.0)
+    sizes = [round(mean(row["epochs"]) / TARGET, 2) for row in rows if row["epochs"]]
+    return [
+        Row("attacks", len({row["attack"] for row in rows}), "", None, [1.0] * len(rows), least=40),
+        Row(
+            "attacks that did something",
+            sum(row["said"].get("tried", 0) > 0 for row in rows),
+            "",
+            None,
+            [],
+            least=len(rows),
+        ),
+        Row("peers with an ended process", sum(ended), "", 0, ended),
+        Row("newcomer joined", max(joined, default=0.0), "s", JOIN_SECONDS, joined),
+        Row("confirmed afterwards", max(confirmed, default=0.0), "s", CONFIRMED_SECONDS, confirmed),
+        Row("memory more than before", max(memory, default=0.0), "MB", MEMORY, memory),
+        Row("mean epoch of an attack", min(sizes, default=0.0), "of the target", None, sizes),
+    ]
+
+
+def write_attacks(folder: Path) -> None:
+    """`hostile.md`: what each attack did when it was measured last."""
+    rows = stored(folder / f"faults-{PART.name}.jsonl")
+    if not rows:
+        return
+    lines = [
+        "`make test-hostile`: three workers, a seed that keeps the state, and a newcomer that joins during the attack. Seconds",
+        "are from the newcomer's start, and from the attack's end. An epoch's size is in parts of its target; all processes share",
+        "the machine, and its own load changes that too: compare with `no attack`.",
+        "",
+        "| attack | attempts | peers with an ended process | newcomer trained | each confirmed | memory | epoch | commit | machine |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in {row["attack"]: row for row in rows}.values():
+        size = f"{mean(row['epochs']) / TARGET:.2f}" if row["epochs"] else "none ended"
+        joined, confirmed = (
+            f"{row[name]} s" if row[name] is not None else "**never**" for name in ("joined", "confirmed")
+        )
+        lines.append(
+            f"| {row['attack']} | {row['said'].get('tried', 0)} | {', '.join(row['ended']) or 'none'} | {joined} |"
+            f" {confirmed} | +{row['memory']:.0f} MB | {size} | {row['commit']} | {row['machine']} |"
+        )
+    (folder / "hostile.md").write_text("\n".join(lines) + "\n")
+
+
+PART = Part("hostile", "attacks by a stock peer", COUNT, measure, judged)
