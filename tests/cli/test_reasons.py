@@ -63,7 +63,7 @@ def running(home) -> Iterator[tuple[Engine, FakeSensor]]:
         shards=FakeShards(),
         settings=FakeSettings(FakeSettings().values | {"compute.share_using": 0.1, "compute.ramp_seconds": 0.0}),
         pauses=FakePauses(),
-        identity=FakeIdentity(),
+        identity=lambda _project: FakeIdentity(),
         sensors=(sensor,),
         graphical=True,
     )

@@ -54,7 +54,7 @@ class Stay:
             shards=shards or FakeShards(),
             settings=settings or FakeSettings(),
             pauses=FakePauses(),
-            identity=FakeIdentity(),
+            identity=lambda _project: FakeIdentity(),
         )
         terminal = Terminal(json=json_lines, out=self.out, error=self.error)
         self.run = Run(self.engine, renderer_for(terminal), ending or Ending())

@@ -298,7 +298,7 @@ def test_a_running_engine_holds_the_cap_while_it_computes(card, home):
         shards=FakeShards(),
         settings=FakeSettings({power_limit.SETTING: 200}),
         pauses=FakePauses(),
-        identity=FakeIdentity(),
+        identity=lambda _project: FakeIdentity(),
     )
     with senses.power_capped(home, engine):
         engine.start()
