@@ -56,7 +56,7 @@ class Volunteer:
             shards=FolderShards(cut_shards(folder), folder=folder),
             settings=FakeSettings(dict(DEFAULTS) | {"compute.threads": 1, "compute.device": "cpu"}),
             pauses=FakePauses(),
-            identity=identity,
+            identity=lambda _project: identity,
             notify=self.problems.append,
             listen_host=lambda _: "127.0.0.1",
             shards_folder=str(folder),
