@@ -20,6 +20,7 @@ from skep.host.server.file_server import serving
 from web_of_faults import FaultyServer, whole
 
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
+EXAMPLE_STARTED = rf"{EXAMPLE_ADDED}|identities/tiny-code-lm\.key"
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +138,7 @@ def test_without_a_running_skep_there_is_nobody_to_ask(homes, verb):
 
 def write(name, content):
     def damage(home):
+        (home.root / name).parent.mkdir(exist_ok=True)
         (home.root / name).write_text(content)
 
     return damage
@@ -169,7 +171,7 @@ DAMAGED = {
     "a setting": (write("settings.toml", "[compute]\nshare_away = 400"), "settings.toml, line 2", 2),
     "settings a folder": (folder_for_file("settings.toml"), "settings.toml cannot be read", 1),
     "ledger a folder": (folder_for_file("ledger.sqlite"), "ledger.sqlite cannot be opened", 1),
-    "identity": (write("identity.key", "no key"), "identity.key with this computer's identity is damaged", 2),
+    "identity": (write("identities/tiny-code-lm.key", "no key"), "lm.key with this computer's identity is damaged", 2),
     "projects a file": (file_for_folder("projects"), "projects", 1),
     "lock a folder": (folder_for_file("lock"), "lock cannot be opened", 1),
     "cache a file": (file_for_folder("cache"), "cannot be stored in", 1),
@@ -190,7 +192,7 @@ def test_a_damaged_home_is_named_and_left_as_it_is(homes, tmp_path, damage, word
     index = json.dumps(ONE_SHARD).encode()
     with spoilt_index(index, whole(index)) as data:
         manifest = signed(tmp_path, data__index=data["index"], data__sha256=data["sha256"], peers=[DEAD])
-        refusal = homes.refused("join", str(manifest), code=code, within=2 * WORKER, may_keep=EXAMPLE_ADDED)
+        refusal = homes.refused("join", str(manifest), code=code, within=2 * WORKER, may_keep=EXAMPLE_STARTED)
     assert word in in_english(refusal.title)
 
 
@@ -199,7 +201,7 @@ def test_a_damaged_home_is_named_and_left_as_it_is(homes, tmp_path, damage, word
     [
         (("settings", "set", "compute.threads", "2"), *DAMAGED["settings"]),
         (("stats",), write("ledger.sqlite", "no ledger"), "ledger.sqlite is damaged", 2),
-        (("identity",), *DAMAGED["identity"]),
+        (("identity",), write("identity.key", "no key"), "identity.key with this computer's identity is damaged", 2),
         (("projects",), *DAMAGED["projects a file"]),
     ],
     ids=["settings", "stats", "identity", "projects"],
