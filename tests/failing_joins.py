@@ -14,7 +14,7 @@ from web_of_faults import FaultyServer, silent, whole
 
 WORKER = 30
 """Seconds until a worker on a busy computer requests data or peers, at most."""
-ADDED = r"projects/practice/project\.json|identities/practice\.key"
+ADDED = r"projects/practice/project\.json|identities/practice-[0-9a-f]{16}\.key"
 """What a join of the practice swarm adds to a home before it fails."""
 CACHED = rf"{ADDED}|cache/[0-9a-f]{{64}}\.safetensors"
 """The same, if data was received."""

@@ -20,6 +20,8 @@ LEVELS = 280
 LARGE = 20_000
 MEGABYTE = 1_000_000
 UNDECODABLE = b"\xc1"
+EPOCHS = 8
+"""How many a run may go through during an attack."""
 ONE = MSGPackSerializer.dumps(1)
 
 
@@ -141,7 +143,7 @@ def subkeys_that_are_none(*subkeys: object) -> Callable[[Stranger], Awaitable[No
             if not own.lasts:
                 return
             subkey = msgpack.packb(subkeys[number % len(subkeys)])
-            await own.tried(own.store(own.progress_key, ONE, tag=subkey))
+            await own.store(own.progress_key, ONE, tag=subkey)
 
     return attack
 
@@ -209,16 +211,23 @@ async def invented_neighbours(own: Stranger) -> None:
 # --- false progress
 
 
-def claiming(**said: object) -> Callable[[Stranger], Awaitable[None]]:
+def claiming(ahead: int = 0, **said: object) -> Callable[[Stranger], Awaitable[None]]:
+    """Records that say this, of epochs `ahead` of the one that the run is in, and of the next few, as time passes."""
+
     async def attack(own: Stranger) -> None:
-        await own.repeat(lambda: own.claim(**said), 0.5)
+        for number in range(10**6):
+            if not own.lasts:
+                return
+            await own.claim(**({"epoch": own.target.epoch + ahead + number % EPOCHS} | said))
 
     return attack
 
 
 async def many_claims(own: Stranger) -> None:
     """As many invented peers as keys can be made, each with a believable rate."""
-    await own.repeat(lambda: own.claim(samples=own.target.target_batch_size // 4, epoch=1, rate=20.0), 0.0)
+    await own.repeat(
+        lambda: own.claim(samples=own.target.target_batch_size // 4, epoch=own.target.epoch + 1, rate=20.0), 0.0
+    )
 
 
 async def a_claim_that_is_no_progress(own: Stranger) -> None:
@@ -232,7 +241,7 @@ async def unsigned_claims(own: Stranger) -> None:
         if not own.lasts:
             return
         said = {"peer_id": peer.to_bytes(), "epoch": 10**6, "samples_accumulated": 10**9}
-        await own.tried(own.store(own.progress_key, MSGPackSerializer.dumps(said), tag=name(str(peer))))
+        await own.store(own.progress_key, MSGPackSerializer.dumps(said), tag=name(str(peer)))
 
 
 RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
@@ -258,12 +267,12 @@ RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
     "a question with a long answer": a_question_for_everything,
     "invented neighbours": invented_neighbours,
     "a false epoch": claiming(epoch=10**9),
-    "the next epoch": claiming(epoch=10),
-    "false samples": claiming(samples=10**12, epoch=1),
-    "a false rate": claiming(samples=1, epoch=1, rate=1e12),
-    "samples below none": claiming(samples=-(10**9), epoch=1, rate=-1e9),
-    "a rate that is no number": claiming(samples=1, epoch=1, rate=math.nan),
-    "a claim of tomorrow": claiming(samples=100, epoch=1, time=get_dht_time() + 86_400),
+    "the next epoch": claiming(ahead=1),
+    "false samples": claiming(samples=10**12),
+    "a false rate": claiming(samples=1, rate=1e12),
+    "samples below none": claiming(samples=-(10**9), rate=-1e9),
+    "a rate that is no number": claiming(samples=1, rate=math.nan),
+    "a claim of tomorrow": claiming(samples=100, time=get_dht_time() + 86_400),
     "many invented peers": many_claims,
     "a claim of wrong kinds": a_claim_that_is_no_progress,
     "claims of others unsigned": unsigned_claims,

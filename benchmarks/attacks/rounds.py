@@ -13,48 +13,55 @@ from typing import Any
 import hivemind
 import torch
 from hivemind.averaging.allreduce import AllReduceRunner, AveragingMode
+from hivemind.averaging.averager import compute_schema_hash
 from hivemind.averaging.matchmaking import Matchmaking
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.p2p import P2PContext, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
-from attacks.stranger import Stranger, Target
+from attacks.records import bomb
+from attacks.stranger import Stranger, Target, ready
 
 ROUND_SECONDS = 15.0
+LOOKING_SECONDS = 1.5
+"""Until a group is formed: less than others look for one, and their leaders are those who are nearest to that."""
 
 
 def claim(bandwidth: Any = 1.0, data: Any = None) -> bytes:
     return MSGPackSerializer.dumps([bandwidth, AveragingMode.NODE.value, MSGPackSerializer.dumps(data)])
 
 
-def asking(gather: Callable[[], bytes], **more: Any) -> Callable[[Stranger], Awaitable[None]]:
-    """Requests to join a group that say this of the sender."""
+def asking(gather: Callable[[], bytes]) -> Callable[[Stranger], Awaitable[None]]:
+    """Requests to join a group that say this of the sender, at both averagers; who is accepted stays, and does nothing."""
 
     async def attack(own: Stranger) -> None:
-        async def ask(peer: PeerID) -> None:
+        schema = compute_schema_hash([torch.zeros(shape) for shape in own.target.shapes])
+
+        async def ask(peer: PeerID, *, of_state: bool) -> None:
             request = averaging_pb2.JoinRequest(
-                schema_hash=secrets.token_bytes(32),
-                expiration=get_dht_time() + ROUND_SECONDS,
+                schema_hash=schema,
+                expiration=get_dht_time() + LOOKING_SECONDS,
                 gather=gather(),
                 client_mode=False,
-                group_key=f"{own.gradients}.0b",
-                **more,
+                group_key=f"{own.state if of_state else own.gradients}.0b",
             )
-            await own.first_answer(own.averager(peer).rpc_join_group(request))
+            await own.drained(own.averager(peer, of_state=of_state).rpc_join_group(request))
 
-        await own.repeat(lambda: own.at_once(ask(peer) for peer in own.peers for _ in range(5)), 0.02)
+        await own.repeat(
+            lambda: own.at_once(ask(peer, of_state=kind) for peer in own.peers for kind in (False, True)), 0.02
+        )
 
     return attack
 
 
 async def invented_averagers(own: Stranger) -> None:
-    """Peers that look for a group and do not exist, so that all others ask them first."""
+    """Peers that look for a group and do not exist, before all others, so that these ask them first."""
 
     async def declare() -> None:
         for _ in range(20):
             subkey = MSGPackSerializer.dumps(secrets.token_bytes(34))
-            expires = get_dht_time() + 30.0
+            expires = get_dht_time() + LOOKING_SECONDS
             await own.store(f"{own.gradients}.0b", MSGPackSerializer.dumps(True), tag=subkey, expires=expires)
 
     await own.repeat(declare)
@@ -85,6 +92,7 @@ def member(
         reducer_timeout=10.0,
         **options,
     )
+    ready()
     counts, ends = {"tried": 0, "answered": 0}, time.monotonic() + target.seconds
     while time.monotonic() < ends:
         for parameter in parameters:
@@ -139,7 +147,7 @@ def another_kind(message: averaging_pb2.AveragingData) -> None:
 
 
 def unknown_codec(message: averaging_pb2.AveragingData) -> None:
-    message.tensor_part.compression = 5
+    message.tensor_part.compression = 99
 
 
 def another_epoch(message: averaging_pb2.AveragingData) -> None:
@@ -183,7 +191,7 @@ def leader_of_strangers(target: Target) -> dict[str, int]:
             code=averaging_pb2.BEGIN_ALLREDUCE,
             group_id=secrets.token_bytes(20),
             ordered_peer_ids=group,
-            gathered=[claim(1e9), claim(), claim(data={"epoch": 10**9})],
+            gathered=[claim(), claim(), claim(data={"epoch": 10**9})],
         )
 
     Matchmaking.rpc_join_group = accept
@@ -193,7 +201,7 @@ def leader_of_strangers(target: Target) -> dict[str, int]:
 ASKING: dict[str, Callable[[Stranger], Awaitable[None]]] = {
     "requests that say nothing": asking(lambda: b""),
     "requests of a large bandwidth": asking(partial(claim, 1e12)),
-    "requests with nested claims": asking(lambda: b"\xc7\xff\x40" * 500),
+    "requests with nested claims": asking(lambda: MSGPackSerializer.dumps([1.0, AveragingMode.NODE.value, bomb()])),
     "requests with large claims": asking(lambda: claim(data="x" * 1_000_000)),
     "invented averagers": invented_averagers,
 }

@@ -1,13 +1,17 @@
-"""Attacks on newcomers: states that no honest peer has, offered as newer than all others."""
+"""Attacks on newcomers: states that no honest peer has, offered as as new as the newest one.
+
+A newcomer of skep asks the donors of the usual epochs in random order, so only some newcomers ask this one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import multiprocessing
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, AsyncIterator  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
 
 import hivemind
 import torch
@@ -18,15 +22,26 @@ from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 
-from attacks.stranger import Target
+from attacks.stranger import Target, ready
 
 Change = Callable[[dict[str, Any], list[torch.Tensor]], None]
 
 
 class Donor(DecentralizedAverager):
-    """Offers a changed copy of the state that it has loaded from an honest peer."""
+    """Offers a changed copy of the state that it has loaded from an honest peer; `served` counts who asked for it."""
 
     kept: tuple[Any, list[torch.Tensor]] = ({}, [])
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.served = multiprocessing.Value("q", 0)  # before hivemind's constructor, which forks
+        super().__init__(*args, **kwargs)
+
+    async def rpc_download_state(
+        self, request: averaging_pb2.DownloadRequest, context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        self.served.value += 1
+        async for message in super().rpc_download_state(request, context):
+            yield message
 
     def get_current_state(self) -> Any:
         metadata, tensors = self.kept
@@ -43,6 +58,7 @@ class Silent(Donor):
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        self.served.value += 1
         await asyncio.sleep(3600.0)
         for message in ():
             yield message
@@ -54,8 +70,9 @@ class Endless(Donor):
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        self.served.value += 1
         part = serialize_torch_tensor(torch.zeros(250_000))
-        yield averaging_pb2.DownloadData(metadata=MSGPackSerializer.dumps({"epoch": 10, "optimizer_metadata": []}))
+        yield averaging_pb2.DownloadData(metadata=MSGPackSerializer.dumps(self.kept[0]))
         while True:
             yield averaging_pb2.DownloadData(tensor_part=part)
 
@@ -79,14 +96,24 @@ def donor(target: Target, change: Change, kind: type[Donor] = Donor) -> dict[str
     while (loaded := averager.load_state_from_peers(timeout=20)) is None:
         time.sleep(1.0)
     metadata, tensors = dict(loaded[0]), [tensor.clone() for tensor in loaded[1]]
-    epoch = metadata["epoch"]
     change(metadata, tensors)
     averager.kept = metadata, tensors
-    averager.state_sharing_priority, averager.allow_state_sharing = epoch + 1, True
-    time.sleep(target.seconds)
+    averager.allow_state_sharing = True
+    key, ends, said = f"{target.run_id}_state_averager.all_averagers", time.monotonic() + target.seconds, False
+    while time.monotonic() < ends:
+        found = dht.get(key, latest=True)
+        others = (
+            [each.value for peer, each in found.value.items() if peer != averager.peer_id.to_bytes()] if found else []
+        )
+        averager.state_sharing_priority = max([float(value) for value in others if value is not None], default=1.0)
+        time.sleep(0.5)
+        if not said:
+            ready()
+            said = True
+    served = int(averager.served.value)
     averager.shutdown()
     dht.shutdown()
-    return {"tried": 1, "answered": 1}
+    return {"tried": 1, "answered": served}
 
 
 def nothing(_metadata: dict[str, Any], _tensors: list[torch.Tensor]) -> None:

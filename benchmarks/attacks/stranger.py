@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -28,6 +26,11 @@ ANSWER_SECONDS = 3.0
 REGULAR, DICTIONARY = DHTProtocol.IS_REGULAR_VALUE, DHTProtocol.IS_DICTIONARY
 
 
+def ready() -> None:
+    """Say that the attack begins."""
+    print("ready", flush=True)
+
+
 @dataclass(frozen=True)
 class Target:
     """The run that is attacked: an address to dial, the peers to harm, and the shapes of its parameters."""
@@ -37,6 +40,8 @@ class Target:
     peers: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
     target_batch_size: int
+    epoch: int
+    """The one that the run is in, when the attack begins."""
     seconds: float
 
 
@@ -46,7 +51,6 @@ class Stranger:
     p2p: P2P
     counts: dict[str, int] = field(default_factory=dict)
     """How often something was tried, accepted, refused."""
-    random: random.Random = field(default_factory=lambda: random.Random(1))
     _ends: float = 0.0
 
     @classmethod
@@ -86,7 +90,7 @@ class Stranger:
     async def repeat(self, attempt: Callable[[], Awaitable[Any]], pause: float = 0.05) -> None:
         """Make attempts, one after the other, as long as the attack goes on."""
         while self.lasts:
-            await self.tried(attempt())
+            await attempt()
             await asyncio.sleep(pause)
 
     async def tried(self, attempt: Awaitable[Any], within: float = ANSWER_SECONDS) -> Any:
@@ -115,15 +119,14 @@ class Stranger:
         *,
         tag: bytes = REGULAR,
         expires: float | None = None,
-        copies: int = 1,
     ) -> None:
         """Ask every peer to store raw bytes under a key: as a value, as a whole dictionary, or with `tag` as a subkey."""
         request = dht_pb2.StoreRequest(
-            keys=[DHTID.generate(source=key).to_bytes()] * copies,
-            subkeys=[tag] * copies,
-            values=[value] * copies,
-            expiration_time=[get_dht_time() + LATER if expires is None else expires] * copies,
-            in_cache=[False] * copies,
+            keys=[DHTID.generate(source=key).to_bytes()],
+            subkeys=[tag],
+            values=[value],
+            expiration_time=[get_dht_time() + LATER if expires is None else expires],
+            in_cache=[False],
         )
         await self.send(request)
 
@@ -151,6 +154,11 @@ class Stranger:
 
     # --- the averagers
 
+    async def open(self, peer: PeerID, name: str) -> asyncio.StreamWriter:
+        """A call of which every byte is ours."""
+        _, _, writer = await self.p2p._client.stream_open(peer, (name,))  # noqa: SLF001 - hivemind's own calls send messages
+        return writer
+
     def averager(self, peer: PeerID, *, of_state: bool = False) -> Any:
         kind = TrainingStateAverager if of_state else GradientAverager
         return kind.get_stub(self.p2p, peer, namespace=self.state if of_state else self.gradients)
@@ -159,12 +167,6 @@ class Stranger:
         """The first message of a stream's answers; the stream is left open."""
         return await anext(aiter(await calling))
 
-    async def drained(self, calling: Awaitable[AsyncIterator[Any]], most: int = 10**9) -> int:
-        """Read a stream's answers, up to `most`; their number."""
-        read = 0
-        with contextlib.suppress(StopAsyncIteration):
-            async for _ in await calling:
-                read += 1
-                if read >= most:
-                    break
-        return read
+    async def drained(self, calling: Awaitable[AsyncIterator[Any]]) -> int:
+        """Read all answers of a stream; their number."""
+        return sum([1 async for _ in await calling])

@@ -7,7 +7,8 @@ import contextlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from hivemind.p2p import PeerID
+from hivemind.optim.grad_averager import GradientAverager
+from hivemind.p2p import P2P, PeerID
 from hivemind.proto import averaging_pb2
 
 from attacks.stranger import ANSWER_SECONDS, Stranger
@@ -63,28 +64,38 @@ async def large_frames(own: Stranger) -> None:
     )
 
 
+def part_call(own: Stranger) -> str:
+    """The name of the call that takes parts: one whose frames Python reads."""
+    return f"{own.gradients}::{GradientAverager.__name__}.rpc_aggregate_part"
+
+
 async def frames_that_are_no_message(own: Stranger) -> None:
-    """Random bytes in the calls that every peer answers."""
+    """Random bytes in frames of a stream, and in calls without one."""
     names = ("DHTProtocol.rpc_ping", "DHTProtocol.rpc_store", "DHTProtocol.rpc_find")
 
-    async def call(peer: PeerID, name: str) -> None:
-        _, reader, writer = await own.p2p._client.stream_open(peer, (name,))  # noqa: SLF001 - hivemind's own calls send messages
-        with contextlib.closing(writer):
+    async def stream(peer: PeerID) -> None:
+        with contextlib.closing(await own.open(peer, part_call(own))) as writer:
             for _ in range(200):
-                writer.write(len(junk := os.urandom(300)).to_bytes(8, "big") + junk)
+                junk = os.urandom(300)
+                writer.write(P2P.MESSAGE_MARKER + len(junk).to_bytes(P2P.HEADER_LEN, P2P.BYTEORDER) + junk)
             await writer.drain()
-            await reader.read(1)
 
-    await own.repeat(lambda: own.at_once(call(peer, name) for peer in own.peers for name in names))
+    async def call(peer: PeerID, name: str) -> None:
+        await own.p2p._client.call_unary_handler(peer, name, os.urandom(300))  # noqa: SLF001 - hivemind's own calls send messages
+
+    await own.repeat(
+        lambda: own.at_once(
+            [*(stream(peer) for peer in own.peers), *(call(peer, name) for peer in own.peers for name in names)]
+        )
+    )
 
 
 async def endless_frame(own: Stranger) -> None:
     """A frame that says that it has 2^62 bytes, and brings them as fast as they are taken."""
 
     async def call(peer: PeerID) -> None:
-        _, _, writer = await own.p2p._client.stream_open(peer, ("DHTProtocol.rpc_store",))  # noqa: SLF001 - as above
-        with contextlib.closing(writer):
-            writer.write((2**62).to_bytes(8, "big"))
+        with contextlib.closing(await own.open(peer, part_call(own))) as writer:
+            writer.write(P2P.MESSAGE_MARKER + (2**62).to_bytes(P2P.HEADER_LEN, P2P.BYTEORDER))
             while own.lasts:
                 writer.write(b"\0" * 1_000_000)
                 await writer.drain()

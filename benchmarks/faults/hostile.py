@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import mean
@@ -88,6 +88,7 @@ class Swarm:
             "peers": [*self._ids, *ids],
             "shapes": [tuple(each.shape) for each in model.parameters() if each.requires_grad],
             "target_batch_size": TARGET,
+            "epoch": max(message.epoch for worker in self.workers for message in worker.all(ContributionConfirmed)) + 1,
             "seconds": self._seconds,
         }
 
@@ -137,17 +138,15 @@ class Watch:
 
 
 def measure(numbers: range) -> Iterator[Measured]:
-    with own_folder() as folder, contextlib.ExitStack() as ending:
-        swarm: Swarm | None = None
-        names = attacks()
-        for number in numbers:
-            if swarm is None:
-                (folder / str(number)).mkdir()
-                swarm = Swarm(folder / str(number), ending)
-            row = attacked(swarm, names[number % len(names)])
-            yield {"number": number} | row
-            if row["ended"]:
-                swarm = None  # the next attack has a new one
+    names, left = attacks(), deque(numbers)
+    while left:
+        with own_folder() as folder, contextlib.ExitStack() as ending:
+            swarm, ended = Swarm(folder, ending), False
+            while left and not ended:
+                number = left.popleft()
+                row = attacked(swarm, names[number % len(names)])
+                ended = bool(row["ended"])  # the next attack has a new swarm
+                yield {"number": number} | row
 
 
 def attacks() -> list[str]:
@@ -223,6 +222,7 @@ def attacking(swarm: Swarm, name: str) -> Iterator[Callable[[], dict[str, int]]]
     assert process.stdout
     process.stdin.write(json.dumps(swarm.target).encode())
     process.stdin.close()
+    process.stdout.readline()  # it begins, or has ended
 
     def ended() -> dict[str, int]:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -270,7 +270,7 @@ def judged(rows: list[Measured]) -> list[Row]:
     memory = of("memory", 0.0)
     sizes = [round(mean(row["epochs"]) / TARGET, 2) for row in rows if row["epochs"]]
     return [
-        Row("attacks", len({row["attack"] for row in rows}), "", None, [1.0] * len(rows), least=40),
+        Row("attacks", len({row["attack"] for row in rows}), "", None, [1.0] * len(rows), least=COUNT),
         Row(
             "attacks that did something",
             sum(row["said"].get("tried", 0) > 0 for row in rows),
@@ -294,11 +294,12 @@ def write_attacks(folder: Path) -> None:
         return
     lines = [
         "`make test-hostile`: three workers, a seed that keeps the state, and a newcomer that joins during the attack. Seconds",
-        "are from the newcomer's start, and from the attack's end. An epoch's size is in parts of its target; all processes share",
-        "the machine, and its own load changes that too: compare with `no attack`.",
+        "are from the newcomer's start, and from the attack's end. A donor's answers are the newcomers that asked it, often none.",
+        "An epoch's size is in parts of its target; all processes share the machine, and its own load changes that too: compare",
+        "with `no attack`.",
         "",
-        "| attack | attempts | peers with an ended process | newcomer trained | each confirmed | memory | epoch | commit | machine |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| attack | attempts | answered | peers with an ended process | newcomer trained | each confirmed | memory | epoch | commit | machine |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in {row["attack"]: row for row in rows}.values():
         size = f"{mean(row['epochs']) / TARGET:.2f}" if row["epochs"] else "none ended"
@@ -306,7 +307,7 @@ def write_attacks(folder: Path) -> None:
             f"{row[name]} s" if row[name] is not None else "**never**" for name in ("joined", "confirmed")
         )
         lines.append(
-            f"| {row['attack']} | {row['said'].get('tried', 0)} | {', '.join(row['ended']) or 'none'} | {joined} |"
+            f"| {row['attack']} | {row['said'].get('tried', 0)} | {row['said'].get('answered', 0)} | {', '.join(row['ended']) or 'none'} | {joined} |"
             f" {confirmed} | +{row['memory']:.0f} MB | {size} | {row['commit']} | {row['machine']} |"
         )
     (folder / "hostile.md").write_text("\n".join(lines) + "\n")

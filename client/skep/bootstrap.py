@@ -123,7 +123,8 @@ def identity_in(home: Home, project: Manifest) -> Identity:
         Text("secrets.check_folder_permissions_free_disk"),
     ):
         home.identities_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return FileIdentity(home.identities_folder / f"{project.id}.key")
+    publisher = project.fingerprint.replace(" ", "")  # another one's project of the same id is another project
+    return FileIdentity(home.identities_folder / f"{project.id}-{publisher}.key")
 
 
 def renew_identity(home: Home) -> Path | None:

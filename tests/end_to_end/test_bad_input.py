@@ -20,7 +20,7 @@ from skep.host.server.file_server import serving
 from web_of_faults import FaultyServer, whole
 
 EXAMPLE_ADDED = r"projects/tiny-code-lm/project\.json"
-EXAMPLE_STARTED = rf"{EXAMPLE_ADDED}|identities/tiny-code-lm\.key"
+EXAMPLE_STARTED = rf"{EXAMPLE_ADDED}|identities/tiny-code-lm-[0-9a-f]{{16}}\.key"
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,6 @@ def test_without_a_running_skep_there_is_nobody_to_ask(homes, verb):
 
 def write(name, content):
     def damage(home):
-        (home.root / name).parent.mkdir(exist_ok=True)
         (home.root / name).write_text(content)
 
     return damage
@@ -171,7 +170,7 @@ DAMAGED = {
     "a setting": (write("settings.toml", "[compute]\nshare_away = 400"), "settings.toml, line 2", 2),
     "settings a folder": (folder_for_file("settings.toml"), "settings.toml cannot be read", 1),
     "ledger a folder": (folder_for_file("ledger.sqlite"), "ledger.sqlite cannot be opened", 1),
-    "identity": (write("identities/tiny-code-lm.key", "no key"), "lm.key with this computer's identity is damaged", 2),
+    "identities a file": (file_for_folder("identities"), "identities cannot be used", 1),
     "projects a file": (file_for_folder("projects"), "projects", 1),
     "lock a folder": (folder_for_file("lock"), "lock cannot be opened", 1),
     "cache a file": (file_for_folder("cache"), "cannot be stored in", 1),

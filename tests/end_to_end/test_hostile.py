@@ -33,7 +33,7 @@ def test_what_was_missed_is_judged_as_such():
     good = {
         "attack": "a", "said": {"tried": 1}, "ended": [], "joined": 5.0, "confirmed": 2.0, "memory": 10.0, "epochs": [520]
     }  # fmt: skip
-    rows = [good | {"attack": str(number)} for number in range(40)]
+    rows = [good | {"attack": str(number)} for number in range(hostile.COUNT)]
     assert not any(row.missed for row in hostile.judged(rows))
     for spoilt in (
         {"said": {}},

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,7 +75,7 @@ class House:
             shards=self.shards,
             settings=self.settings,
             pauses=self.pauses,
-            identity=lambda _project: FakeIdentity(),
+            identity=lambda project: FakeIdentity(Path(f"/home/someone/{project.id}.key")),
             notify=self.notified.append,
             invitations=self.invitations,
             revocations=self.revocations,
@@ -147,7 +148,7 @@ def test_a_join_goes_from_the_index_to_the_worker(house: House):
     house.train()
     (start,) = house.worker.starts
     assert start.index == make_index()
-    assert (start.identity_path, start.position) == ("/home/someone/identity.key", 77)
+    assert (start.identity_path, start.position) == (f"/home/someone/{PROJECT.manifest.id}.key", 77)
     assert (start.listen_host, start.port) == ("0.0.0.0", 0)
     assert [type(message).__name__ for message in (*house.saw(m.Join), *house.saw(m.IndexArrived))] == [
         "Join",

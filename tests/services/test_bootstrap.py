@@ -21,6 +21,7 @@ from skep.core.session import messages as m
 from skep.recipes.registry import parse_manifest
 from small_disks import filled, small_disk
 
+OTHER_KEY = f"ed25519:{'B' * 42}A="
 PEER = "p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
 
 
@@ -53,11 +54,14 @@ def test_each_open_project_knows_this_computer_by_another_identity_and_those_by_
     assert len({alone, another, *invited}) == 3
     assert (alone, another) == (known(id="one"), known(id="another"))
     assert stat.S_IMODE(home.identities_folder.stat().st_mode) == 0o700
-    (home.identities_folder / "one.key").unlink()
+    (file,) = home.identities_folder.glob("one-*.key")
+    file.unlink()
     assert known(id="one") != alone
-    (home.identities_folder / "another.key").write_bytes(b"no key")
-    with raises(DamagedFile, match="another.key with this computer's identity is damaged"):
+    (file,) = home.identities_folder.glob("another-*.key")
+    file.write_bytes(b"no key")
+    with raises(DamagedFile, match=f"{file.name} with this computer's identity is damaged"):
         known(id="another")
+    assert known(id="another", publisher__key=OTHER_KEY) != another
     assert known(id="one", membership="invited") in invited
 
 

@@ -307,7 +307,7 @@ def test_micro_batches_fill_step_batches_of_constant_size():
     assert bench.rounds.grown == 16
 
 
-def test_while_the_device_computes_the_next_samples_and_the_check_of_a_whole_step_batch_are_prepared():
+def test_while_the_device_computes_the_next_samples_are_chosen_and_the_gradients_of_a_whole_step_batch_are_checked():
     bench = Bench(micro_batch=3)
     bench.run_until(lambda: len(bench.trainer.done) >= 6)
     assert bench.samples.planned[:6] == [3, 2, 3, 3, 2, 3]  # each is the size of the next micro-batch

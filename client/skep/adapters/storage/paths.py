@@ -50,7 +50,7 @@ class Home:
     peer_id_file = Below("identity.id")
     """The peer id of the key above, to notice when that is lost."""
     identities_folder = Below("identities")
-    """The identity in each open project, by its id."""
+    """The identity in each open project, by its id and its publisher."""
     projects_folder = Below("projects")
     keys_folder = Below("keys")
     secrets_folder = Below("secrets")

@@ -1,4 +1,4 @@
-"""What epoch each peer of a group says itself, whatever its leader says. Two all-reduces in one process, no network."""
+"""What epoch each peer of a group says itself, and when its leader's word counts. Two all-reduces in one process, no network."""
 
 import asyncio
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from skep.worker.swarm.averaging.all_reduce import PromptAllReduce
 from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES, Groups, as_message, from_message
 from skep.worker.swarm.averaging.robust import RobustMean
 
-A, B = PeerID(b"a"), PeerID(b"b")
+A, B, C, D = (PeerID(name) for name in (b"a", b"b", b"c", b"d"))
 GROUP = b"group"
 VALUES, PART_BYTES = 64, 64
 DEADLINE = 60.0
@@ -109,6 +109,23 @@ def test_a_stock_peer_averages_with_us_and_says_nothing():
         network.join(AllReduceRunner, B, 1.2, [NODE, NODE])
         await network.average()
         assert network.runners[A].epochs == {}
+
+    asyncio.run(main())
+
+
+def test_the_leaders_word_counts_between_peers_that_reduce_nothing_only():
+    async def main():
+        network = Network()
+        network.ours(A, 1.0, [NODE, CLIENT], 5)
+        network.ours(B, 1.2, [NODE, CLIENT], 6)
+        await network.average()
+        for peer, other, epoch in ((A, B, 6), (B, A, 5)):
+            network.runners[peer].hear_through_leader({A: 99, B: 99})
+            assert network.runners[peer].epochs[other] == epoch  # what it has said itself
+        client = network.runners[B]
+        client.ordered_peer_ids, client.peer_fractions = (A, B, C, D), (1.0, 0.0, 0.0, 0.0)
+        client.hear_through_leader({A: 99, C: 7, D: None})
+        assert client.epochs == {A: 5, C: 7, B: 99}
 
     asyncio.run(main())
 

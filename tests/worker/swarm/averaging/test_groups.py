@@ -112,7 +112,8 @@ def test_nothing_is_kept_for_groups_that_do_not_run(averager):
         return await asyncio.gather(*(answers(averager, f"group {number}".encode()) for number in range(100)))
 
     assert asyncio.run(flood()) == [REFUSED] * 100
-    assert not averager._running_groups
+    assert not averager._groups._found
+    assert not averager._groups._over
 
 
 def test_what_a_groupmate_sends_is_not_lost_if_it_sends_before_the_group_is_known(averager):

@@ -1,7 +1,7 @@
 """One all-reduce among the members of a group, and what this peer observed of it.
 
 What the members say of themselves comes through the leader, who may say anything. So each also says its epoch in its
-first message to every other.
+first message to every other; only of two that reduce nothing, and so exchange none, the leader's word counts.
 
 Stock behaviour that this corrects, each covered by a test: a groupmate that has died, that hangs, also while it sends, or
 that says that the group is over, is waited for as long as a silent one. With a search for a group that does not end
@@ -12,7 +12,7 @@ other has given up, and waits so long that it is late for the next round itself.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -111,7 +111,14 @@ class PromptAllReduce(AllReduceRunner):
 
     def _hear(self, peer: PeerID, message: averaging_pb2.AveragingData) -> None:
         if (epoch := from_message(message.peer_id)) is not None:
-            self.epochs[peer] = epoch
+            self.epochs.setdefault(peer, epoch)
+
+    def hear_through_leader(self, claims: Mapping[PeerID, int | None]) -> None:
+        """What the leader passes on counts between two peers that reduce nothing: they exchange no message."""
+        shares = dict(zip(self.ordered_peer_ids, self.peer_fractions, strict=True))
+        if not shares[self.peer_id]:
+            told = {peer: epoch for peer, epoch in claims.items() if epoch is not None and not shares[peer]}
+            self.epochs |= told
 
     def _get_peer_stub(self, peer: PeerID) -> Any:
         return _Listening(super()._get_peer_stub(peer), partial(self._hear, peer))

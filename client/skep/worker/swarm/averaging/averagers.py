@@ -66,8 +66,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
     """
 
     step_batch: int = 1
-    ends: Callable[[], int] = staticmethod(lambda: 0)
-    """The epoch that the next round ends."""
+    ends: Callable[[], int | None] = staticmethod(lambda: None)
+    """The epoch that the next round ends; None if this peer only helps."""
 
     def __init__(self, *args: Any, most_samples: float = math.inf, **kwargs: Any) -> None:
         self._most_samples = most_samples  # before hivemind's constructor, which forks

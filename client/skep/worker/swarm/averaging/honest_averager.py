@@ -35,7 +35,7 @@ from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.averaging.all_reduce import PromptAllReduce, Used, all_of, examine
-from skep.worker.swarm.averaging.groups import Company, Groups, is_credible
+from skep.worker.swarm.averaging.groups import Company, Groups, epoch_told, is_credible
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.search import BoundedSearch
 from skep.worker.swarm.plausible import finite
@@ -346,6 +346,7 @@ class HonestAverager(DecentralizedAverager):
             for peer, told in zip(group_info.peer_ids, group_info.gathered, strict=True)
         }
         helpers = {peer for peer, mode in modes.items() if mode == AveragingMode.AUX.value}
+        runner.hear_through_leader(dict(zip(group_info.peer_ids, map(epoch_told, group_info.gathered), strict=True)))
         self._seen.append(examine(runner, used, helpers))
 
     def _combination_of(self, phase: bytes) -> Combination:
