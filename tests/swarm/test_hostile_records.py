@@ -44,10 +44,12 @@ def unguarded_again():
     """Take this process's guards away, so that the tests of stock nodes can follow."""
     stock = MSGPackSerializer.__dict__["_decode_ext_types"], MSGPackSerializer.__dict__["loads"]
     search, validate, receive = node._SearchState, DHTProtocol._validate_dictionary, P2P.receive_raw_data
+    store, find = DHTProtocol.rpc_store, DHTProtocol.rpc_find
     yield
     P2P.receive_raw_data = staticmethod(receive)
     MSGPackSerializer._decode_ext_types, MSGPackSerializer.loads = stock
     node._SearchState, DHTProtocol._validate_dictionary = search, validate
+    DHTProtocol.rpc_store, DHTProtocol.rpc_find = store, find
 
 
 @pytest.fixture
@@ -162,6 +164,51 @@ def test_ours_stores_none_of_them_and_keeps_the_honest_record(swarm):
         store_honest(honest, reader, name)
         assert not put(hostile, reader, key=name, **record), name
         assert read(reader, name) == {b"honest": "mine"}, name
+
+
+async def flood(_dht, its_node, to, count):
+    """Run in a stock node's process: ask the node `to` to store so many small records; returns how many it took."""
+    request = dht_pb2.StoreRequest(
+        keys=[DHTID.generate().to_bytes() for _ in range(count)],
+        subkeys=[MSGPackSerializer.dumps(b"a")] * count,
+        values=[HONEST] * count,
+        expiration_time=[get_dht_time() + LATER] * count,
+        in_cache=[False] * count,
+    )
+    return sum((await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)).store_ok)
+
+
+@pytest.mark.parametrize(("ours", "taken"), [(False, [1000, 1000, 1000]), (True, [1000, 900, 0])])
+def test_a_flood_of_keys_fills_a_stock_node_and_ours_takes_some(swarm, ours, taken):
+    reader, honest, hostile = swarm(ours=ours)
+    asked = [functools.partial(flood, to=reader.peer_id, count=count) for count in (1000, 900, 1000)]
+    if not ours:
+        asked[1] = asked[0]
+    assert [hostile.run_coroutine(each, return_future=True).result(2 * ANSWER_SECONDS) for each in asked] == taken
+    store_honest(honest, reader)
+    assert read(reader) == {b"honest": "mine"}
+
+
+async def ask(_dht, its_node, to, keys):
+    """Run in a stock node's process: ask the node `to` for these keys; returns the number of answers."""
+    request = dht_pb2.FindRequest(keys=[DHTID.generate(source=key).to_bytes() for key in keys])
+    return len((await its_node.protocol.get_stub(to).rpc_find(request, timeout=ANSWER_SECONDS)).results)
+
+
+@pytest.mark.parametrize("ours", [False, True])
+@pytest.mark.parametrize("keys", [[KEY, "another", KEY], range(257)], ids=["a key twice", "many keys"])
+def test_a_question_with_a_long_answer_is_refused(swarm, ours, keys):
+    reader, honest, hostile = swarm(ours=ours)
+
+    def answers(keys):
+        asked = functools.partial(ask, to=reader.peer_id, keys=[str(key) for key in keys])
+        with contextlib.suppress(P2PHandlerError):
+            return hostile.run_coroutine(asked, return_future=True).result(2 * ANSWER_SECONDS)
+        return 0
+
+    store_honest(honest, reader)
+    assert answers(keys) == (0 if ours else len(keys))
+    assert answers([KEY, "another"]) == 2
 
 
 def test_a_whole_dictionary_is_stored_without_its_bad_records(swarm):

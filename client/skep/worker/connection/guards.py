@@ -28,6 +28,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
+from skep.worker.connection import quotas
 
 WRITTEN_FOR: Final = "1.1.12"
 """The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
@@ -173,3 +174,4 @@ def install() -> None:
     MSGPackSerializer.loads = classmethod(_loads)
     node._SearchState = CarefulSearch  # noqa: SLF001 - as above
     DHTProtocol._validate_dictionary = _keep_valid  # noqa: SLF001 - as above
+    quotas.install()

@@ -1,0 +1,101 @@
+"""How much another peer may store in this one's part of the DHT, and ask of it at once.
+
+Stock behaviour that this corrects, each covered by a test:
+- whoever stores ever new keys fills the memory of every node, and a key that is stored again and again takes some each
+  time, until it would have expired;
+- a question may name the same key any number of times, and the answer repeats its value so many times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from hivemind.dht import DHTID
+from hivemind.dht.protocol import DHTProtocol
+from hivemind.p2p import P2PContext
+from hivemind.proto import dht_pb2
+
+ENTRIES: Final = 2_000
+"""Entries that a peer may store at once. All of a run's keys are fewer than 100; a neighbour hands over each as one."""
+ENTRIES_PER_SECOND: Final = 5.0
+"""An honest peer stores about one."""
+BYTES: Final = 16 * 1024 * 1024
+BYTES_PER_SECOND: Final = 64 * 1024
+MOST_KEYS: Final = 20_000
+"""Keys that are kept for all peers together; more of them are not taken, and those that are there can be renewed."""
+MOST_ASKED: Final = 256
+"""Keys of one question; an honest peer asks for a few, each once."""
+SENDERS: Final = 4_096
+"""Peers that are remembered. Peer ids cost nothing, so MOST_KEYS bounds what all of them store."""
+ENTRY_BYTES: Final = 100
+"""What an entry takes beside its value."""
+
+
+@dataclass
+class _Left:
+    entries: float
+    size: float
+    at: float
+
+
+class Quotas:
+    """What each peer has left, by the peer's authenticated id. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._left: OrderedDict[Hashable, _Left] = OrderedDict()
+
+    def take(self, sender: Hashable, entries: int, size: int) -> bool:
+        """Whether the peer may store so many entries of so many bytes now; then they are taken from what it has left."""
+        now = self._clock()
+        left = self._left.setdefault(sender, _Left(ENTRIES, BYTES, now))
+        self._left.move_to_end(sender)
+        while len(self._left) > SENDERS:
+            self._left.popitem(last=False)
+        passed, left.at = now - left.at, now
+        left.entries = min(ENTRIES, left.entries + passed * ENTRIES_PER_SECOND)
+        left.size = min(BYTES, left.size + passed * BYTES_PER_SECOND)
+        if entries > left.entries or size > left.size:
+            return False
+        left.entries -= entries
+        left.size -= size
+        return True
+
+
+_stock_store, _stock_find = DHTProtocol.rpc_store, DHTProtocol.rpc_find
+_quotas: WeakKeyDictionary[DHTProtocol, Quotas] = WeakKeyDictionary()
+
+
+async def _store(self: Any, request: dht_pb2.StoreRequest, context: P2PContext) -> dht_pb2.StoreResponse:
+    """In place of DHTProtocol.rpc_store: refuse all entries of a request that is over the limits."""
+    quotas = _quotas.setdefault(self, Quotas())
+    count = len(request.keys)
+    size = sum(map(len, request.values)) + sum(map(len, request.subkeys)) + ENTRY_BYTES * count
+    if quotas.take(context.remote_id, count, size) and _has_room(self, request):
+        answer: dht_pb2.StoreResponse = await _stock_store(self, request, context)
+        return answer
+    return dht_pb2.StoreResponse(store_ok=[False] * count, peer=self.node_info)
+
+
+async def _find(self: Any, request: dht_pb2.FindRequest, context: P2PContext) -> dht_pb2.FindResponse:
+    """In place of DHTProtocol.rpc_find. Raises ValueError, which refuses a question."""
+    if len(request.keys) > MOST_ASKED or len(set(request.keys)) < len(request.keys):
+        raise ValueError(f"a question for {len(request.keys)} keys, too many or some of them twice")
+    answer: dht_pb2.FindResponse = await _stock_find(self, request, context)
+    return answer
+
+
+def _has_room(protocol: Any, request: dht_pb2.StoreRequest) -> bool:
+    if len(protocol.storage) + len(request.keys) <= MOST_KEYS:
+        return True
+    return all(DHTID.from_bytes(key) in protocol.storage for key in request.keys)
+
+
+def install() -> None:
+    """Limit what this process and its later forks take and answer. Called again, it changes nothing."""
+    DHTProtocol.rpc_store, DHTProtocol.rpc_find = _store, _find
