@@ -1,6 +1,6 @@
 """Attacks a run once: `python -m attacks NAME`, the target as JSON on the standard input. Prints a line when it begins, and what it did as JSON.
 
-Without a name it prints those of all attacks. Only stock hivemind is used, as by anybody.
+Without a name it prints those of all attacks. It uses stock hivemind only.
 """
 
 from __future__ import annotations

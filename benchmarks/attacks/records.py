@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import secrets
 from collections.abc import Awaitable, Callable
@@ -68,66 +69,40 @@ async def large_records(own: Stranger) -> None:
 
 
 async def records_of_a_megabyte(own: Stranger) -> None:
-    """Values of 1 MB under ever new keys."""
+    """Values of 1 MB, each under a new key."""
     value = MSGPackSerializer.dumps(b"x" * MEGABYTE)
     await own.repeat(lambda: own.store(secrets.token_hex(8), value), 0.01)
 
 
-async def many_small_records(own: Stranger) -> None:
-    """A thousand records in a request, under ever new keys."""
+def new_keys(_own: Stranger, count: int) -> list[bytes]:
+    return [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(count)]
 
-    async def flood() -> None:
-        keys = [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(1000)]
-        length = len(keys)
-        await own.send(
-            dht_pb2.StoreRequest(
-                keys=keys,
-                subkeys=[name("a")] * length,
-                values=[ONE] * length,
-                expiration_time=[get_dht_time() + LATER] * length,
-                in_cache=[False] * length,
+
+def flooding(
+    count: int,
+    *,
+    keys: Callable[[Stranger, int], list[bytes]] = new_keys,
+    subkeys: Callable[[int], list[bytes]] = lambda count: [name("a")] * count,
+    value: bytes = ONE,
+    cached: bool = False,
+) -> Callable[[Stranger], Awaitable[None]]:
+    """Requests of so many records each, by default under new keys; `cached`: for the cache, which has a limit of its own."""
+
+    async def attack(own: Stranger) -> None:
+        async def flood() -> None:
+            await own.send(
+                dht_pb2.StoreRequest(
+                    keys=keys(own, count),
+                    subkeys=subkeys(count),
+                    values=[value] * count,
+                    expiration_time=[get_dht_time() + LATER] * count,
+                    in_cache=[cached] * count,
+                )
             )
-        )
 
-    await own.repeat(flood, 0.01)
+        await own.repeat(flood, 0.01)
 
-
-async def many_subkeys(own: Stranger) -> None:
-    """A thousand subkeys of the progress records in a request."""
-
-    async def flood() -> None:
-        subkeys = [name(secrets.token_hex(8)) for _ in range(1000)]
-        length = len(subkeys)
-        await own.send(
-            dht_pb2.StoreRequest(
-                keys=[DHTID.generate(source=own.progress_key).to_bytes()] * length,
-                subkeys=subkeys,
-                values=[ONE] * length,
-                expiration_time=[get_dht_time() + LATER] * length,
-                in_cache=[False] * length,
-            )
-        )
-
-    await own.repeat(flood, 0.01)
-
-
-async def in_the_cache(own: Stranger) -> None:
-    """The same in the other peers' caches, which have a limit of their own."""
-
-    async def flood() -> None:
-        keys = [DHTID.generate(source=secrets.token_bytes(8)).to_bytes() for _ in range(100)]
-        length, value = len(keys), MSGPackSerializer.dumps(b"x" * LARGE)
-        await own.send(
-            dht_pb2.StoreRequest(
-                keys=keys,
-                subkeys=[name("a")] * length,
-                values=[value] * length,
-                expiration_time=[get_dht_time() + LATER] * length,
-                in_cache=[True] * length,
-            )
-        )
-
-    await own.repeat(flood, 0.01)
+    return attack
 
 
 def expiring(when: Callable[[], float]) -> Callable[[Stranger], Awaitable[None]]:
@@ -139,17 +114,14 @@ def expiring(when: Callable[[], float]) -> Callable[[Stranger], Awaitable[None]]
 
 def subkeys_that_are_none(*subkeys: object) -> Callable[[Stranger], Awaitable[None]]:
     async def attack(own: Stranger) -> None:
-        for number in range(10**6):
-            if not own.lasts:
-                return
-            subkey = msgpack.packb(subkeys[number % len(subkeys)])
-            await own.store(own.progress_key, ONE, tag=subkey)
+        each = itertools.cycle(map(msgpack.packb, subkeys))
+        await own.repeat(lambda: own.store(own.progress_key, ONE, tag=next(each)), 0.0)
 
     return attack
 
 
 async def whole_dictionary(own: Stranger) -> None:
-    """All progress records at once, as replicas hand them over: bombs, empty ones, and one without an end."""
+    """A dictionary of progress records, as replicas hand them over: one is nested, one is empty and has no expiration."""
     bad = DictionaryDHTValue()
     bad.store(b"bomb", bomb(), get_dht_time() + LATER)
     bad.store(b"none", b"", math.inf)
@@ -215,10 +187,8 @@ def claiming(ahead: int = 0, **said: object) -> Callable[[Stranger], Awaitable[N
     """Records that say this, of epochs `ahead` of the one that the run is in, and of the next few, as time passes."""
 
     async def attack(own: Stranger) -> None:
-        for number in range(10**6):
-            if not own.lasts:
-                return
-            await own.claim(**({"epoch": own.target.epoch + ahead + number % EPOCHS} | said))
+        epochs = itertools.cycle(range(own.target.epoch + ahead, own.target.epoch + ahead + EPOCHS))
+        await own.repeat(lambda: own.claim(**({"epoch": next(epochs)} | said)), 0.0)
 
     return attack
 
@@ -237,11 +207,14 @@ async def a_claim_that_is_no_progress(own: Stranger) -> None:
 
 async def unsigned_claims(own: Stranger) -> None:
     """Progress without a signature, under other peers' ids."""
-    for peer in own.peers * 10**6:
-        if not own.lasts:
-            return
+    peers = itertools.cycle(own.peers)
+
+    async def claim() -> None:
+        peer = next(peers)
         said = {"peer_id": peer.to_bytes(), "epoch": 10**6, "samples_accumulated": 10**9}
         await own.store(own.progress_key, MSGPackSerializer.dumps(said), tag=name(str(peer)))
+
+    await own.repeat(claim, 0.0)
 
 
 RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
@@ -252,9 +225,13 @@ RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
     "undecodable record": undecodable_record,
     "large records": large_records,
     "records of 1 MB": records_of_a_megabyte,
-    "many small records": many_small_records,
-    "many subkeys": many_subkeys,
-    "large records in the cache": in_the_cache,
+    "many small records": flooding(1000),
+    "many subkeys": flooding(
+        1000,
+        keys=lambda own, count: [DHTID.generate(source=own.progress_key).to_bytes()] * count,
+        subkeys=lambda count: [name(secrets.token_hex(8)) for _ in range(count)],
+    ),
+    "large records in the cache": flooding(100, value=MSGPackSerializer.dumps(b"x" * LARGE), cached=True),
     "a record without an end": expiring(lambda: math.inf),
     "a record until no time": expiring(lambda: math.nan),
     "a record of a year": expiring(lambda: get_dht_time() + 365 * 86_400),

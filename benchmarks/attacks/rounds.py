@@ -166,36 +166,35 @@ def silent_member(target: Target) -> dict[str, int]:
     return member(target)
 
 
-def leader_without_a_group(target: Target) -> dict[str, int]:
-    """Accepts everybody, and never says that the round begins."""
+def leading(
+    begin: Callable[[Any, PeerID], averaging_pb2.MessageFromLeader] | None,
+) -> Callable[[Target], dict[str, int]]:
+    """A member that accepts everybody into a group, and begins the round with this message, or never."""
 
-    async def accept(
-        _self: Any, _request: averaging_pb2.JoinRequest, _context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
-        yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
-        await asyncio.sleep(3600.0)
+    def attack(target: Target) -> dict[str, int]:
+        async def accept(
+            self: Any, _request: averaging_pb2.JoinRequest, context: P2PContext
+        ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
+            yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
+            if begin is None:
+                await asyncio.sleep(3600.0)
+            else:
+                yield begin(self, context.remote_id)
 
-    Matchmaking.rpc_join_group = accept
-    return member(target)
+        Matchmaking.rpc_join_group = accept
+        return member(target)
+
+    return attack
 
 
-def leader_of_strangers(target: Target) -> dict[str, int]:
-    """Accepts everybody, and names a group of peers that do not exist, with false claims."""
-
-    async def accept(
-        self: Any, _request: averaging_pb2.JoinRequest, context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
-        yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
-        group = [self.peer_id.to_bytes(), context.remote_id.to_bytes(), secrets.token_bytes(34)]
-        yield averaging_pb2.MessageFromLeader(
-            code=averaging_pb2.BEGIN_ALLREDUCE,
-            group_id=secrets.token_bytes(20),
-            ordered_peer_ids=group,
-            gathered=[claim(), claim(), claim(data={"epoch": 10**9})],
-        )
-
-    Matchmaking.rpc_join_group = accept
-    return member(target)
+def group_of_strangers(own: Any, follower: PeerID) -> averaging_pb2.MessageFromLeader:
+    """A group with a peer that does not exist, which claims a false epoch."""
+    return averaging_pb2.MessageFromLeader(
+        code=averaging_pb2.BEGIN_ALLREDUCE,
+        group_id=secrets.token_bytes(20),
+        ordered_peer_ids=[own.peer_id.to_bytes(), follower.to_bytes(), secrets.token_bytes(34)],
+        gathered=[claim(), claim(), claim(data={"epoch": 10**9})],
+    )
 
 
 ASKING: dict[str, Callable[[Stranger], Awaitable[None]]] = {
@@ -220,6 +219,6 @@ MEMBERS: dict[str, Callable[[Target], dict[str, int]]] = {
     "another epoch said": sending(another_epoch),
     "a silent member": silent_member,
     "a claimed bandwidth": partial(member, bandwidth=1e12),
-    "a leader without a group": leader_without_a_group,
-    "a leader of strangers": leader_of_strangers,
+    "a leader without a group": leading(None),
+    "a leader of strangers": leading(group_of_strangers),
 }

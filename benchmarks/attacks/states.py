@@ -1,4 +1,4 @@
-"""Attacks on newcomers: states that no honest peer has, offered as as new as the newest one.
+"""Attacks on newcomers: states that no honest peer has, offered with the epoch of the newest one.
 
 A newcomer of skep asks the donors of the usual epochs in random order, so only some newcomers ask this one.
 """
@@ -99,7 +99,8 @@ def donor(target: Target, change: Change, kind: type[Donor] = Donor) -> dict[str
     change(metadata, tensors)
     averager.kept = metadata, tensors
     averager.allow_state_sharing = True
-    key, ends, said = f"{target.run_id}_state_averager.all_averagers", time.monotonic() + target.seconds, False
+    key, ends = f"{target.run_id}_state_averager.all_averagers", time.monotonic() + target.seconds
+    ready()
     while time.monotonic() < ends:
         found = dht.get(key, latest=True)
         others = (
@@ -107,9 +108,6 @@ def donor(target: Target, change: Change, kind: type[Donor] = Donor) -> dict[str
         )
         averager.state_sharing_priority = max([float(value) for value in others if value is not None], default=1.0)
         time.sleep(0.5)
-        if not said:
-            ready()
-            said = True
     served = int(averager.served.value)
     averager.shutdown()
     dht.shutdown()

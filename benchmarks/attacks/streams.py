@@ -38,7 +38,7 @@ async def silent_streams(own: Stranger) -> None:
 
 
 async def parts_for_unknown_groups(own: Stranger) -> None:
-    """First parts for groups that nobody knows, with large group ids."""
+    """First parts for groups that do not exist, with large group ids."""
 
     async def part() -> AsyncIterator[averaging_pb2.AveragingData]:
         yield averaging_pb2.AveragingData(
@@ -131,8 +131,8 @@ async def connections_of_noise(own: Stranger) -> None:
     await own.repeat(lambda: own.at_once(connect() for _ in range(20)))
 
 
-async def answers_that_nobody_reads(own: Stranger) -> None:
-    """A state that is asked for many times at once, and not read."""
+async def answers_that_are_not_read(own: Stranger) -> None:
+    """The state, requested many times at once; the answers are not read."""
     opened = []
 
     async def ask(peer: PeerID) -> None:
@@ -168,6 +168,6 @@ STREAMS_OF: dict[str, Callable[[Stranger], Awaitable[None]]] = {
     "a frame without an end": endless_frame,
     "silent connections": silent_connections,
     "connections of noise": connections_of_noise,
-    "answers that nobody reads": answers_that_nobody_reads,
+    "answers that are not read": answers_that_are_not_read,
     "many downloads of the state": many_downloads,
 }

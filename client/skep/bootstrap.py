@@ -113,7 +113,7 @@ def identity(home: Home) -> Identity:
 
 
 def identity_in(home: Home, project: Manifest) -> Identity:
-    """What this computer is known by in a project: in each open one something else, so that nobody can link them."""
+    """What this computer is known by in a project: each open project gets its own identity, so that peers cannot link them."""
     from skep.adapters.storage.identity import FileIdentity
 
     if project.by_invitation:

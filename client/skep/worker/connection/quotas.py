@@ -1,8 +1,8 @@
 """How much another peer may store in this one's part of the DHT, and ask of it at once.
 
 Stock behaviour that this corrects, each covered by a test:
-- whoever stores ever new keys fills the memory of every node, and a key that is stored again and again takes some each
-  time, until it would have expired;
+- a peer that stores new keys without a limit fills the memory of every node, and each repeated store of one key takes
+  memory until its expiration;
 - a question may name the same key any number of times, and the answer repeats its value so many times.
 """
 
