@@ -40,7 +40,7 @@ from worker_pipes import TINY, PipedWorker, cut_shards
 
 COUNT = 71
 TARGET = 512
-RUN = {"id": "attacked", "sync__target_batch_size": TARGET}
+RUN = {"id": "attacked", "sync__target_batch_size": TARGET, "schedule__total_epochs": 1_000_000}
 SHARE = 0.25
 PEERS = 3
 SECONDS = 15.0

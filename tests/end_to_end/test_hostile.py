@@ -15,7 +15,7 @@ def swarm():
         yield hostile.Swarm(folder, ending, SECONDS)
 
 
-@pytest.mark.parametrize("name", ["nested record", "frames that are no message"])
+@pytest.mark.parametrize("name", ["nested record", "a false epoch", "frames that are no message"])
 def test_an_attack_harms_neither_those_who_train_nor_a_newcomer(swarm, name):
     row = hostile.attacked(swarm, name)
     assert row["said"]["tried"]

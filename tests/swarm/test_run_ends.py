@@ -23,6 +23,8 @@ from worker_pipes import TINY, PipedWorker, cut_shards
 pytestmark = pytest.mark.timeout(900)
 
 EPOCHS = 3
+SIZE = 1 << 19
+"""Values of a parameter: enough that both of two peers reduce a part, so that each hears the other."""
 RUN = {
     "id": "short-run",
     "schedule": {"kind": "linear", "warmup_epochs": 0, "total_epochs": EPOCHS},
@@ -66,12 +68,12 @@ class Host:
 
 def test_two_peers_end_a_run_and_leave_its_last_state_to_be_found(swarm):
     schedule = {"kind": "linear", "warmup_epochs": 0, "total_epochs": 2}
-    with swarm.peers(manifest_of("short", 2 * STEP_BATCH, schedule=schedule), [[torch.zeros(4)]] * 2) as peers:
+    with swarm.peers(manifest_of("short", 2 * STEP_BATCH, schedule=schedule), [[torch.zeros(SIZE)]] * 2) as peers:
         for epoch in range(2):
             assert not any(peer.optimizer.finished for peer in peers)
             together(*(peer.settle_in for peer in peers))
             for peer in peers:
-                peer.contribute([torch.ones(4)], STEP_BATCH)
+                peer.contribute([torch.ones(SIZE)], STEP_BATCH)
             # on a busy computer a round may fail; it ends the epoch all the same
             together(*(lambda peer=peer, epoch=epoch: peer.finish(epoch) for peer in peers))
         for peer in peers:

@@ -6,6 +6,7 @@ from statistics import mean
 
 import pytest
 from hivemind.optim.progress_tracker import ProgressTracker
+from hivemind.p2p import PeerID
 from hivemind.utils import get_dht_time
 
 from books import TARGET, Table, epochs
@@ -191,11 +192,14 @@ def test_others_are_counted_without_us(tracker):
     assert tracker.others == 2
 
 
-def test_the_epoch_that_all_others_have_reached_is_known_and_a_single_claim_does_not_raise_it(tracker):
+def test_the_epoch_that_all_others_have_reached_is_that_of_those_who_averaged_with_us(tracker):
     assert tracker.others_at_least == -1
     progress = tracker.local_progress.dict()
-    for name, epoch in ((tracker._local_public_key, 1), (b"another", 5), (b"liar", 10**9)):
-        tracker.table.put(name, progress | {"epoch": epoch}, 30)
+    for name, epoch in ((tracker._local_public_key, 1), (b"another", 5), (b"third", 6), (b"liar", 10**9)):
+        tracker.table.put(name, progress | {"epoch": epoch, "peer_id": name}, 30)
     tracker.table.put(b"gone", None, 30)
+    tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert tracker.others_at_least == -1
+    tracker.averaged(4, [str(PeerID(b"another")), str(PeerID(b"third"))])
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert tracker.others_at_least == 5

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from skep.worker.swarm.claims import ABSENT_ROUNDS, LATE, MET_ROUNDS, Claim, Experience, ended_together
+from skep.worker.swarm.claims import ABSENT_ROUNDS, LATE, MET_ROUNDS, Believed, Claim, Experience, ended_together
 
 OWN = Claim("own", 100, 40, 4.0)
 ANN, BOB = Claim("ann", 100, 60, 6.0), Claim("bob", 100, 30, 3.0)
@@ -14,7 +14,7 @@ NOW = 1000.0
 
 
 def epochs(believed):
-    return {key: claim.epoch for key, claim in believed.items()}
+    return {key: claim.epoch for key, claim in believed.claims.items()}
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def experience():
 @pytest.mark.parametrize("claims", [{}, {1: ANN}, {1: ANN, 2: Claim("liar", 10**9, 2**62, 1e30)}])
 def test_a_newcomer_believes_all(claims):
     made = Experience()
-    assert made.believed(claims, OWN, NOW) == claims
+    assert made.believed(claims, OWN, NOW) == Believed(claims)
     assert made.possible(NOW) == math.inf
 
 
@@ -50,8 +50,8 @@ def test_a_newcomer_believes_all(claims):
 )
 def test_one_peers_epoch_is_believed_if_the_swarm_may_have_reached_it(experience, claimed, seconds, believed):
     found = experience.believed({1: ANN, 2: BOB, 3: Claim("liar", claimed, 0, 0.0)}, OWN, NOW + seconds)
-    assert (3 in found) == believed
-    assert {1, 2} <= found.keys()
+    assert (3 in found.claims) == believed
+    assert {1, 2} <= found.claims.keys()
 
 
 def test_what_half_of_the_met_peers_say_is_believed(experience):
@@ -66,8 +66,24 @@ def test_any_number_of_strangers_is_not_believed_beside_one_that_we_have_met(exp
     assert epochs(experience.believed(claims, OWN, NOW)) == {-1: 100}
 
 
-def test_without_any_that_we_have_met_half_of_all_are_believed(experience):
-    assert epochs(experience.believed({1: Claim("new", 150, 0, 0.0)}, OWN, NOW)) == {1: 150}
+def test_any_number_of_strangers_is_not_believed_while_those_that_we_have_met_are_away(experience):
+    claims = {number: Claim(f"liar {number}", 150, 0, 0.0) for number in range(50)}
+    assert experience.believed(claims, OWN, NOW) == Believed({})
+    assert experience.believed(claims, OWN, NOW + LATE * EPOCH_SECONDS + 50).claims == claims  # it may be true by now
+
+
+def test_nor_is_it_of_a_newcomer_that_has_loaded_a_state():
+    made = Experience()
+    made.loaded(100, NOW)
+    claims = {number: Claim(f"liar {number}", 10**9, 0, 0.0) for number in range(50)} | {-1: ANN}
+    assert epochs(made.believed(claims, OWN, NOW)) == {-1: 100}
+
+
+def test_the_epoch_that_others_have_reached_is_known_of_those_that_we_have_met(experience):
+    ahead = {1: replace(ANN, epoch=102), 2: replace(BOB, epoch=101), 3: Claim("new", 100, 0, 0.0)}
+    assert experience.believed(ahead, OWN, NOW).at_least == 101
+    assert experience.believed({3: Claim("new", 101, 0, 0.0)}, OWN, NOW).at_least is None
+    assert Experience().believed(ahead, OWN, NOW).at_least is None
 
 
 def test_a_state_that_was_loaded_says_where_the_swarm_is():
@@ -83,7 +99,7 @@ def test_a_state_that_was_loaded_says_where_the_swarm_is():
 
 def test_strangers_count_for_no_more_than_we_and_those_that_we_have_met(experience):
     claims = {1: ANN, 2: BOB, 3: Claim("new", 100, 1000, 100.0), 4: Claim("newer", 100, 300, 30.0)}
-    found = experience.believed(claims, OWN, NOW)
+    found = experience.believed(claims, OWN, NOW).claims
     assert (found[1], found[2]) == (ANN, BOB)
     assert found[3].samples + found[4].samples == pytest.approx(130, abs=2)
     assert found[3].rate + found[4].rate == pytest.approx(13.0)
@@ -92,43 +108,57 @@ def test_strangers_count_for_no_more_than_we_and_those_that_we_have_met(experien
 
 def test_strangers_that_claim_less_are_counted_in_full(experience):
     claims = {1: ANN, 3: Claim("new", 100, 90, 9.0)}
-    assert experience.believed(claims, OWN, NOW) == claims
+    assert experience.believed(claims, OWN, NOW).claims == claims
 
 
 def test_a_peer_met_a_few_rounds_ago_is_a_stranger_again(experience):
     fast = Claim("bob", 100, 1000, 10.0)
     for number in range(MET_ROUNDS):
-        assert experience.believed({1: ANN, 2: fast}, OWN, NOW)[2] == fast
+        assert experience.believed({1: ANN, 2: fast}, OWN, NOW).claims[2] == fast
         experience.averaged(100 + number, ("ann",), NOW + number)
-    assert experience.believed({1: ANN, 2: fast}, OWN, NOW)[2].samples == 100
+    assert experience.believed({1: ANN, 2: fast}, OWN, NOW).claims[2].samples == 100
 
 
 def test_another_record_under_the_id_of_a_peer_makes_both_strangers(experience):
     claims = {1: ANN, 2: BOB, 3: Claim("bob", 10**9, 1000, 0.0), 4: Claim("bob", 100, 1000, 0.0)}
-    found = experience.believed(claims, OWN, NOW)
+    found = experience.believed(claims, OWN, NOW).claims
     assert found.keys() == {1, 2, 4}
     assert found[1] == ANN
     assert found[2].samples + found[4].samples <= 100
 
 
+def test_unless_there_was_only_one_when_we_averaged_with_that_peer():
+    made = Experience()
+    made.believed({1: ANN, 2: BOB}, OWN, NOW)
+    made.averaged(99, ("ann", "bob"), NOW)
+    claims = {1: ANN, 2: BOB, 3: Claim("bob", 10**9, 0, 0.0), 4: Claim("ann", 10**9, 0, 0.0)}
+    assert made.believed(claims, OWN, NOW) == Believed({1: ANN, 2: BOB}, 100)
+    made.averaged(100, ("ann", "bob"), NOW)  # as for as long as we average with it
+    assert made.believed(claims, OWN, NOW) == Believed({1: ANN, 2: BOB}, 100)
+    restarted = {1: ANN, 5: BOB}  # with another key
+    assert made.believed(restarted, OWN, NOW).at_least == 100
+    made.averaged(101, ("bob",), NOW)
+    assert made.believed(restarted | {3: claims[3]}, OWN, NOW) == Believed({1: ANN, 5: BOB}, 100)
+
+
 def test_samples_that_come_into_no_round_count_for_nothing_until_they_do(experience):
     for number in range(ABSENT_ROUNDS):
         found = experience.believed({1: ANN, 3: Claim("new", 100 + number, 5, 1.0)}, OWN, NOW)
-        assert found[3].samples == 5
+        assert found.claims[3].samples == 5
         experience.averaged(100 + number, ("ann",), NOW + number)
     own = replace(OWN, epoch=100 + ABSENT_ROUNDS)
     later = {1: ANN, 3: Claim("new", own.epoch, 5, 1.0)}
-    assert experience.believed(later, own, NOW)[3] == Claim("new", own.epoch, 0, 0.0)
-    assert experience.believed({3: later[3]}, own, NOW) == {3: later[3]}  # nobody else is there
+    assert experience.believed(later, own, NOW).claims[3] == Claim("new", own.epoch, 0, 0.0)
+    assert experience.believed({3: later[3]}, own, NOW).claims == {3: later[3]}  # nobody else is there
     experience.averaged(own.epoch, ("ann", "new"), NOW + ABSENT_ROUNDS)
-    assert experience.believed(later, own, NOW + ABSENT_ROUNDS) == later
+    assert experience.believed(later, own, NOW + ABSENT_ROUNDS).claims == later
 
 
 def test_an_epoch_beyond_ours_is_no_longer_believed_of_a_peer_that_comes_into_no_round(experience):
     for number in range(ABSENT_ROUNDS + 1):
         claims = {1: ANN, 3: Claim("liar", 101 + number, 0, 0.0)}
         found = experience.believed(claims, replace(OWN, epoch=100 + number), NOW + number)
-        assert (3 in found) == (number < ABSENT_ROUNDS)
+        assert (3 in found.claims) == (number < ABSENT_ROUNDS)
         experience.averaged(100 + number, ("ann",), NOW + number)
 
 
@@ -137,7 +167,7 @@ def test_samples_of_an_earlier_epoch_and_peers_at_rest_are_not_missed_in_a_round
         late, resting = Claim("late", 99 + number, 5, 1.0), Claim("resting", 100 + number, 0, 0.0)
         found = experience.believed({1: ANN, 3: late, 4: resting}, replace(OWN, epoch=100 + number), NOW + number)
         experience.averaged(100 + number, ("ann",), NOW + number)
-    assert found[3] == late
+    assert found.claims[3] == late
 
 
 @pytest.mark.parametrize(

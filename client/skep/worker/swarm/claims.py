@@ -3,18 +3,18 @@
 Anybody may publish a progress record with any epoch, samples and rate, and hivemind believes the highest epoch and the
 sum of the rest: one false record makes every peer load a state again and again, or ends every epoch at once. What a
 peer has seen for itself limits that here: the rounds in which it took part, and the state that it has loaded. A record
-of a peer that averages with us is not limited.
+of a peer that averages with us is not limited. However many peers claim something together, they may all be one.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 SHORTEST_EPOCH: Final = 1.0
 """Seconds. Without rounds of our own to compare with, the swarm is believed to be this fast."""
@@ -39,6 +39,14 @@ class Claim:
     rate: float
 
 
+@dataclass(frozen=True)
+class Believed(Generic[Key]):
+    """What is believed of the claims of others. `at_least` is the lowest epoch among those of peers that we have met."""
+
+    claims: dict[Key, Claim]
+    at_least: int | None = None
+
+
 @dataclass(eq=False)
 class Experience:
     """What this peer knows about the swarm without its records. To be used by any thread."""
@@ -49,6 +57,10 @@ class Experience:
     """Seconds of an epoch, between rounds of ours."""
     _round_at: tuple[int, float] | None = None
     _heard: deque[frozenset[str]] = field(default_factory=lambda: deque(maxlen=MET_ROUNDS))
+    _records: dict[str, set[Hashable]] = field(default_factory=dict)
+    """The records that there were under the id of each peer, as last seen."""
+    _record_of: dict[str, Hashable] = field(default_factory=dict)
+    """The only one that there was when we averaged with that peer. Anybody may publish another under its id later."""
     _claimed: dict[Hashable, Claim] = field(default_factory=dict)
     """The last claims of samples."""
     _absent: Counter[Hashable] = field(default_factory=Counter)
@@ -63,6 +75,9 @@ class Experience:
             self._round_at = epoch + 1, now
             self._learn(epoch + 1, now)
             self._heard.append(frozenset(heard))
+            single = {peer: next(iter(keys)) for peer, keys in self._records.items() if len(keys) == 1}
+            known = self._record_of | {peer: single[peer] for peer in heard if peer in single}
+            self._record_of = {peer: key for peer, key in known.items() if self._has_met(peer)}
             for key, claim in self._claimed.items():
                 if claim.peer in heard:
                     del self._absent[key]
@@ -79,38 +94,43 @@ class Experience:
         if self._known is None or epoch > self._known[0]:
             self._known = epoch, now
 
-    def believed(self, claims: Mapping[Key, Claim], own: Claim, now: float) -> dict[Key, Claim]:
+    def believed(self, claims: Mapping[Key, Claim], own: Claim, now: float) -> Believed[Key]:
         """The claims of other peers without those whose epoch cannot be true, and with the amounts that count.
 
         An epoch is believed if the swarm may have reached it since we knew its epoch, or if at least half of the peers
-        that we have met, or of all if we have met none of them, say so. Where we have met some, the others together
-        count for no more samples, and no higher rate, than they and we do; what one of these claims counts for nothing
-        when several rounds have ended without its data. `own` is our record.
+        that we have met say so. Where we have met some, the others together count for no more samples, and no higher
+        rate, than they and we do; what one of these claims counts for nothing when several rounds have ended without its
+        data. `own` is our record.
         """
         with self._lock:
-            counts = Counter(claim.peer for claim in claims.values())
-            # several records under one peer's id: one of them is false
-            met = {key for key, claim in claims.items() if counts[claim.peer] == 1 and self._has_met(claim.peer)}
-            highest = self._highest([claims[key].epoch for key in met or claims], now)
+            records: dict[str, set[Hashable]] = defaultdict(set)
+            for key, claim in claims.items():
+                records[claim.peer].add(key)
+            self._records = records
+            met = {key for key, claim in claims.items() if self._is_of(claim.peer, key)}
+            highest = max(self._possible(now), reached_by_half([claims[key].epoch for key in met]))
             kept = {key: claim for key, claim in claims.items() if claim.epoch <= highest}
             self._claimed |= {key: claim for key, claim in kept.items() if claim.samples or claim.epoch > own.epoch}
             self._absent = Counter({key: count for key, count in self._absent.items() if key in claims})
             known = {key: claim for key, claim in kept.items() if key in met}
             if not known:
-                return kept
+                return Believed(kept)
             absent = {key for key in kept if self._absent[key] >= ABSENT_ROUNDS}
             strangers = {
                 key: replace(claim, samples=0, rate=0.0) if key in absent else claim
                 for key, claim in kept.items()
                 if key not in known and (key not in absent or claim.epoch <= own.epoch)
             }
-            return known | _limited(strangers, [own, *known.values()])
+            at_least = min(claim.epoch for claim in known.values())
+            return Believed(known | _limited(strangers, [own, *known.values()]), at_least)
+
+    def _is_of(self, peer: str, key: Hashable) -> bool:
+        """Whether this record is that of a peer that we have met. Of several under its id, all but one are false."""
+        records = self._records[peer]
+        return self._has_met(peer) and (len(records) == 1 or (self._record_of.get(peer) == key))
 
     def _has_met(self, peer: str) -> bool:
         return any(peer in heard for heard in self._heard)
-
-    def _highest(self, epochs: Collection[int], now: float) -> float:
-        return max(self._possible(now), reached_by_half(epochs))
 
     def possible(self, now: float) -> float:
         """The highest epoch that the swarm may have reached by what we know; infinite while we know nothing."""

@@ -178,7 +178,10 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
     @property
     def finished(self) -> bool:
-        """As in SyncStrategy. A single peer's claim ends no run: every other record has to say the same."""
+        """As in SyncStrategy. Claims of strangers end no run: all peers that have averaged with us have to say the same.
+
+        A newcomer learns it from the state that it loads.
+        """
         return bool(max(self.local_epoch, self.tracker.others_at_least) >= self._total_epochs)
 
     def ready(self, within: float) -> None:

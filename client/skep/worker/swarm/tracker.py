@@ -13,7 +13,7 @@ from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainin
 from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
-from skep.worker.swarm.claims import Claim, Experience
+from skep.worker.swarm.claims import Believed, Claim, Experience
 from skep.worker.swarm.strategy import Rate
 
 REPORT_MARGIN_SECONDS: Final = 1.0
@@ -72,7 +72,7 @@ class LiveProgressTracker(ProgressTracker):
     others = 0
     """Other peers with a progress record, as last seen."""
     others_at_least = -1
-    """The lowest epoch in their records; -1 without any."""
+    """The lowest epoch in the records of peers that have averaged with us; -1 without any."""
     _told_samples, _told_rate = 0, 0.0
     """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
@@ -180,19 +180,21 @@ class LiveProgressTracker(ProgressTracker):
             for key, each in records.items()
             if each.value is not None and key != self._local_public_key
         }
-        believed = self._believed(told)
+        found = self._believed(told)
+        believed = {
+            key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
+            for key, claim in found.claims.items()
+        }
         ours = {key: each for key, each in records.items() if key == self._local_public_key}
         theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
-        epochs = [each.epoch for each in believed.values()]
-        self.others, self.others_at_least = len(epochs), min(epochs, default=-1)
+        self.others, self.others_at_least = len(believed), -1 if found.at_least is None else found.at_least
         progress = super()._parse_swarm_progress_data(ours | theirs)
         if self.others and self.trains and self.presence is not Presence.AWAY:
             # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone
             progress.num_peers = max(progress.num_peers, self.others + 1)
         return progress
 
-    def _believed(self, told: dict[Any, LocalTrainingProgress]) -> dict[Any, LocalTrainingProgress]:
-        """The others' records, without what is not believed of them."""
+    def _believed(self, told: dict[Any, LocalTrainingProgress]) -> Believed[Any]:
         now, own = get_dht_time(), self.local_progress
         claims = {
             key: Claim(
@@ -204,10 +206,7 @@ class LiveProgressTracker(ProgressTracker):
             for key, each in told.items()
         }
         ours = Claim("", own.epoch, own.samples_accumulated, own.samples_per_second)
-        return {
-            key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
-            for key, claim in self._experience.believed(claims, ours, now).items()
-        }
+        return self._experience.believed(claims, ours, now)
 
     def _current_rate(self, told: LocalTrainingProgress, now: float) -> float:
         """A peer whose next record is overdue counts with what it has reported: it may have died.
