@@ -55,6 +55,23 @@ def test_the_newest_few_stay_and_what_a_killed_writer_left_goes(folder, tmp_path
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {*(p.name for p in folder.paths()), "notes.txt"}
 
 
+def test_checkpoints_before_a_jump_stay_too(tmp_path):
+    folder = CheckpointFolder(tmp_path / "kept", keep=2, jump=50)
+
+    def epochs():
+        return [int(path.stem.removeprefix("epoch-")) for path in folder.paths()]
+
+    for epoch in (10, 60, 110):
+        folder.write(made(epoch)[1])
+    assert epochs() == [110, 60]
+    for epoch in (161, 171, 181, 1000, 1010, 1020):
+        folder.write(made(epoch)[1])
+    assert epochs() == [1020, 1010, 110, 60]
+    folder.paths()[-1].unlink()
+    folder.write(made(1030)[1])
+    assert epochs() == [1030, 1020, 110]
+
+
 def test_no_folder_means_no_checkpoints(folder):
     assert folder.paths() == []
 

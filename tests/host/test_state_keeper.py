@@ -1,5 +1,6 @@
 """Which epoch the host's state keeper believes, and when it asks for a state."""
 
+import math
 import time
 from types import SimpleNamespace
 
@@ -48,10 +49,14 @@ def test_the_pause_between_two_downloads_counts_from_the_end_of_the_first():
         ([5, LIE], 4, 5),
         ([5, 5, 5, LIE, LIE], 4, 5),
         ([0, 0, 0, 5, 5], 4, 5),
+        ([5, *[LIE] * 50], 4, 5),
+        ([5, *[101] * 50], 4, 5),
+        ([LIE] * 50, 4, 0),
+        ([5, *[100] * 50], 4, 100),
     ],
 )
 def test_an_epoch_is_believed_if_half_of_those_beyond_ours_have_reached_it(epochs, kept, believes):
-    assert believed(epochs, kept) == believes
+    assert believed(epochs, kept, possible=100) == believes
 
 
 class Book:
@@ -83,4 +88,10 @@ class Book:
 
 def test_a_single_claim_does_not_make_the_keeper_wait_for_an_epoch_that_never_comes():
     records = SwarmRecords(Book([12, 12, LIE]), "run")
-    assert records.look(10) == Swarm(peers=3, epoch=12)
+    assert records.look(10, math.inf) == Swarm(peers=3, epoch=12)
+
+
+def test_many_false_claims_do_not_either_once_a_state_was_loaded_or_restored():
+    records = SwarmRecords(Book([12, 12, *[LIE] * 50]), "run")
+    assert records.look(10, math.inf) == Swarm(peers=52, epoch=LIE)
+    assert records.look(10, 100) == Swarm(peers=52, epoch=12)

@@ -24,6 +24,7 @@ from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed,
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
 from skep.recipes.registry import open_recipe
+from skep.worker import self_test
 from skep.worker.connection import clocks, network, relays, revoked, versions
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
@@ -155,6 +156,7 @@ class Joining:
 
     def _reach_swarm(self, membership: Membership | None, meanwhile: Callable[[], object]) -> DHT:
         """Through a seed, or a peer that this one knows; `meanwhile` is called while the DHT starts. Raises SwarmError."""
+        self_test.run()
         known = self._known_peers()
         dht = network.reach(
             self.options,

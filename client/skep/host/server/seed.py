@@ -81,10 +81,12 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
+    from skep.worker import self_test  # noqa: PLC0415 - as above
     from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
     from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
     from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415 - as above
 
+    self_test.run()
     put_sockets_in(arguments.run_folder)
     membership = membership_of(arguments)
 
@@ -130,7 +132,7 @@ def membership_of(arguments: argparse.Namespace) -> Any:
 
 def _keep(arguments: argparse.Namespace, dht: Any) -> None:
     from skep.host.server.round_helper import RoundHelper  # noqa: PLC0415 - as above
-    from skep.host.server.state_keeper import StateKeeper  # noqa: PLC0415 - as above
+    from skep.host.server.state_keeper import JUMP, StateKeeper  # noqa: PLC0415 - as above
     from skep.worker.swarm.state.checkpoints import CheckpointFolder  # noqa: PLC0415 - torch, after the DHT was forked
 
     text = arguments.manifest.read_text()
@@ -139,7 +141,7 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
         manifest,
         text,
         dht,
-        CheckpointFolder(arguments.checkpoints, arguments.keep),
+        CheckpointFolder(arguments.checkpoints, arguments.keep, JUMP * arguments.every),
         every=arguments.every,
         tell=tell,
         membership=membership_of(arguments),

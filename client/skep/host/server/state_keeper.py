@@ -37,6 +37,7 @@ from skep.worker.swarm.averaging.averagers import (
     state_prefix,
 )
 from skep.worker.swarm.averaging.codecs import loading_codec
+from skep.worker.swarm.claims import Experience
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
@@ -45,6 +46,8 @@ PAUSE_SECONDS: Final = 20.0
 """From the end of a download to the next, so that an unusable state is not fetched continuously from the donors."""
 BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
+JUMP: Final = 10
+"""Times the usual epochs between two checkpoints: an epoch so much later may be a false one."""
 BEACON_SECONDS: Final = 10.0
 """Lifetime of our record after it was published last."""
 ANSWER_SECONDS: Final = 10.0
@@ -78,6 +81,7 @@ class StateKeeper:
         self._averager = _averager(manifest, dht, self.parameters, membership)
         self._records = SwarmRecords(dht, manifest.run_id)
         self._total_epochs = manifest.schedule.total_epochs
+        self._experience = Experience()
         self._kept = 0
         """The epoch of the state offered to newcomers; 0 while there is none."""
         self._seen: Swarm | None = None
@@ -92,6 +96,7 @@ class StateKeeper:
             except SkepError as error:
                 self._report_problem(error)
             else:
+                self._experience.loaded(self._kept, path.stat().st_mtime)
                 self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
                 self._report_end(path)
                 return
@@ -99,7 +104,7 @@ class StateKeeper:
     def tend(self) -> None:
         """Check the swarm's progress, and load or publish as needed. Blocks for as long as a state download takes."""
         try:
-            swarm = self._records.look(self._kept)
+            swarm = self._records.look(self._kept, self._experience.possible(get_dht_time()))
             self._report(swarm)
             if self._is_due(swarm):
                 self._load(swarm)
@@ -128,6 +133,7 @@ class StateKeeper:
 
     def _load(self, swarm: Swarm) -> None:
         """Load the newest state from the swarm, save it, offer it to newcomers. Raises SkepError."""
+        asked_at = get_dht_time()
         try:
             epoch = self._averager.load_checked(swarm.epoch)
         finally:
@@ -137,6 +143,7 @@ class StateKeeper:
                 Text("state_keeper.no_peer_swarm_hands_over"),
                 Text("state_keeper.skep_host_tries_again"),
             )
+        self._experience.loaded(epoch, asked_at)
         path = self._folder.write(self._checkpoint(epoch))
         self._offer(epoch)
         self._last_problem = NOTHING
@@ -192,14 +199,16 @@ class Swarm:
     epoch: int = 0
 
 
-def believed(epochs: Sequence[int], kept: int) -> int:
-    """The epoch that at least half of the peers beyond the epoch `kept` have reached.
+def believed(epochs: Sequence[int], kept: int, possible: float) -> int:
+    """The epoch that at least half of the peers beyond the epoch `kept`, and not beyond the `possible` one, have reached.
 
-    If no peer is beyond it, the highest epoch; 0 without peers. A peer can publish any epoch. If the highest were used,
-    one false record would end all checkpoints, because those of the real run would count as older.
+    If no peer is there, the highest epoch up to `kept`; 0 without peers. A peer can publish any epoch. If the highest
+    were used, one false record would end all checkpoints, because those of the real run would count as older; and half
+    of the peers may all be one.
     """
-    ahead = sorted(epoch for epoch in epochs if epoch > kept)
-    return ahead[(len(ahead) - 1) // 2] if ahead else max(epochs, default=0)
+    true = sorted(epoch for epoch in epochs if epoch <= possible)
+    ahead = [epoch for epoch in true if epoch > kept]
+    return ahead[(len(ahead) - 1) // 2] if ahead else max(true, default=0)
 
 
 class SwarmRecords:
@@ -218,15 +227,15 @@ class SwarmRecords:
         dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), signer])
         self._published = False
 
-    def look(self, kept: int) -> Swarm:
-        """The trainers' records, without our own; a state of the epoch `kept` is there.
+    def look(self, kept: int, possible: float) -> Swarm:
+        """The trainers' records, without our own; a state of the epoch `kept` is there, and none beyond `possible`.
 
         Raises concurrent.futures' TimeoutError.
         """
         found = self._dht.get(self._key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
-        return Swarm(len(trainers), believed([record.epoch for record in trainers], kept))
+        return Swarm(len(trainers), believed([record.epoch for record in trainers], kept, possible))
 
     def publish(self, epoch: int) -> None:
         """Publish `epoch` as the run's epoch for the next BEACON_SECONDS."""

@@ -28,7 +28,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
-from skep.worker.connection import quotas
+from skep.worker.connection import neighbours, quotas
 
 WRITTEN_FOR: Final = "1.1.12"
 """The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
@@ -175,3 +175,4 @@ def install() -> None:
     node._SearchState = CarefulSearch  # noqa: SLF001 - as above
     DHTProtocol._validate_dictionary = _keep_valid  # noqa: SLF001 - as above
     quotas.install()
+    neighbours.install()

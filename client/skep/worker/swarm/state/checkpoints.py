@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -43,10 +44,14 @@ class Checkpoint:
 
 
 class CheckpointFolder:
-    """The checkpoints of one run, of which the newest `keep` are kept."""
+    """The checkpoints of one run, of which the newest `keep` are kept.
 
-    def __init__(self, folder: Path, keep: int) -> None:
-        self._folder, self._keep = folder, keep
+    Where the epoch has jumped by more than `jump`, it may be a false one: of the checkpoints before the first jump the
+    newest `keep` stay too.
+    """
+
+    def __init__(self, folder: Path, keep: int, jump: int | None = None) -> None:
+        self._folder, self._keep, self._jump = folder, keep, jump
 
     def paths(self) -> list[Path]:
         """Newest first. Raises StorageError."""
@@ -64,9 +69,19 @@ class CheckpointFolder:
             self._tidy()
             with replacing(path) as file:
                 _save(checkpoint, file)
-            for old in self.paths()[self._keep :]:
-                old.unlink()
+            found = self.paths()
+            stay = {*found[: self._keep], *self._before_jump(found)}
+            for old in found:
+                if old not in stay:
+                    old.unlink()
         return path
+
+    def _before_jump(self, newest_first: Sequence[Path]) -> Sequence[Path]:
+        """Those that stay because of a jump."""
+        for number, (path, older) in reversed(list(enumerate(pairwise(newest_first), start=1))):
+            if self._jump is not None and _epoch_of(path) - _epoch_of(older) > self._jump:
+                return newest_first[number : number + self._keep]
+        return ()
 
     def _tidy(self) -> None:
         """Remove unfinished files of a process that was killed while writing."""
@@ -79,6 +94,12 @@ class CheckpointFolder:
             Text("checkpoints.checkpoints_cannot_read_written", folder=str(self._folder)),
             Text("secrets.check_folder_permissions_free_disk"),
         )
+
+
+def _epoch_of(path: Path) -> int:
+    found = _NAME.fullmatch(path.name)
+    assert found
+    return int(found[1])
 
 
 def read(path: Path) -> Checkpoint:
