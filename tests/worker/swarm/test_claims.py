@@ -149,7 +149,7 @@ def test_samples_that_come_into_no_round_count_for_nothing_until_they_do(experie
     own = replace(OWN, epoch=100 + ABSENT_ROUNDS)
     later = {1: ANN, 3: Claim("new", own.epoch, 5, 1.0)}
     assert experience.believed(later, own, NOW).claims[3] == Claim("new", own.epoch, 0, 0.0)
-    assert experience.believed({3: later[3]}, own, NOW).claims == {3: later[3]}  # nobody else is there
+    assert experience.believed({3: later[3]}, own, NOW).claims == {3: later[3]}  # no other peer has a record
     experience.averaged(own.epoch, ("ann", "new"), NOW + ABSENT_ROUNDS)
     assert experience.believed(later, own, NOW + ABSENT_ROUNDS).claims == later
 

@@ -37,7 +37,7 @@ from skep.worker.swarm.averaging.averagers import (
     state_prefix,
 )
 from skep.worker.swarm.averaging.codecs import loading_codec
-from skep.worker.swarm.claims import Experience
+from skep.worker.swarm.claims import Experience, reached_by_half
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
@@ -206,9 +206,8 @@ def believed(epochs: Sequence[int], kept: int, possible: float) -> int:
     were used, one false record would end all checkpoints, because those of the real run would count as older; and half
     of the peers may all be one.
     """
-    true = sorted(epoch for epoch in epochs if epoch <= possible)
-    ahead = [epoch for epoch in true if epoch > kept]
-    return ahead[(len(ahead) - 1) // 2] if ahead else max(true, default=0)
+    true = [epoch for epoch in epochs if epoch <= possible]
+    return reached_by_half([epoch for epoch in true if epoch > kept]) or max(true, default=0)
 
 
 class SwarmRecords:

@@ -60,7 +60,7 @@ class Experience:
     _records: dict[str, set[Hashable]] = field(default_factory=dict)
     """The records that there were under the id of each peer, as last seen."""
     _record_of: dict[str, Hashable] = field(default_factory=dict)
-    """The only one that there was when we averaged with that peer. Anybody may publish another under its id later."""
+    """The only one that there was when we averaged with that peer. Other peers can publish more records under its id later."""
     _claimed: dict[Hashable, Claim] = field(default_factory=dict)
     """The last claims of samples."""
     _absent: Counter[Hashable] = field(default_factory=Counter)
@@ -75,9 +75,10 @@ class Experience:
             self._round_at = epoch + 1, now
             self._learn(epoch + 1, now)
             self._heard.append(frozenset(heard))
-            single = {peer: next(iter(keys)) for peer, keys in self._records.items() if len(keys) == 1}
-            known = self._record_of | {peer: single[peer] for peer in heard if peer in single}
-            self._record_of = {peer: key for peer, key in known.items() if self._has_met(peer)}
+            for peer in heard:
+                if len(keys := self._records.get(peer, set())) == 1:
+                    (self._record_of[peer],) = keys
+            self._record_of = {peer: key for peer, key in self._record_of.items() if self._has_met(peer)}
             for key, claim in self._claimed.items():
                 if claim.peer in heard:
                     del self._absent[key]
