@@ -1,6 +1,8 @@
 """A process that a known attack would harm joins no swarm, and says which attack it is."""
 
 import math
+import os
+import signal
 import time
 from types import SimpleNamespace
 
@@ -15,7 +17,7 @@ from english import raises
 from skep.core.errors import BadInput
 from skep.host.server import seed
 from skep.worker import joining, self_test
-from skep.worker.connection import guards, quotas
+from skep.worker.connection import guards, neighbours, quotas
 from skep.worker.swarm import claims
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combined, Median, RobustMean, mean
@@ -33,6 +35,7 @@ UNDONE = {
     "bad records": (guards.RecordGuard, "validate", lambda *_: True),
     "flood of records": (DHTProtocol, "rpc_store", quotas._stock_store),
     "repeated question": (DHTProtocol, "rpc_find", quotas._stock_find),
+    "invented neighbours": (DHTProtocol, "update_routing_table", neighbours._stock_update),
     "false epoch": (Experience, "_possible", lambda *_: math.inf),
     "false samples": (claims, "_limited", lambda strangers, _: strangers),
     "false claims": (self_test, "is_credible", lambda _: True),
@@ -73,6 +76,11 @@ def test_one_that_is_never_answered_is_named_and_leaves_no_process(monkeypatch):
     with raises(BadInput, match="large value"):
         self_test.run()
     assert not psutil.Process().children()
+
+
+def test_ctrl_c_reaches_the_fork_too_and_is_no_attack_that_passed(monkeypatch):
+    monkeypatch.setitem(self_test.ATTACKS, "large value", lambda: os.kill(os.getpid(), signal.SIGINT) is None)
+    self_test.run()
 
 
 def test_neither_a_worker_nor_a_seed_starts_a_dht_then(monkeypatch):

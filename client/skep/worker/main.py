@@ -191,8 +191,9 @@ class Volunteer:
         self.depart()
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
-        """Report the problem to the engine, and depart."""
-        self._link.send(messages.WorkerFailed(problem, retry=retry))
+        """Report the problem to the engine, unless it comes from this process's end, which is under way; depart."""
+        if not self._departing.locked():
+            self._link.send(messages.WorkerFailed(problem, retry=retry))
         self.depart(1, Text("worker.training_process_stopped"))
 
     def _alarm(self, problem: Problem) -> None:

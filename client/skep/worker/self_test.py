@@ -12,6 +12,7 @@ import logging
 import math
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Coroutine
 from functools import partial
 from types import SimpleNamespace
@@ -24,8 +25,9 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.dht import DHTID, node
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
+from hivemind.dht.routing import RoutingTable
 from hivemind.dht.validation import DHTRecord
-from hivemind.p2p import P2P
+from hivemind.p2p import P2P, PeerID
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
@@ -61,11 +63,13 @@ def run() -> None:
     at = multiprocessing.get_context("fork").Value("i", 0, lock=False)
     child = multiprocessing.get_context("fork").Process(target=_send_all, args=(at,), daemon=True)
     child.start()
-    child.join(TEST_SECONDS)
-    refused = child.exitcode == 0
-    child.kill()
-    child.join()
-    child.close()
+    try:
+        child.join(TEST_SECONDS)
+        refused = child.exitcode == 0
+    finally:
+        child.kill()
+        child.join()
+        child.close()
     if not refused:
         raise BadInput(
             Text("worker.self_test_failed", attack=list(ATTACKS)[at.value]), Text("worker.self_test_reinstall")
@@ -73,6 +77,7 @@ def run() -> None:
 
 
 def _send_all(at: Any) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the parent ends this process
     faulthandler.disable()  # of a crash the attack's name is enough
     logging.disable()  # hivemind warns of each attack
     for number, attack in enumerate(ATTACKS.values()):
@@ -198,6 +203,32 @@ def repeated_question() -> bool:
     return _raises(ValueError, lambda: asyncio.run(DHTProtocol.rpc_find(_NODE, request, _SENDER)))
 
 
+class _Table:
+    """What a peer that tells of itself may change of a node."""
+
+    storage: Final[dict[str, object]] = {}
+
+    def __init__(self) -> None:
+        self.node_id, self.routing_table = (
+            DHTID.generate(),
+            RoutingTable(DHTID.generate(), bucket_size=20, depth_modulo=5),
+        )
+
+
+def invented_neighbours() -> bool:
+    """A peer says that it is ever new nodes, and one that it is another peer's."""
+    place, met, hostile, at = DHTID.generate(), PeerID(b"met"), PeerID(b"hostile"), _Table()
+
+    async def introduce() -> None:
+        told = [(place, met), *((DHTID.generate(), hostile) for _ in range(10)), (place, hostile)]
+        for each in told:
+            await DHTProtocol.update_routing_table(at, *each)
+
+    asyncio.run(introduce())
+    places = at.routing_table.uid_to_peer_id
+    return places.get(place) == met and list(places.values()).count(hostile) == 1
+
+
 # --- progress
 
 
@@ -308,6 +339,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "bad neighbour": bad_neighbour,
     "flood of records": flood_of_records,
     "repeated question": repeated_question,
+    "invented neighbours": invented_neighbours,
     "false epoch": false_epoch,
     "false samples": false_samples,
     "false claims": false_claims,
