@@ -73,7 +73,7 @@ test: $(READY) system-packages ## every check and the default test suites (about
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
-	$(PYTEST) $(TWO) $(ALONE) tests/engine tests/adapters
+	$(PYTEST) $(TWO) $(ALONE) $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' tests | sort)
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named

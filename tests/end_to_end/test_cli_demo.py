@@ -82,6 +82,7 @@ MOMENTS = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_ends_the_demo_within_three_seconds_and_leaves_nothing(moment):
     demo = Demo()
