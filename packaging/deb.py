@@ -3,8 +3,8 @@ of the app alone. They cannot be installed beside each other; installing one rep
 
     python packaging/deb.py [app] [whole]
 
-A .deb has no maintainer scripts: menus, icons and types are updated by the triggers of the packages that own them, so
-removing and purging affect only installed files.
+Menus, icons and types are updated by the triggers of the packages that own them. The maintainer scripts only install an
+AppArmor profile and remove it, so removing and purging affect only what was installed.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ DEPENDS: Final = (
 )  # fmt: skip
 RECOMMENDS: Final = ("gnome-keyring | kwalletmanager", "xdg-utils", "fonts-dejavu-core | fonts-noto-core")
 SUGGESTS: Final = ("swayidle",)
+
+SCRIPTS: Final = ("postinst", "prerm")
 
 CONTROL: Final = """Package: {package}
 Version: {version}
@@ -104,6 +106,7 @@ def pack(edition: Edition, architecture: str) -> None:
         root.chmod(0o755)
         lay_out(edition, root)
         _documents(edition, root / "usr" / "share")
+        _profile(root)
         _control(edition, root, architecture)
         subprocess.run(
             ["dpkg-deb", "-Zzstd", f"-z{edition.level}", "--root-owner-group", "--build", str(root), str(made)],
@@ -124,6 +127,13 @@ def _documents(edition: Edition, share: Path) -> None:
     (folder / "changelog.gz").write_bytes(gzip.compress(changes.encode(), 9, mtime=0))
     overrides = (LINUX / "lintian-overrides").read_text(encoding="utf-8")
     write(share / "lintian" / "overrides" / edition.package, overrides.replace("@PACKAGE@", edition.package))
+
+
+def _profile(root: Path) -> None:
+    write(root / "usr" / "share" / "skep" / "apparmor", (LINUX / "apparmor").read_text(encoding="utf-8"))
+    for name in SCRIPTS:
+        write(root / "DEBIAN" / name, (LINUX / name).read_text(encoding="utf-8"))
+        (root / "DEBIAN" / name).chmod(0o755)
 
 
 def _control(edition: Edition, root: Path, architecture: str) -> None:

@@ -32,6 +32,7 @@ from skep.adapters.storage.identity import FileIdentity
 from skep.core.session.messages import (
     ContributionConfirmed,
     StopTraining,
+    WorkerFailed,
     WorkerJoined,
 )
 from skep.host.server.peer_process import PeerProcess
@@ -49,6 +50,8 @@ START_SECONDS, END_SECONDS = 180.0, 90.0
 CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY = 60.0, 60.0, 256.0
 """The bounds: seconds and MB."""
 LOOK_SECONDS = 1.0
+LOG_CHARACTERS = 2_000
+"""Of a worker's log that a row keeps."""
 
 
 class Swarm:
@@ -166,11 +169,11 @@ def attacked(swarm: Swarm, name: str) -> Measured:
     before = swarm.processes()
     settled = [len(worker.all(ContributionConfirmed)) for worker in swarm.workers]
     watch, begun = Watch(swarm), time.monotonic()
-    with attacking(swarm, name) as ended:
+    with attacking(swarm, name) as wait:
         newcomer = swarm.join()
         peers = [*swarm.workers, newcomer]
         joined = seconds_until(lambda: bool(newcomer.all(WorkerJoined)), JOIN_SECONDS)
-        said = ended()
+        said = wait()
     over, last = time.monotonic(), [len(worker.all(ContributionConfirmed)) for worker in swarm.workers]
     confirmed = seconds_until(
         lambda: all(
@@ -182,17 +185,23 @@ def attacked(swarm: Swarm, name: str) -> Measured:
         newcomer.tell(StopTraining())
         newcomer.wait_gone(END_SECONDS)
     newcomer.close()
-    grown = watch.end()
+    grown, ended = watch.end(), dead(before)
     return {
         "attack": name,
         "said": said,
-        "ended": dead(before),
+        "ended": ended,
+        "log": [last_words(each) for each in swarm.workers] if ended or confirmed is None else [],
         "joined": joined,
         "confirmed": confirmed,
         "memory": round(grown, 1),
         "epochs": epochs(peers, settled),
         "seconds": round(over - begun, 1),
     }
+
+
+def last_words(worker: PipedWorker) -> str:
+    """The end of its log, and why it has failed."""
+    return f"{worker.words()[-LOG_CHARACTERS:]}{worker.all(WorkerFailed)}"
 
 
 def dead(before: dict[str, list[psutil.Process]]) -> list[str]:

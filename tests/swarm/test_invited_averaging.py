@@ -6,7 +6,7 @@ The uninvited peer is not in the DHT. It knows the averager's address, the run i
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import AsyncIterator  # noqa: UP035 - hivemind detects a streaming RPC only by typing's name
 
 import hivemind
@@ -27,10 +27,11 @@ from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.catching_up import STATE_ATTEMPTS
+from skep.worker.swarm.state import donor as state_donor
 from skep.worker.swarm.state.donor import StateDonor
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece
-from swarm_peers import run_round
+from swarm_peers import run_round, wait_until
 
 PROJECT = Project()
 PREFIX = "invited"
@@ -60,6 +61,26 @@ class Generous(CheckedGradientAverager):
         return self._donor
 
 
+class SlowDonor(StateDonor):
+    """It pauses after each part."""
+
+    async def _parts(self, *args):
+        async with aclosing(super()._parts(*args)) as parts:
+            async for part in parts:
+                yield part
+                await asyncio.sleep(0.2)
+
+
+class Slow(CheckedGradientAverager):
+    """It hands over its state slowly, to members."""
+
+    async def _hands_over(self, peer):
+        if await super()._hands_over(peer) is None:
+            return None
+        self._donor.__class__ = SlowDonor
+        return self._donor
+
+
 class DoorLeftOpen(Credulous):
     """It does not check its group either; incoming parts are still checked by our code."""
 
@@ -67,7 +88,7 @@ class DoorLeftOpen(Credulous):
         pass
 
 
-Credulous.__name__ = Generous.__name__ = DoorLeftOpen.__name__ = (
+Credulous.__name__ = Generous.__name__ = Slow.__name__ = DoorLeftOpen.__name__ = (
     GradientAverager.__name__
 )  # the RPC handler names contain it
 
@@ -88,7 +109,7 @@ def enter(private_sockets, identities):
     """Starts an averager of the project, with its DHT; an open project has no membership."""
     dhts, averagers = [], []
 
-    def start(name, value=0.0, kind=CheckedGradientAverager, *, open_project=False, **invitation):
+    def start(name, value=0.0, kind=CheckedGradientAverager, *, open_project=False, size=SIZE, **invitation):
         who = identity(identities, name)
         membership = None if open_project else invited(who, **invitation)
         seeds = [str(address) for dht in dhts for address in dht.get_visible_maddrs()]
@@ -96,8 +117,8 @@ def enter(private_sockets, identities):
             dhts.append(hivemind.DHT(seeds, start=True, identity_path=str(who.path), startup_timeout=PATIENCE, **guard))
         if membership:
             membership.publish(dhts[-1])
-        parameter = torch.nn.Parameter(torch.zeros(SIZE))
-        parameter.grad = torch.full((SIZE,), value)
+        parameter = torch.nn.Parameter(torch.zeros(size))
+        parameter.grad = torch.full((size,), value)
         averager = kind(
             [parameter],
             dht=dhts[-1],
@@ -304,13 +325,17 @@ def test_a_peer_that_is_revoked_is_left_out_of_the_next_round_and_of_the_dht_and
     assert heard(first, "after") == {"mine": 1}
 
 
+def wanted(size):
+    return Wanted((Piece((size,), torch.float32, size * 4),))
+
+
 def load(newcomer):
     """The value of the state that the newcomer gets; None if there is no donor from which it takes one.
 
     It tries as often as a worker does, since a busy computer may not answer in time.
     """
     for _ in range(STATE_ATTEMPTS):
-        arrived = newcomer.download(Wanted((Piece((SIZE,), torch.float32, SIZE * 4),))).wait()
+        arrived = newcomer.download(wanted(SIZE)).wait()
         if arrived is not None:
             return float(arrived[1][0].mean())
     return None
@@ -344,3 +369,19 @@ def test_a_newcomer_of_a_moderated_project_takes_it_from_a_host_until_that_is_re
     assert load(newcomer) == 3.0
     revoked.write(project.revoke(str(host.peer_id)), tmp_path)
     assert load(newcomer) is None
+
+
+@pytest.mark.parametrize("one", ["newcomer", "donor"])
+def test_a_transfer_that_is_under_way_ends_when_one_of_both_is_revoked(enter, tmp_path, monkeypatch, one):
+    monkeypatch.setattr(state_donor, "PART_BYTES", 1 << 16)
+    size = 40 << 14  # in 40 parts, which take 8 s
+    project = Project("moderated")
+    of_donor, of_newcomer = (tmp_path, None) if one == "newcomer" else (None, tmp_path)
+    donor = enter("third", 3.0, Slow, project=project, role="host", listed=of_donor, size=size)
+    newcomer = enter("second", project=project, listed=of_newcomer, size=size)
+    offers(newcomer, donor)
+    newcomer.download(wanted(size))
+    wait_until(lambda: newcomer.loading.received > 0)
+    revoked.write(project.revoke(str({"newcomer": newcomer, "donor": donor}[one].peer_id)), tmp_path)
+    wait_until(lambda: time.monotonic() - newcomer.loading.stirred_at > 2.0)
+    assert newcomer.loading.received < size * 4

@@ -193,13 +193,13 @@ def test_others_are_counted_without_us(tracker):
 
 
 def test_the_epoch_that_all_others_have_reached_is_that_of_those_who_averaged_with_us(tracker):
-    assert tracker.others_at_least == -1
+    assert tracker.others_at_least == 0
     progress = tracker.local_progress.dict()
     for name, epoch in ((tracker._local_public_key, 1), (b"another", 5), (b"third", 6), (b"liar", 10**9)):
         tracker.table.put(name, progress | {"epoch": epoch, "peer_id": name}, 30)
     tracker.table.put(b"gone", None, 30)
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
-    assert tracker.others_at_least == -1
+    assert tracker.others_at_least == 0
     tracker.averaged(4, [str(PeerID(b"another")), str(PeerID(b"third"))])
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert tracker.others_at_least == 5

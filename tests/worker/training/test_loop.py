@@ -145,7 +145,7 @@ class FakeTrainer:
 class FakeTracker:
     """The progress of a swarm at this peer's epoch, with two other peers, or as in `answers`; None is no answer."""
 
-    global_epoch, others, others_at_least = 0, 2, -1
+    global_epoch, others, others_at_least = 0, 2, 0
 
     def __init__(self):
         self.answers = []

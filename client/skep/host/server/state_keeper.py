@@ -92,11 +92,12 @@ class StateKeeper:
         """Load the newest readable checkpoint; each unreadable one is reported as a problem."""
         for path in self._folder.paths():
             try:
+                since = self._folder.written_at(path)
                 self._take_up(read(path))
             except SkepError as error:
                 self._report_problem(error)
             else:
-                self._experience.loaded(self._kept, path.stat().st_mtime)
+                self._experience.loaded(self._kept, since)
                 self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
                 self._report_end(path)
                 return

@@ -41,10 +41,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Believed(Generic[Key]):
-    """What is believed of the claims of others. `at_least` is the lowest epoch among those of peers that we have met."""
+    """What is believed of the claims of others. `at_least` is the lowest epoch of peers that we have met, 0 without any."""
 
     claims: dict[Key, Claim]
-    at_least: int | None = None
+    at_least: int = 0
 
 
 @dataclass(eq=False)

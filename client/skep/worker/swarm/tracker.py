@@ -71,8 +71,8 @@ class LiveProgressTracker(ProgressTracker):
     """Whether this peer has a record of its own."""
     others = 0
     """Other peers with a progress record, as last seen."""
-    others_at_least = -1
-    """The lowest epoch in the records of peers that have averaged with us; -1 without any."""
+    others_at_least = 0
+    """The lowest epoch in the records of peers that have averaged with us; 0 without any."""
     _told_samples, _told_rate = 0, 0.0
     """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
@@ -187,7 +187,7 @@ class LiveProgressTracker(ProgressTracker):
         }
         ours = {key: each for key, each in records.items() if key == self._local_public_key}
         theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
-        self.others, self.others_at_least = len(believed), -1 if found.at_least is None else found.at_least
+        self.others, self.others_at_least = len(believed), found.at_least
         progress = super()._parse_swarm_progress_data(ours | theirs)
         if self.others and self.trains and self.presence is not Presence.AWAY:
             # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone

@@ -60,6 +60,7 @@ DHT_SECONDS: Final = 15.0
 P2PD_SECONDS: Final = 3.0
 PING: Final = "DHTProtocol.rpc_ping"
 """The name under which p2pd knows the DHT's answer to whether a peer is there."""
+NO_DONOR: Final = "its invitation does not let it hand over the state"
 Given = TypeVar("Given")
 Value = TypeVar("Value")
 
@@ -170,26 +171,31 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_download_state(
         self, _request: averaging_pb2.DownloadRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
-        if donor := await self._hands_over(context.remote_id):
-            try:
-                async with aclosing(donor.stock()) as frames:
-                    async for frame in frames:
-                        yield frame
-            finally:
-                asyncio.get_running_loop().call_later(KEPT_SECONDS + 1.0, self._tidy_donor)
+        async with aclosing(self._send(context.remote_id, StateDonor.stock)) as frames:
+            async for frame in frames:
+                yield frame
 
     async def rpc_fetch_state(
         self, request: runtime_pb2.ExpertRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
         """As `rpc_download_state`, for peers that know this call: see `state.donor`. Not known to stock peers."""
-        if donor := await self._hands_over(context.remote_id):
-            try:
-                place = msgspec.msgpack.decode(request.metadata, type=Place)
-                async with aclosing(donor.fetch(place)) as frames:
-                    async for frame in frames:
-                        yield frame
-            finally:
-                asyncio.get_running_loop().call_later(KEPT_SECONDS + 1.0, self._tidy_donor)
+        place = msgspec.msgpack.decode(request.metadata, type=Place)
+        async with aclosing(self._send(context.remote_id, lambda donor: donor.fetch(place))) as frames:
+            async for frame in frames:
+                yield frame
+
+    async def _send(self, peer: PeerID, begin: Callable[[StateDonor], Frames]) -> Frames:
+        """The frames for a newcomer, as long as its invitation holds."""
+        if (donor := await self._hands_over(peer)) is None:
+            return
+        try:
+            async with aclosing(begin(donor)) as frames:
+                async for frame in frames:
+                    if self._admissions and not await self._admissions.may_load(peer):
+                        return
+                    yield frame
+        finally:
+            asyncio.get_running_loop().call_later(KEPT_SECONDS + 1.0, self._tidy_donor)
 
     def download(self, wanted: Wanted) -> Coming:
         """Begin to load a state in the background, in place of an earlier download."""
@@ -239,13 +245,21 @@ class HonestAverager(DecentralizedAverager):
 
     async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
         if self._admissions and not await self._admissions.may_give(donor):
-            raise BrokenOffError("its invitation does not let it hand over the state")
+            raise BrokenOffError(NO_DONOR)
         stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)
         if place is None:
             frames: Frames = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
         else:
             frames = await stub.rpc_fetch_state(runtime_pb2.ExpertRequest(metadata=msgspec.msgpack.encode(place)))
-        return frames
+        return self._taken(donor, frames)
+
+    async def _taken(self, donor: PeerID, frames: Frames) -> Frames:
+        """The frames, as long as the donor's invitation lets it hand over the state."""
+        async with aclosing(frames):
+            async for frame in frames:
+                if self._admissions and not await self._admissions.may_give(donor):
+                    raise BrokenOffError(NO_DONOR)
+                yield frame
 
     # --- a round
 

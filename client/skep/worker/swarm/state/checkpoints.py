@@ -76,6 +76,11 @@ class CheckpointFolder:
                     old.unlink()
         return path
 
+    def written_at(self, path: Path) -> float:
+        """When one of them was written, in seconds of the wall clock. Raises StorageError."""
+        with self._errors():
+            return path.stat().st_mtime
+
     def _before_jump(self, newest_first: Sequence[Path]) -> Sequence[Path]:
         """Those that stay because of a jump."""
         for number, (path, older) in reversed(list(enumerate(pairwise(newest_first), start=1))):
