@@ -33,7 +33,7 @@ LONGEST := $(addprefix tests/,$(addsuffix .py, \
   $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds short_epochs stock_peer) \
   $(addprefix end_to_end/test_,cli_demo lost_donor hostile) \
   host/test_checkpoints engine/test_engine adapters/process/test_worker services/test_bootstrap cli/test_doctor \
-  recipes/test_registry test_where_would_i_add worker/training/test_oom_retry worker/training/test_loop \
+  recipes/test_registry test_where_would_i_add worker/training/test_oom_retry worker/training/test_loop worker/test_generated_cases \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
 # the pages' own strings; those of the core are in client/skep/language/locale
 GERMAN := gui/skep_gui/translations/skep_de
@@ -69,7 +69,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 test: $(READY) system-packages ## every check and the default test suites (about 16 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli))
-	OMP_NUM_THREADS=1 $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))
+	OMP_NUM_THREADS=1 $(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
@@ -194,7 +194,8 @@ test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/fa
 # COUNT=10: that many attacks on this commit
 .PHONY: test-hostile
 test-hostile: $(READY) ## attack a running swarm as a stock peer, into benchmarks/hostile.md (COUNT=…; half an hour, goes on at the next start)
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults hostile $(if $(COUNT),--count $(COUNT))
+	status=0; $(BIN)/python benchmarks/parsers.py || status=1; \
+	  OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults hostile $(if $(COUNT),--count $(COUNT)) || status=1; exit $$status
 
 # ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again
 .PHONY: newcomer-test

@@ -77,7 +77,17 @@ class Endless(Donor):
             yield averaging_pb2.DownloadData(tensor_part=part)
 
 
-for kind in (Silent, Endless):
+class Unreadable(Donor):
+    """Sends metadata that no decoder takes: the name of a field is not text."""
+
+    async def rpc_download_state(
+        self, _request: averaging_pb2.DownloadRequest, _context: P2PContext
+    ) -> AsyncIterator[averaging_pb2.DownloadData]:
+        self.served.value += 1
+        yield averaging_pb2.DownloadData(metadata=MSGPackSerializer.dumps({"epoch": 1}).replace(b"epoch", b"\xff" * 5))
+
+
+for kind in (Silent, Endless, Unreadable):
     kind.__name__ = Donor.__name__
 
 
@@ -162,6 +172,7 @@ STATES: dict[str, Callable[[Target], dict[str, int]]] = {
     "a state of whole numbers": partial(donor, change=whole_numbers),
     "a state of a false epoch": partial(donor, change=false_epoch),
     "a state without metadata": partial(donor, change=no_metadata),
+    "a state with metadata that cannot be read": partial(donor, change=nothing, kind=Unreadable),
     "a donor that is silent": partial(donor, change=nothing, kind=Silent),
     "a state without an end": partial(donor, change=nothing, kind=Endless),
 }

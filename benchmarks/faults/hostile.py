@@ -39,7 +39,7 @@ from skep.host.server.peer_process import PeerProcess
 from skep.recipes.registry import open_recipe, parse_manifest
 from worker_pipes import TINY, PipedWorker, cut_shards
 
-COUNT = 71
+COUNT = 72
 TARGET = 512
 RUN = {"id": "attacked", "sync__target_batch_size": TARGET, "schedule__total_epochs": 1_000_000}
 SHARE = 0.25

@@ -35,6 +35,8 @@ def test_a_finding_passes_the_pipe_unchanged(finding):
         json.dumps(json.loads(to_line(BARE)) | {"id": "fortune"}),
         json.dumps(json.loads(to_line(BARE)) | {"state": "lovely"}),
         json.dumps(json.loads(to_line(BARE)) | {"found": "words"}),
+        json.dumps(json.loads(to_line(BARE)) | {"seconds": [1]}),
+        "[" * 100_000,
     ],
 )
 def test_a_line_that_is_no_finding_is_refused(line):

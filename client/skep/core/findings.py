@@ -95,16 +95,21 @@ def to_line(finding: Finding) -> str:
 
 def from_line(line: str | bytes) -> Finding:
     """The finding in a line of `to_line`. Raises ValueError."""
-    match json.loads(line):
-        case {"id": id_, "state": state, "subject": str(subject), "seconds": seconds, "found": found, "advice": advice}:
-            took = None if seconds is None else float(seconds)
-            return Finding(Check(id_), State(state), from_data(found), _text(advice), subject, took)
-        case _:
-            raise ValueError("no finding")
-
-
-def _text(data: object) -> Text:
-    return from_data(data) or NOTHING
+    try:
+        match json.loads(line):
+            case {
+                "id": id_,
+                "state": state,
+                "subject": str(subject),
+                "seconds": None | int() | float() as took,
+                "found": found,
+                "advice": advice,
+            }:
+                return Finding(Check(id_), State(state), from_data(found), from_data(advice) or NOTHING, subject, took)
+            case _:
+                raise ValueError("no finding")
+    except RecursionError:
+        raise ValueError("no finding") from None
 
 
 def worst(findings: Iterable[Finding]) -> State:

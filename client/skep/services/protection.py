@@ -31,7 +31,7 @@ def protection(command: Sequence[str] = REPORT) -> Sandbox | None:
             return msgspec.json.decode(done.stdout, type=Sandbox)
         except (OSError, subprocess.TimeoutExpired) as error:
             said = str(error)
-        except msgspec.MsgspecError:
+        except ValueError:  # also what msgspec raises
             said = done.stderr.decode(errors="replace")[-2000:]
     log.warning("the sandbox could not be tried: %s", said)
     return None

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 import torch
+from google.protobuf.message import DecodeError
 from hivemind.compression import CompressionInfo, Float16Compression, NoCompression
 from hivemind.p2p import P2PDaemonError, PeerID
 from hivemind.proto import averaging_pb2
@@ -242,6 +243,35 @@ def test_a_donor_cannot_have_more_in_common_than_there_is():
     with raises(SwarmError, match="a state of 4 tensors"):
         load(Boaster())
     assert is_whole(load(Boaster(), Donor()))
+
+
+class Undecodable:
+    """A donor whose frame cannot be read: hivemind and the decoders raise what they like."""
+
+    def __init__(self, error=None, metadata=b""):
+        self._error, self._metadata = error, metadata
+
+    async def open(self, _place):
+        return self._frames()
+
+    async def _frames(self):
+        if self._error:
+            raise self._error
+        yield averaging_pb2.DownloadData(metadata=self._metadata)
+
+
+@pytest.mark.parametrize(
+    "donor",
+    [
+        Undecodable(TypeError("Invalid Protobuf message type")),
+        Undecodable(DecodeError("Error parsing message")),
+        Undecodable(metadata=msgspec.msgpack.encode({"copy": "text"}).replace(b"text", b"\xff\xff\xff\xff")),
+        Undecodable(metadata=b"\x91" * 5000),
+    ],
+)
+def test_a_donor_whose_bytes_cannot_be_read_ends_its_own_transfer_only(donor):
+    assert is_whole(load(donor, Donor()))
+    assert load(donor) is None
 
 
 def test_busy_donors_are_asked_again_without_limit():

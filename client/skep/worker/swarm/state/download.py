@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import msgspec
 import torch
 from hivemind.compression import deserialize_torch_tensor
-from hivemind.p2p import P2PDaemonError, P2PHandlerError, PeerID
+from hivemind.p2p import P2PDaemonError, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import get_logger
 from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
@@ -166,7 +166,7 @@ class Partial:
         try:
             # nothing else of it is used, and so nothing else is decoded
             epoch, (least, known) = msgspec.msgpack.decode(metadata, type=Label).epoch, self.wanted.epochs
-        except msgspec.MsgspecError:
+        except (ValueError, RecursionError):  # also what msgspec raises
             raise Refusal(Text("peer.peer_sent_training_state_without"), Text("peer.skep_tries_another_peer")) from None
         if epoch < least:
             raise BrokenOffError("an older state than ours")
@@ -311,7 +311,9 @@ class StateDownload:
                     slowest = max(self._stall, SLOWER * (time.monotonic() - begun) / count)
         except StopAsyncIteration:
             return
-        except (TimeoutError, OSError, P2PDaemonError, P2PHandlerError, EOFError, msgspec.MsgspecError) as error:
+        except (Refusal, BrokenOffError, BusyError):
+            raise
+        except Exception as error:  # noqa: BLE001 - another peer's bytes may raise anything
             raise BrokenOffError(repr(error)) from None
 
     async def _opened(self, donor: PeerID, partial: Partial) -> tuple[Frames, bool]:

@@ -1,0 +1,48 @@
+"""Generated input for each of skep's parsers: valid documents, changed at random.
+
+    python benchmarks/parsers.py [--count 1000000]     about 10 minutes; writes benchmarks/parsers.json and .md
+
+100,000 cases each. A parser may raise its declared error only, take at most a second for a case, and at most 256 MB. A case
+that fails is printed with its number, from which `tests/generated_cases.py` makes it again. Exit code 1 when one fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from report import HERE, Row, finish, say
+
+from generated_cases import MEGABYTES, PARSERS, SECONDS, run
+
+COUNT: Final = 100_000
+
+
+def main() -> int:
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--count", type=int, default=COUNT, help="cases for each parser")
+    made.add_argument("--to", type=Path, default=HERE, help="folder of the results")
+    arguments = made.parse_args()
+    rows: list[Row] = []
+    for name in PARSERS:
+        with tempfile.TemporaryDirectory() as folder:
+            found = run(name, range(arguments.count), Path(folder))
+        say(f"{name}: {found.refused} of {arguments.count} refused")
+        for failure in found.failures:
+            say(f"  case {failure}")
+        rows += [
+            Row(f"{name}: cases refused", found.refused, f"of {arguments.count}"),
+            Row(f"{name}: other errors", len(found.failures), "", 0),
+            Row(f"{name}: slowest case", found.slowest, "s", SECONDS),
+            Row(f"{name}: memory", found.megabytes, "MB", MEGABYTES),
+        ]
+    return finish("parsers", rows, arguments.to)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
