@@ -9,8 +9,11 @@ that fails is printed with its number, from which `tests/generated_cases.py` mak
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from report import HERE, Row, finish, say
 
-from generated_cases import MEGABYTES, PARSERS, SECONDS, run
+from generated_cases import MEGABYTES, PARSERS, SECONDS, Outcome, run
 
 COUNT: Final = 100_000
 
@@ -29,19 +32,24 @@ def main() -> int:
     made.add_argument("--to", type=Path, default=HERE, help="folder of the results")
     arguments = made.parse_args()
     rows: list[Row] = []
-    for name in PARSERS:
-        with tempfile.TemporaryDirectory() as folder:
-            found = run(name, range(arguments.count), Path(folder))
-        say(f"{name}: {found.refused} of {arguments.count} refused")
-        for failure in found.failures:
-            say(f"  case {failure}")
-        rows += [
-            Row(f"{name}: cases refused", found.refused, f"of {arguments.count}"),
-            Row(f"{name}: other errors", len(found.failures), "", 0),
-            Row(f"{name}: slowest case", found.slowest, "s", SECONDS),
-            Row(f"{name}: memory", found.megabytes, "MB", MEGABYTES),
-        ]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for name, found in zip(PARSERS, pool.map(partial(read, count=arguments.count), PARSERS), strict=True):
+            say(f"{name}: {found.refused} of {arguments.count} refused")
+            for failure in found.failures:
+                say(f"  case {failure}")
+            rows += [
+                Row(f"{name}: cases refused", found.refused, f"of {arguments.count}"),
+                Row(f"{name}: other errors", len(found.failures), "", 0),
+                Row(f"{name}: slowest case", found.slowest, "s", SECONDS),
+                Row(f"{name}: memory", found.megabytes, "MB", MEGABYTES),
+            ]
     return finish("parsers", rows, arguments.to)
+
+
+def read(name: str, count: int) -> Outcome:
+    """Read the cases of one parser."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run(name, range(count), Path(folder))
 
 
 if __name__ == "__main__":
