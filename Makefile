@@ -27,6 +27,7 @@ IN_ORDER := --no-loadscope-reorder
 # a single test before that has ended
 files = $(shell grep -rL --include='test_*.py' '^pytestmark = pytest.mark.long' $(1) | sort)
 longest_first = $(filter $(files),$(LONGEST)) $(filter-out $(LONGEST),$(files))
+marked = $(shell grep -rl --include='test_*.py' 'pytest.mark.$(1)' tests | sort)
 LONGEST := $(addprefix tests/,$(addsuffix .py, \
   end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
   $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
@@ -73,7 +74,7 @@ test: $(READY) system-packages ## every check and the default test suites (about
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
-	$(PYTEST) $(TWO) $(ALONE) $(shell grep -rl --include='test_*.py' 'pytest.mark.alone' tests | sort)
+	$(PYTEST) $(TWO) $(ALONE) $(call marked,alone)
 
 .PHONY: system-packages
 system-packages: ## what the tests need of the system: installed as root, else named
@@ -193,8 +194,12 @@ test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/fa
 
 # COUNT=10: that many attacks on this commit
 .PHONY: test-hostile
-test-hostile: $(READY) ## attack a running swarm as a stock peer, into benchmarks/hostile.md (COUNT=…; half an hour, goes on at the next start)
-	status=0; $(BIN)/python benchmarks/parsers.py || status=1; \
+test-hostile: $(READY) system-packages ## ways in, bad addresses, forbidden operations, parsers, attacks, into benchmarks/hostile.md (COUNT=…; half an hour, goes on)
+	status=0; \
+	  QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) -m way_in $(filter-out tests/swarm/%,$(call marked,way_in)) || status=1; \
+	  $(BIN)/python tests/each_file.py 2 -m way_in -- $(filter tests/swarm/%,$(call marked,way_in)) || status=1; \
+	  $(PYTEST) $(TWO) tests/adapters/net/test_hostile_addresses.py tests/worker/sandbox/test_forbidden.py || status=1; \
+	  $(BIN)/python benchmarks/parsers.py || status=1; \
 	  OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults hostile $(if $(COUNT),--count $(COUNT)) || status=1; exit $$status
 
 # ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again

@@ -140,6 +140,7 @@ def test_the_life_of_an_invitation(publisher, computer):
     assert "no invitation" in volunteer.refused("join", "tiny-code-lm")
 
 
+@pytest.mark.way_in
 def test_what_is_wrong_with_an_invitation_is_one_sentence_and_nothing_is_kept(publisher, computer, tmp_path):
     volunteer = computer("volunteer")
     volunteer.told("project", "add", publisher.manifest)
@@ -163,6 +164,7 @@ def test_what_is_wrong_with_an_invitation_is_one_sentence_and_nothing_is_kept(pu
     assert volunteer.told("project", "invitations") == {"invitations": []}
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(("days", "words"), [(-5, "expired on"), (5, "not valid before")])
 def test_an_invitation_out_of_its_time_is_refused_at_the_door_and_when_joining(
     publisher, computer, tmp_path, monkeypatch, days, words

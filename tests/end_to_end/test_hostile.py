@@ -1,6 +1,7 @@
 """A stock peer attacks a run of real workers: single cases of `make test-hostile`."""
 
 import contextlib
+from pathlib import Path
 
 import pytest
 from faults import hostile
@@ -27,6 +28,11 @@ def test_an_attack_harms_neither_those_who_train_nor_a_newcomer(swarm, name):
 
 def test_the_names_are_those_of_all_attacks():
     assert len(set(hostile.attacks())) == hostile.COUNT
+
+
+def test_there_are_at_least_40_ways_to_get_in():
+    tests = Path(__file__).parents[1]
+    assert sum(file.read_text().count("@pytest.mark.way_in") for file in tests.rglob("test_*.py")) >= 40
 
 
 def test_what_was_missed_is_judged_as_such():

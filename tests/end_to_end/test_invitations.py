@@ -148,6 +148,7 @@ def test_a_person_at_a_terminal_is_asked_and_only_a_yes_is_consent(locked_sessio
 # --- in a swarm
 
 
+@pytest.mark.way_in
 def test_a_revoked_computer_is_told_so_at_its_next_start_and_leaves_for_good(computer, tmp_path):
     publisher, volunteer = computer("publisher"), computer("volunteer")
     served = tmp_path / "served"

@@ -98,6 +98,7 @@ def test_a_range_that_makes_no_sense_is_ignored(server, asked):
     assert (response.status, body) == (200, BODY)
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     "path",
     [
@@ -107,6 +108,10 @@ def test_a_range_that_makes_no_sense_is_ignored(server, asked):
         "/..",
         "/../outside",
         "/%2e%2e/outside",
+        "/..%2foutside",
+        "/%2e%2e%2foutside",
+        "/..\\outside",
+        "//etc/passwd",
         "/below",
         "/below/file",
         "/below/",

@@ -71,6 +71,7 @@ def at(folder, port):
     return [f"/ip4/127.0.0.1/tcp/{port}/p2p/{folder.identity.peer_id}"]
 
 
+@pytest.mark.way_in
 def test_a_manifest_that_is_not_signed_or_has_expired_is_refused(folder, tmp_path):
     manifest = signed(tmp_path, expires="2026-01-01T00:00:00Z")
     assert "expired on 2026-01-01" in in_english(refusal(folder, manifest))
@@ -95,6 +96,7 @@ def test_a_second_host_in_one_home_is_refused(folder, tmp_path, free):
         assert isinstance(refusal(folder, manifest, address=HostAddress(free)), AlreadyRunning)
 
 
+@pytest.mark.way_in
 def test_data_that_is_not_the_manifests_is_refused(folder, tmp_path, free, data):
     shards, sha256, index = data
     address = {"address": HostAddress(free), "data": shards}
@@ -113,6 +115,7 @@ def test_a_web_port_in_use_is_refused(folder, tmp_path, free, taken, data):
     assert f"Port {taken} is in use" in in_english(error.title)
 
 
+@pytest.mark.way_in
 def test_only_what_is_listed_is_handed_out(tmp_path, data):
     shards, sha256, index = data
     (shards / "diary.txt").write_text("secret")
@@ -235,6 +238,7 @@ def test_an_export_without_a_checkpoint_or_into_a_full_folder_is_refused(folder,
     assert newest_checkpoint(folder, manifest).name == "epoch-00000010.safetensors"
 
 
+@pytest.mark.way_in
 def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tmp_path):
     open_to_all = signed(tmp_path, peers=at(folder, 31337))
     assert "needs no invitation" in in_english(refusal(folder, open_to_all, invitation=tmp_path / "none").title)
@@ -253,6 +257,7 @@ def test_the_seed_of_a_project_for_the_invited_must_be_invited_itself(folder, tm
             check_invited(manifest, file, peer)
 
 
+@pytest.mark.way_in
 def test_the_seed_of_a_moderated_project_must_be_one_from_which_the_state_is_taken_and_not_revoked(folder, tmp_path):
     path, peer = signed(tmp_path, peers=at(folder, 31337), membership="moderated"), folder.identity.peer_id
     manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")

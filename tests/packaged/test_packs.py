@@ -141,6 +141,7 @@ def test_what_was_fetched_is_not_fetched_again(index, places):
     assert (places.to / LIST).exists()
 
 
+@pytest.mark.way_in
 def test_another_file_of_the_same_version_is_refused_and_what_was_built_stays(index, places):
     lock(places)
     packs.build(["cpu"], places)
@@ -152,6 +153,7 @@ def test_another_file_of_the_same_version_is_refused_and_what_was_built_stays(in
     assert content(places.to) == built
 
 
+@pytest.mark.way_in
 def test_a_source_that_builds_another_wheel_is_refused(index, places):
     lock(places)
     locked = pack_locks.read("cpu", places.locks)

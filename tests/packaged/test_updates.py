@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 import release_repo
@@ -105,6 +106,7 @@ def test_one_can_go_back_and_is_not_asked_for_that_version_again(published, home
     assert starts(app) == "skep 0.3.0"
 
 
+@pytest.mark.way_in
 def test_nothing_older_is_installed(published, home, app):
     found = published.updates(home, app, "0.1.0").look()
     newer = lay_app(app.parent.with_name("newer"), "0.9.0")
@@ -116,6 +118,7 @@ def test_nothing_older_is_installed(published, home, app):
         updates.go_back()
 
 
+@pytest.mark.way_in
 def test_a_server_that_shows_an_older_list_is_not_believed(published, home, app, tmp_path):
     old = tmp_path / "old"
     shutil.copytree(published.folder, old)
@@ -128,6 +131,7 @@ def test_a_server_that_shows_an_older_list_is_not_believed(published, home, app,
         updates.look()
 
 
+@pytest.mark.way_in
 def test_nothing_that_was_changed_on_the_way_is_used(published, home, app):
     updates = published.updates(home, app, "0.1.0")
     found = updates.look()
@@ -150,6 +154,18 @@ def test_nothing_that_was_changed_on_the_way_is_used(published, home, app):
         updates.look()
 
 
+@pytest.mark.way_in
+@pytest.mark.parametrize("name", ["timestamp.json", "*.snapshot.json", "*.targets.json"])
+def test_a_list_without_signatures_is_not_believed(published, home, app, name):
+    (file,) = (published.folder / "metadata").glob(name)
+    body = json.loads(file.read_text())
+    body["signatures"] = []
+    file.write_text(json.dumps(body))
+    with raises(UpdateError, match="not signed correctly"):
+        published.updates(home, app, "0.1.0").look()
+
+
+@pytest.mark.way_in
 def test_another_root_vouches_for_nothing(published, home, app, tmp_path):
     (tmp_path / "other").mkdir()
     with update_server(tmp_path / "other") as other:
@@ -159,6 +175,7 @@ def test_another_root_vouches_for_nothing(published, home, app, tmp_path):
             published.updates(home, app, "0.1.0").look()
 
 
+@pytest.mark.way_in
 def test_a_list_that_nobody_renewed_is_not_used_and_renewing_mends_it(published, home, app, monkeypatch):
     keys = release_repo.Keys(published.keys, PASSPHRASE)
     monkeypatch.setitem(release_repo.VALID, "timestamp", timedelta(seconds=-1))
@@ -264,20 +281,29 @@ def test_only_one_updates_at_a_time(published, home, app):
     assert starts(app) == "skep 0.2.0"
 
 
-@pytest.mark.parametrize("name", ["../../evil", "usr/../../../evil", "/evil"])
-def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, tmp_path, name):
+@pytest.mark.way_in
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *product(["../../evil", "usr/../../../evil"], ["REGTYPE", "SYMTYPE", "LNKTYPE"]),
+        *product(["/evil"], ["SYMTYPE", "LNKTYPE"]),  # of a file the slash is removed
+    ],
+)
+def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, tmp_path, name, kind):
     staging = lay_app(tmp_path / "staging", "0.2.0")
     archive = tmp_path / "made.tar.xz"
     code = f"""
         import tarfile, io
         with tarfile.open({str(archive)!r}, "w:xz") as made:
             made.add({str(staging)!r}, "skep.AppDir")
-            member = tarfile.TarInfo("skep.AppDir/versions/0.2.0/" + {name!r}.lstrip("/"))
-            member.size = 4
-            made.addfile(member, io.BytesIO(b"evil"))
-            link = tarfile.TarInfo("skep.AppDir/versions/0.2.0/link")
-            link.type, link.linkname = tarfile.SYMTYPE, {name!r}
-            made.addfile(link)
+            if {kind!r} == "REGTYPE":
+                member = tarfile.TarInfo("skep.AppDir/versions/0.2.0/" + {name!r})
+                member.size = 4
+                made.addfile(member, io.BytesIO(b"evil"))
+            else:
+                link = tarfile.TarInfo("skep.AppDir/versions/0.2.0/link")
+                link.type, link.linkname = tarfile.{kind}, {name!r}
+                made.addfile(link)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
     with raises(UpdateError, match="never contain"):
@@ -286,6 +312,7 @@ def test_an_archive_that_reaches_outside_is_refused_even_when_it_is_signed(app, 
     assert not list(tmp_path.rglob("evil"))
 
 
+@pytest.mark.way_in
 def test_an_archive_larger_than_its_publisher_stated_is_not_unpacked_further(app, tmp_path):
     staging = lay_app(tmp_path / "staging", "0.2.0")
     (staging / "versions" / "0.2.0" / "zeros").write_bytes(bytes(5_000_000))  # some hundred bytes in the archive

@@ -405,6 +405,7 @@ def test_packs_from_a_copy_need_no_server(published, open_packs, tmp_path, cuda,
     assert told.fetched[-1] == (cuda.to_fetch, cuda.to_fetch)
 
 
+@pytest.mark.way_in
 def test_a_copy_that_is_changed_or_incomplete_is_refused(published, open_packs, tmp_path, cuda):
     copy = shutil.copytree(published.folder, tmp_path / "stick")
     wheel = copy / "targets" / wheel_target(cuda.wheels[1])

@@ -234,7 +234,9 @@ def test_two_invited_peers_average(enter):
 # the averager searches for a group and finds no other peer
 
 
-@pytest.mark.parametrize(("open_project", "code"), [(True, "ACCEPTED"), (False, "PROTOCOL_VIOLATION")])
+@pytest.mark.parametrize(
+    ("open_project", "code"), [(True, "ACCEPTED"), pytest.param(False, "PROTOCOL_VIOLATION", marks=pytest.mark.way_in)]
+)
 def test_a_stranger_joins_a_group_of_an_open_project_only(enter, stranger, open_project, code):
     averager = enter("first", open_project=open_project)
     control = averager.step(wait=False, timeout=PATIENCE)
@@ -253,7 +255,7 @@ def test_who_claims_a_large_bandwidth_is_taken_into_a_group_by_stock_only(enter,
     control.cancel()
 
 
-@pytest.mark.parametrize("open_project", [True, False])
+@pytest.mark.parametrize("open_project", [True, pytest.param(False, marks=pytest.mark.way_in)])
 def test_a_stranger_gets_its_part_into_the_average_of_an_open_project_only(enter, stranger, open_project):
     averager = enter("first", 1.0, DoorLeftOpen, open_project=open_project)
     control = averager.step(wait=False, timeout=PATIENCE)
@@ -267,6 +269,7 @@ def test_a_stranger_gets_its_part_into_the_average_of_an_open_project_only(enter
     assert value_of(averager) == (2.0 if open_project else 1.0)
 
 
+@pytest.mark.way_in
 def test_nothing_is_sent_to_a_stranger_that_a_leader_took_into_the_group(enter, stranger):
     averager = enter("first", 1.0, Credulous)
     control = averager.step(wait=False, timeout=PATIENCE, allow_retries=False)
@@ -276,7 +279,7 @@ def test_nothing_is_sent_to_a_stranger_that_a_leader_took_into_the_group(enter, 
     assert value_of(averager) == 1.0
 
 
-@pytest.mark.parametrize(("open_project", "messages"), [(True, 1), (False, 0)])
+@pytest.mark.parametrize(("open_project", "messages"), [(True, 1), pytest.param(False, 0, marks=pytest.mark.way_in)])
 def test_a_stranger_loads_the_state_of_an_open_project_only(enter, stranger, open_project, messages):
     assert stranger(enter("first", open_project=open_project)).ask(Stranger.state) == messages
 
@@ -302,6 +305,7 @@ def write(averager, key):
     )
 
 
+@pytest.mark.way_in
 def test_a_peer_that_is_revoked_is_left_out_of_the_next_round_and_of_the_dht_and_the_others_go_on(enter, tmp_path):
     first, second = enter("first", 2.0, listed=tmp_path), enter("second", 3.0, listed=tmp_path)
     third = enter("third", 4.0)  # it knows of no list
@@ -351,7 +355,9 @@ def offers(newcomer, *donors):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(("membership", "of_trainer"), [("invited", 1.0), ("moderated", None)])
+@pytest.mark.parametrize(
+    ("membership", "of_trainer"), [("invited", 1.0), pytest.param("moderated", None, marks=pytest.mark.way_in)]
+)
 def test_a_newcomer_takes_the_state_from_whom_the_project_lets_give_it(enter, membership, of_trainer):
     project = Project(membership)
     trainer, newcomer = enter("first", 1.0, Generous, project=project), enter("second", project=project)
@@ -360,6 +366,7 @@ def test_a_newcomer_takes_the_state_from_whom_the_project_lets_give_it(enter, me
     assert load(newcomer) == of_trainer
 
 
+@pytest.mark.way_in
 def test_a_newcomer_of_a_moderated_project_takes_it_from_a_host_until_that_is_revoked(enter, tmp_path):
     project = Project("moderated")
     trainer = enter("first", 1.0, Generous, project=project)
@@ -371,6 +378,7 @@ def test_a_newcomer_of_a_moderated_project_takes_it_from_a_host_until_that_is_re
     assert load(newcomer) is None
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("one", ["newcomer", "donor"])
 def test_a_transfer_that_is_under_way_ends_when_one_of_both_is_revoked(enter, tmp_path, monkeypatch, one):
     monkeypatch.setattr(state_donor, "PART_BYTES", 1 << 16)

@@ -80,6 +80,7 @@ def test_an_open_project_lets_a_stock_peer_in(folk, enter):
     assert store(enter(folk["stranger"], None, seed))
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("case", ["none", "expired", "stolen", "of another publisher"])
 def test_nobody_else_gets_in(folk, enter, case):
     seed = enter(folk["seed"], invited(folk["seed"], role="seed"))
@@ -95,6 +96,7 @@ def test_nobody_else_gets_in(folk, enter, case):
     assert seed.get("news", latest=True, return_future=True).result(20) is None
 
 
+@pytest.mark.way_in
 def test_an_entry_in_the_book_is_only_ever_the_peers_own(folk, enter):
     seeds, trainers = invited(folk["seed"], role="seed"), invited(folk["trainer"])
     seed = enter(folk["seed"], seeds)
@@ -125,7 +127,9 @@ class Answering:
         return dht_pb2.PingResponse(dht_time=5.0)
 
 
-@pytest.mark.parametrize(("wrapper", "answered"), [(AuthRPCWrapper, True), (PeerBoundAuth, False)])
+@pytest.mark.parametrize(
+    ("wrapper", "answered"), [(AuthRPCWrapper, True), pytest.param(PeerBoundAuth, False, marks=pytest.mark.way_in)]
+)
 def test_a_signed_request_that_a_stranger_passes_on_is_answered_by_stock_and_not_by_ours(folk, wrapper, answered):
     def passed_on(sender):
         # in a thread: in the main thread, hivemind's futures have created an event loop that would not be closed
@@ -142,6 +146,7 @@ def test_a_signed_request_that_a_stranger_passes_on_is_answered_by_stock_and_not
     assert (passed_on(folk["stranger"].peer_id) is not None) is answered
 
 
+@pytest.mark.way_in
 def test_a_peer_knows_at_once_that_its_own_invitation_is_no_good(folk):
     text = PROJECT.invite(folk["trainer"].peer_id)
     with raises(InvitationError, match="another computer"):

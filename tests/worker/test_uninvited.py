@@ -56,6 +56,7 @@ def test_a_worker_leaves_for_good_when_its_invitation_is_revoked(tmp_path):
     assert not told.retry
 
 
+@pytest.mark.way_in
 def test_a_list_of_another_project_is_not_taken(tmp_path):
     project, peer = Project(), identity(tmp_path, "one").peer_id
     options = WorkerOptions(

@@ -71,6 +71,7 @@ def test_the_same_manifest_may_be_added_again(catalogue, publisher):
     assert catalogue.add(path) == catalogue.add(path)
 
 
+@pytest.mark.way_in
 def test_another_manifest_with_the_same_revision_is_refused(catalogue, publisher):
     catalogue.add(str(signed(publisher)))
     with raises(ManifestError, match="revision 3, and revision 3 is already known"):
@@ -96,6 +97,7 @@ def test_a_path_of_an_unknown_user_is_named(catalogue):
         catalogue.add("~nobody-of-that-name/manifest.json")
 
 
+@pytest.mark.way_in
 def test_the_publishers_key_is_pinned(catalogue, publisher, tmp_path):
     catalogue.add(str(signed(publisher)))
     impostor = tmp_path / "impostor"
@@ -105,6 +107,7 @@ def test_the_publishers_key_is_pinned(catalogue, publisher, tmp_path):
     assert catalogue.find("tiny-code-lm").revision == 3
 
 
+@pytest.mark.way_in
 def test_a_later_revision_takes_the_place_of_the_earlier_and_an_earlier_does_not(catalogue, publisher):
     catalogue.add(str(signed(publisher)))
     assert in_english(catalogue.add(str(signed(publisher, revision=4, title="New"))).title) == "New"
@@ -122,6 +125,7 @@ def test_asking_for_more_needs_consent(catalogue, publisher):
     assert catalogue.add(greedy, consent=True).revision == 4
 
 
+@pytest.mark.way_in
 def test_an_expired_manifest_is_not_added(catalogue, publisher):
     with raises(ManifestError, match="expired on 2026-01-01"):
         catalogue.add(str(signed(publisher, expires="2026-01-01T00:00:00Z")))
@@ -142,6 +146,7 @@ def test_a_damaged_project_is_named_and_hides_no_other(catalogue, publisher, tmp
     assert [in_english(problem.title) for problem in catalogue.damaged()] == [sentence]
 
 
+@pytest.mark.way_in
 def test_a_damaged_project_does_not_lose_its_pinned_key(catalogue, publisher, tmp_path):
     catalogue.add(str(signed(publisher)))
     kept(tmp_path).write_bytes(kept(tmp_path).read_bytes()[:-20])
@@ -151,6 +156,7 @@ def test_a_damaged_project_does_not_lose_its_pinned_key(catalogue, publisher, tm
         catalogue.add(str(signed(impostor, revision=9)))
 
 
+@pytest.mark.way_in
 def test_what_is_kept_under_another_projects_name_is_damaged(catalogue, publisher, tmp_path):
     catalogue.add(str(signed(publisher)))
     kept(tmp_path).parent.rename(tmp_path / "projects" / "bank-model")
@@ -158,6 +164,7 @@ def test_what_is_kept_under_another_projects_name_is_damaged(catalogue, publishe
         catalogue.find("bank-model")
 
 
+@pytest.mark.way_in
 @settings(max_examples=150)
 @given(place=st.integers(min_value=0), byte=st.integers(0, 255), cut=st.booleans())
 def test_whatever_happens_to_a_kept_file_is_noticed(kept_once, place, byte, cut):
@@ -227,15 +234,20 @@ def test_the_signature_lies_beside_the_path_and_not_behind_a_query(tmp_path, pub
     ("scripts", "sentence"),
     [
         ({"manifest": [missing]}, "The data server {host} does not have the manifest (HTTP 404)."),
-        ({"signature": [missing]}, "The data server {host} does not have the manifest's signature (HTTP 404)."),
+        pytest.param(
+            {"signature": [missing]},
+            "The data server {host} does not have the manifest's signature (HTTP 404).",
+            marks=pytest.mark.way_in,
+        ),
         ({"manifest": [endless]}, "The file at {web}/tiny.json is larger than 64 KiB, so it is not the manifest."),
         (
             {"signature": [endless]},
             "The file at {web}/tiny.json.sig is larger than 4 KiB, so it is not the manifest's signature.",
         ),
-        (
+        pytest.param(
             {"signature": [whole(b"<html>")]},
             "The manifest's signature file is not valid: it is not JSON (line 1).",
+            marks=pytest.mark.way_in,
         ),
         ({"manifest": [status(503)]}, "The data server {host} reports an error of its own (HTTP 503)."),
     ],
@@ -278,6 +290,7 @@ def test_a_join_link_leads_to_its_manifest(catalogue, publisher, web):
     assert added.text == path.read_text()
 
 
+@pytest.mark.way_in
 def test_a_manifest_by_another_than_the_links_publisher_is_not_kept(catalogue, publisher, web):
     address = serve(web, signed(publisher))
     with raises(ManifestError, match="not the publisher that the link names"):

@@ -159,6 +159,7 @@ def test_every_start_makes_another_key(file):
     assert len(keys) == 2
 
 
+@pytest.mark.way_in
 def test_without_the_key_no_request_is_heard(file, serve):
     heard = []
     serve(heard.append)
@@ -193,6 +194,7 @@ def half_a_frame(client):
     client.sendall(b"\x00\x00\x00\x20abc")
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("behave", [rubbish, huge_frame, huge_frame_of_64_bits, nothing, half_a_frame])
 def test_strangers_do_not_hurt_others_and_are_hung_up_on(file, serve, behave):
     serve(patience=0.3)
@@ -230,6 +232,7 @@ def test_a_pickle_is_never_loaded(file, serve, tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
+@pytest.mark.way_in
 def test_a_request_over_the_limit_is_not_read(file, serve):
     serve()
     with admitted(file) as connection:
@@ -449,7 +452,7 @@ with socket.socket(socket.AF_UNIX) as client:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to become another user")
-@pytest.mark.parametrize(("user", "said"), [(0, "answered"), (65534, "refused")])
+@pytest.mark.parametrize(("user", "said"), [(0, "answered"), pytest.param(65534, "refused", marks=pytest.mark.way_in)])
 def test_another_user_is_refused_even_with_the_key(serve, file, caplog, user, said):
     serve()
     named = ControlFile.read(file)

@@ -46,6 +46,7 @@ def test_a_file_is_fetched_once_and_kept_under_its_hash(plain, server, cache, ki
     assert [path.name for path in cache.iterdir()] == [shard_name(file.sha256)]
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("kind", ["weights", "tokenizer"])
 def test_a_file_with_another_hash_is_thrown_away_and_said(plain, server, cache, kind, request):
     _, file = request.getfixturevalue(kind)

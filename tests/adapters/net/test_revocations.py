@@ -74,6 +74,7 @@ def test_it_is_fetched_at_the_start_and_again_and_kept_for_the_next_start(web, p
     assert kept(tmp_path, project).read_text() == second
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     ("false", "words"),
     [

@@ -44,6 +44,7 @@ def test_the_index_is_fetched_and_verified(fetch_index):
     assert answer.index.shards == (shard,)
 
 
+@pytest.mark.way_in
 def test_an_index_with_another_hash_is_refused(fetch_index):
     assert_failed(fetch_index(make_index(make_shard()[1]), sha256="0" * 64), "does not match its hash")
 

@@ -162,6 +162,7 @@ def test_a_truncating_server_is_tried_a_few_times_and_what_came_is_kept(make_sha
     assert (cache / (shard_name(shard.sha256) + ".part")).read_bytes() == raw[:3000]
 
 
+@pytest.mark.way_in
 def test_wrong_bytes_are_thrown_away_and_said(make_shards, server, cache):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [whole(bytes(SIZE))]
@@ -170,6 +171,7 @@ def test_wrong_bytes_are_thrown_away_and_said(make_shards, server, cache):
     assert not list(cache.iterdir())
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("size", [0, 10, SIZE - 1, SIZE + 1])
 def test_another_size_than_promised_is_refused_before_reading(make_shards, server, cache, size):
     _, shard = make_shard()
@@ -178,6 +180,7 @@ def test_another_size_than_promised_is_refused_before_reading(make_shards, serve
     assert not list(cache.iterdir())
 
 
+@pytest.mark.way_in
 def test_an_endless_body_is_cut_off_at_the_announced_size(make_shards, server, cache):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [endless]

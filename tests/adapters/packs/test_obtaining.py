@@ -151,16 +151,18 @@ WRONG = {
     "longer": lambda raw: [ranged(raw + b"x")],
     "without an end": lambda _: [endless],
     "another wheel": lambda raw: [ranged(raw[::-1])],
+}
+LACKING = {
     "an error": lambda _: [status(503)],
     "nothing": lambda _: [missing],
 }
 
 
-@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("kind", [*(pytest.param(kind, marks=pytest.mark.way_in) for kind in WRONG), *LACKING])
 def test_a_wheel_that_is_not_what_the_list_states_is_refused_in_words(fetch, wheels, store, kind):
     torch = big(wheels, "torch")
     raw = (wheels / torch.file).read_bytes()
-    fetch.server.scripts[torch.sha256] = WRONG[kind](raw)
+    fetch.server.scripts[torch.sha256] = (WRONG | LACKING)[kind](raw)
     with raises(UpdateError, match=r"^torch-1.0-py3-none-any.whl of the compute pack could not be fetched: "):
         fetch(make_pack("cpu", torch))
     assert store.laid() == []
@@ -221,6 +223,7 @@ def test_a_plan_to_be_shown_compares_sizes_only_and_deletes_nothing(fetch, wheel
     assert not kept.exists()
 
 
+@pytest.mark.way_in
 def test_a_wheel_from_a_file_is_verified(wheels, store):
     torch = big(wheels, "torch")
     house = Wheelhouse(store.fetched_folder)

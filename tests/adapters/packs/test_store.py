@@ -109,6 +109,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("files", HOSTILE, ids=lambda files: next(iter(files)))
 def test_what_no_wheel_holds_is_refused(store, wheels, lay, tmp_path, files):
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
@@ -120,6 +121,7 @@ def test_what_no_wheel_holds_is_refused(store, wheels, lay, tmp_path, files):
     assert left == {wheels / pack.wheels[0].file}
 
 
+@pytest.mark.way_in
 def test_a_file_that_stands_twice_in_a_wheel_is_refused(store, wheels, lay):
     torch = make_wheel(wheels, "torch", TORCH)
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(wheels / torch.file, "a") as archive:
@@ -129,6 +131,7 @@ def test_a_file_that_stands_twice_in_a_wheel_is_refused(store, wheels, lay):
     assert store.laid() == []
 
 
+@pytest.mark.way_in
 def test_a_wheel_larger_than_its_list_states_is_refused(store, wheels, lay):
     torch = make_wheel(wheels, "torch", {"torch/bomb": bytes(5_000_000)}, unpacked=4_999_999)
     assert torch.size < 10_000

@@ -44,6 +44,7 @@ def signed_once(tmp_path_factory):
     return raw, signature_file
 
 
+@pytest.mark.way_in
 @given(place=st.integers(min_value=0), byte=st.integers(0, 255))
 def test_no_byte_of_a_manifest_can_change(signed_once, place, byte):
     raw, signature_file = signed_once
@@ -56,6 +57,7 @@ def test_no_byte_of_a_manifest_can_change(signed_once, place, byte):
             signing.check(changed, signature_file)
 
 
+@pytest.mark.way_in
 @given(st.binary(max_size=300))
 def test_any_bytes_as_a_signature_file_are_refused_in_a_sentence(signed_once, data):
     with pytest.raises(ManifestError) as refused:
@@ -63,18 +65,21 @@ def test_any_bytes_as_a_signature_file_are_refused_in_a_sentence(signed_once, da
     assert in_english(refused.value.title).endswith(".")
 
 
+@pytest.mark.way_in
 def test_a_changed_manifest_is_refused(manifest):
     manifest.write_bytes(manifest.read_bytes().replace(b"Tiny code", b"Evil code"))
     with raises(ManifestError, match="does not match its signature"):
         signing.load_verified(manifest)
 
 
+@pytest.mark.way_in
 def test_the_signature_is_verified_before_anything_is_parsed(manifest):
     manifest.write_bytes(b"not even JSON")
     with raises(ManifestError, match="does not match its signature"):
         signing.load_verified(manifest)
 
 
+@pytest.mark.way_in
 def test_a_signature_of_something_else_never_passes(tmp_path, manifest):
     private = signing.load_private(tmp_path / "publisher.key")
     unprefixed = base64.b64encode(private.sign(manifest.read_bytes())).decode()
@@ -84,6 +89,7 @@ def test_a_signature_of_something_else_never_passes(tmp_path, manifest):
         signing.load_verified(manifest)
 
 
+@pytest.mark.way_in
 def test_a_signature_by_another_key_than_the_publishers_is_refused(tmp_path, manifest):
     other = tmp_path / "other.key"
     public = signing.make_key(other)
@@ -94,12 +100,14 @@ def test_a_signature_by_another_key_than_the_publishers_is_refused(tmp_path, man
         signing.load_verified(manifest)
 
 
+@pytest.mark.way_in
 def test_an_unsigned_manifest_is_refused(manifest):
     signing.signature_path(manifest).unlink()
     with raises(ManifestError, match=r"is not signed: there is no manifest\.json\.sig beside it"):
         signing.load_verified(manifest)
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     ("body", "phrase"),
     [

@@ -82,6 +82,7 @@ def test_nothing_but_an_invitation_is_ever_signed_by_these_bytes():
     assert made().signed_bytes.startswith(b"skep invitation v1\n{")
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     "change",
     [
@@ -96,6 +97,13 @@ def test_nothing_but_an_invitation_is_ever_signed_by_these_bytes():
 def test_whatever_is_changed_afterwards_is_noticed(change):
     body = json.loads(made().text) | change
     assert refusal(read, json.dumps(body).encode(), verify) == "The invitation was changed after it was signed."
+
+
+@pytest.mark.way_in
+def test_one_without_a_signature_is_refused():
+    body = json.loads(made().text)
+    del body["signature"]
+    assert "signature" in refusal(read, json.dumps(body).encode(), verify)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +124,7 @@ def test_what_is_no_invitation_is_refused_in_one_sentence(content, phrase):
     assert refusal(read, content, verify) == f"The invitation is not valid: {phrase}."
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

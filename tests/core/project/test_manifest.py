@@ -398,6 +398,7 @@ def test_a_fingerprint_is_read_in_groups_of_four():
     assert fingerprint(bytes(32)) == "6668 7aad f862 bd77"
 
 
+@pytest.mark.way_in
 def test_an_expired_manifest_is_refused():
     manifest = parse_manifest(raw(expires="2026-01-01T00:00:00Z"))
     check_expiry(manifest, datetime(2025, 12, 31, tzinfo=UTC))

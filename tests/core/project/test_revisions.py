@@ -21,12 +21,14 @@ def test_the_same_file_again_is_fine():
     check_revision(OLD, OLD, same_bytes=True, consent=False)
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize("revision", [2, 3])
 def test_an_older_or_equal_revision_is_refused(revision):
     with raises(ManifestError, match=f"is revision {revision}, and revision 3 is already known"):
         check_revision(OLD, later(revision=revision, title="x"), same_bytes=False, consent=True)
 
 
+@pytest.mark.way_in
 def test_another_publisher_is_refused_even_with_consent():
     with raises(ManifestError, match="signed by another publisher"):
         check_revision(OLD, later(publisher__key="ed25519:" + "B" * 42 + "A="), same_bytes=False, consent=True)

@@ -80,6 +80,7 @@ def test_a_peer_is_named_once_at_the_last_time():
     assert again.revoked[1].until == again.issued
 
 
+@pytest.mark.way_in
 def test_a_step_back_is_refused():
     old, new = made(PEER), made(PEER, OTHER)
     assert later(None, old) == old
@@ -89,6 +90,7 @@ def test_a_step_back_is_refused():
     assert refusal(later, new, signed(replace(new, revoked=()))).startswith("The list of revoked invitations is of")
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     "change",
     [{"project": "other-project"}, {"issued": "2099-01-01T00:00:00Z"}, {"revoked": []}, {"signature": "A" * 86 + "=="}],
@@ -121,6 +123,7 @@ def test_the_largest_list_is_not_too_large():
     assert "which is the most" in refusal(draft, MANIFEST, full, OTHER, NOW)
 
 
+@pytest.mark.way_in
 def test_only_the_list_of_this_project_and_publisher_is_used():
     assert "of another project" in refusal(check, replace(made(PEER), project="other-project"), MANIFEST)
     assert "signed with another key" in refusal(check, replace(made(PEER), publisher=b"k" * 32), MANIFEST)

@@ -140,7 +140,11 @@ def test_what_was_written_is_read_back(samples, held_out):
         (body(shards=[1]), "shards[0] must be an object"),
         (body(held_out=None), "held_out must be a list"),
         (body(shards=[SHARD, SHARD | {"sha256": "A" * 64}]), "shards[1].sha256 must be a SHA-256 in 64"),
-        (body(shards=[SHARD | {"sha256": "../" * 20}]), "shards[0].sha256 must be a SHA-256 in 64"),
+        pytest.param(
+            body(shards=[SHARD | {"sha256": "../" * 20}]),
+            "shards[0].sha256 must be a SHA-256 in 64",
+            marks=pytest.mark.way_in,
+        ),
         (body(shards=[SHARD | {"sha256": "a" * 64 + "\n"}]), "shards[0].sha256 must be a SHA-256 in 64"),
         (body(shards=[SHARD | {"bytes": 1.5}]), "shards[0].bytes must be a whole number from 1 to"),
         (body(shards=[SHARD | {"bytes": True}]), "shards[0].bytes must be a whole number from 1 to"),

@@ -122,6 +122,7 @@ def test_without_a_keyring_nothing_is_kept_until_somebody_agrees(no_keyring, app
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -151,6 +152,7 @@ def test_joining_without_a_keyring_says_what_it_is_for(no_keyring, app, qtbot):
     )
 
 
+@pytest.mark.way_in
 def test_joining_without_an_invitation_says_what_to_do_here(keyring, app, qtbot):
     app.projects.join("tiny-code-lm")
     page = app.window.projects

@@ -61,6 +61,7 @@ def test_a_known_peer_costs_one_look_however_often_it_calls(folk, own):
     assert book.looks == 1
 
 
+@pytest.mark.way_in
 def test_strangers_who_knock_at_once_share_a_look(folk, own):
     book = Book({folk["trainer"]: invite(folk["trainer"])}, delay=0.05)
 
@@ -72,6 +73,7 @@ def test_strangers_who_knock_at_once_share_a_look(folk, own):
     assert book.looks <= 2
 
 
+@pytest.mark.way_in
 def test_a_seed_may_load_the_state_and_never_averages(folk, own):
     book = Book({folk["seed"]: invite(folk["seed"], role="seed")})
 
@@ -86,8 +88,8 @@ def test_a_seed_may_load_the_state_and_never_averages(folk, own):
     ("role", "rounds", "gives", "gives_if_moderated"),
     [
         ("trainer", True, True, False),
-        ("seed", False, True, False),
-        ("donor", False, True, True),
+        pytest.param("seed", False, True, False, marks=pytest.mark.way_in),
+        pytest.param("donor", False, True, True, marks=pytest.mark.way_in),
         ("host", True, True, True),
     ],
 )
@@ -108,6 +110,7 @@ def test_a_role_says_who_enters_rounds_and_from_whom_the_state_is_taken(
     assert own.gives_state is expected
 
 
+@pytest.mark.way_in
 def test_a_peer_that_is_revoked_is_refused_from_the_next_request_on(tmp_path, folk):
     who = identity(tmp_path, "own")
     revoked.write(PROJECT.revoke(folk["stranger"], since=1), tmp_path)
@@ -128,6 +131,7 @@ def test_a_peer_that_is_revoked_is_refused_from_the_next_request_on(tmp_path, fo
     assert own.good(known["trainer"], folk["trainer"]) is None
 
 
+@pytest.mark.way_in
 def test_a_list_that_is_false_or_a_step_back_changes_nothing(tmp_path, folk):
     peers = RevokedPeers(PROJECT.manifest, tmp_path / revoked.NAME)
     found = read(invite(folk["trainer"], since=3, days=9), is_valid)
@@ -145,6 +149,7 @@ def test_a_list_that_is_false_or_a_step_back_changes_nothing(tmp_path, folk):
     assert peers.voids(read(invite(folk["seed"], since=1, days=9), is_valid))
 
 
+@pytest.mark.way_in
 @pytest.mark.parametrize(
     "entry",
     [
@@ -160,6 +165,7 @@ def test_nothing_but_a_good_invitation_of_its_own_admits_a_peer(folk, own, entry
     assert not asyncio.run(AdmissionList(own, book).admits(folk["stranger"]))
 
 
+@pytest.mark.way_in
 def test_an_invitation_that_expires_while_it_is_remembered_admits_nobody(folk, own):
     invitation = PROJECT.invite(folk["trainer"], since=1, days=1 + 3 / 86_400)
     book = Book({folk["trainer"]: invitation.encode()})
@@ -192,6 +198,7 @@ def test_our_own_entry_is_laid_down_again_when_that_is_due(own):
     assert (record["subkey"], record["value"]) == (own.peer, own.raw)
 
 
+@pytest.mark.way_in
 def test_a_peer_knows_at_once_that_its_own_invitation_is_revoked(tmp_path):
     who = identity(tmp_path, "own")
     text = PROJECT.invite(who.peer_id)
