@@ -27,6 +27,7 @@ IN_ORDER := --no-loadscope-reorder
 # a single test before that has ended
 files = $(shell grep -rL --include='test_*.py' '^pytestmark = pytest.mark.long' $(1) | sort)
 longest_first = $(filter $(files),$(LONGEST)) $(filter-out $(LONGEST),$(files))
+# the files with tests of a mark, of which others need not be collected
 marked = $(shell grep -rl --include='test_*.py' 'pytest.mark.$(1)' tests | sort)
 LONGEST := $(addprefix tests/,$(addsuffix .py, \
   end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
