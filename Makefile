@@ -195,7 +195,7 @@ test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/fa
 
 # COUNT=10: that many attacks on this commit
 .PHONY: test-hostile
-test-hostile: $(READY) system-packages ## ways in, bad addresses, forbidden operations, parsers, attacks, into benchmarks/hostile.md (COUNT=…; half an hour, goes on)
+test-hostile: $(READY) system-packages ## ways in, bad addresses, forbidden operations, parsers; attacks, which go on at the next start (COUNT=…; half an hour)
 	status=0; \
 	  QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) -m way_in $(filter-out tests/swarm/%,$(call marked,way_in)) || status=1; \
 	  $(BIN)/python tests/each_file.py 2 -m way_in -- $(filter tests/swarm/%,$(call marked,way_in)) || status=1; \

@@ -47,7 +47,7 @@ DEPENDS: Final = (
 RECOMMENDS: Final = ("gnome-keyring | kwalletmanager", "xdg-utils", "fonts-dejavu-core | fonts-noto-core")
 SUGGESTS: Final = ("swayidle",)
 
-SCRIPTS: Final = ("postinst", "prerm")
+SCRIPTS: Final = ("postinst", "prerm", "postrm")
 
 CONTROL: Final = """Package: {package}
 Version: {version}

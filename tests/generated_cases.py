@@ -1,8 +1,11 @@
 """Generated input for everything of skep's that reads what others wrote: valid documents, changed at random.
 
-A case is made from its parser's name and its number alone, so that one that fails can be made again.
+A case is made from its parser's name, its number and the valid documents, some of which have fresh keys and times. So the
+beginning of one that fails is shown too.
 """
 
+import asyncio
+import contextlib
 import json
 import logging
 import math
@@ -19,10 +22,14 @@ import msgspec
 import torch
 from google.protobuf.message import DecodeError
 from hivemind.compression import serialize_torch_tensor
+from hivemind.dht import DHTID, node
+from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.validation import DHTRecord
+from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
+from hivemind.utils.crypto import RSAPrivateKey
 from safetensors.torch import save
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -30,6 +37,7 @@ from tokenizers.models import WordLevel
 from fakes import make_index, make_joined, make_project
 from invitations import Project
 from manifests import PEER, example, images, masked, raw, signed
+from skep.adapters.packs.laying import RECORD, LaidFile, LaidWheel, Record, read_record
 from skep.adapters.storage import signing
 from skep.adapters.storage.settings_file import SettingsFile
 from skep.core import packs, releases
@@ -47,19 +55,23 @@ from skep.core.findings import from_line
 from skep.core.packs import Pack, PackKind, PackList, Wheel
 from skep.core.project import invitation, links, revocation
 from skep.core.project.data import ImageLayout, ShardIndex, ShardRef, TextLayout
+from skep.core.project.met_peers import met
 from skep.core.project.shards import format_index, parse_index, sample_bytes
 from skep.core.session import messages, wire
 from skep.core.session.control import decide, snapshot_of, status
 from skep.core.session.snapshot import Snapshot
 from skep.core.strict_json import read_object
 from skep.core.text import Problem, as_data, verbatim
+from skep.host.server.state_keeper import _record
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.recipes.tensors.tokenizer_file import open_tokenizer
 from skep.worker.connection import guards
-from skep.worker.swarm.averaging.groups import from_message, is_credible
+from skep.worker.connection.auth import peer_of_key
+from skep.worker.swarm.averaging.groups import epoch_told, from_message
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder
 from skep.worker.swarm.state.checkpoints import read as read_checkpoint
-from skep.worker.swarm.state.donor import Offer
+from skep.worker.swarm.state.choice import in_order
+from skep.worker.swarm.state.donor import Offer, Place
 from skep.worker.swarm.state.download import BrokenOffError, BusyError, Partial, Progress, Wanted, _take
 from skep.worker.swarm.state.pieces import Piece, Refusal
 from skep.worker.training.data import open_shard
@@ -127,10 +139,13 @@ def _index(layout):
     return lambda _: Parser(lambda case: parse_index(case, layout), DataError, [seed])
 
 
-def _packs(_):
+def _cpu_pack():
     wheel = Wheel("torch", "2.13.0", "torch-2.13.0-cp311-cp311-linux_x86_64.whl", "a" * 64, 100, 300)
-    pack = Pack("cpu", PackKind.CPU, "2.13.0", (wheel,), left_out=("torch/test/*",), kept=("torch/test/keep.py",))
-    return Parser(packs.read_packs, UpdateError, [packs.write_packs(PackList((pack,)))])
+    return Pack("cpu", PackKind.CPU, "2.13.0", (wheel,), left_out=("torch/test/*",), kept=("torch/test/keep.py",))
+
+
+def _packs(_):
+    return Parser(packs.read_packs, UpdateError, [packs.write_packs(PackList((_cpu_pack(),)))])
 
 
 def _notice(_):
@@ -229,20 +244,29 @@ def _tokenizer(folder):
     return Parser(read, DataError, [Tokenizer(WordLevel({"a": 0, "b": 1}, "a")).to_str().encode()])
 
 
-_DECODING = (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, msgspec.MsgspecError)
-"""What hivemind's decoder raises: all of its callers in skep catch every error."""
-
-
-def _dht_value(_):
+def _looked_up(_):
+    """A look-up of several peers' values, one of which is bad: it ends, with the good one."""
     guards.install()
-    logging.disable()  # hivemind warns of unknown types
+    key = DHTID.generate(source=b"key")
+
+    async def search(case):
+        values = DictionaryDHTValue()
+        values.store(b"bad", case, math.inf)
+        values.store(b"good", MSGPackSerializer.dumps(1), math.inf)
+        state = node._SearchState(key, 0.0)
+        state.binary_value, state.expiration_time, state.source_node_id = values, math.inf, key
+        state.finish_search()
+        return (await state.future).value
+
+    def read(case):
+        assert asyncio.run(search(case))[b"good"].value == 1
+
     good = [{"epoch": 3, "peer": b"x"}, [1.5, None, ("a", 2)], b"bytes"]
-    return Parser(MSGPackSerializer.loads, (*_DECODING, Exception), [MSGPackSerializer.dumps(each) for each in good])
+    return Parser(read, (), [MSGPackSerializer.dumps(each) for each in good])
 
 
 def _dht_record(_):
     guards.install()
-    logging.disable()
     guard = guards.RecordGuard()
 
     def read(case):
@@ -253,10 +277,8 @@ def _dht_record(_):
 
 
 def _member(_):
-    logging.disable()
-
     def read(case):
-        is_credible(case)
+        epoch_told(case)
         from_message(case)
 
     return Parser(read, (), [MSGPackSerializer.dumps((1.0, 0, MSGPackSerializer.dumps(None))), b"12"])
@@ -271,14 +293,79 @@ def _state(_):
     ]
 
     def read(case):
-        partial = Partial(Wanted((Piece((4,), torch.float32, 16),), (0, 5)), Progress())
-        _take(averaging_pb2.DownloadData.FromString(case), partial, ours=True)
+        frame = averaging_pb2.DownloadData.FromString(case)
+        for ours in (True, False):
+            partial = Partial(Wanted((Piece((4,), torch.float32, 16),), (0, 5)), Progress())
+            with contextlib.suppress(Refusal, BusyError, BrokenOffError):
+                _take(frame, partial, ours=ours)
 
     return Parser(
         read,
         (Refusal, BusyError, BrokenOffError, DecodeError, ValueError, RecursionError),
         [each.SerializeToString() for each in seeds],
     )
+
+
+def _place(_):
+    seed = msgspec.msgpack.encode(Place("copy", 2, 64, (b"digest", b"digest")))
+    return Parser(lambda case: msgspec.msgpack.decode(case, type=Place), (ValueError, RecursionError), [seed])
+
+
+def _offers(_):
+    """What donors publish in the DHT: any value under any key."""
+    peer = PeerID.from_base58(PEER_ID).to_bytes()
+
+    def read(case):
+        try:
+            offers = MSGPackSerializer.loads(case)
+        except Exception:  # noqa: BLE001 - undecodable values do not come this far
+            return
+        in_order({peer: offers}, set())
+        in_order(offers if isinstance(offers, dict) else {case: 1.0}, set())
+
+    return Parser(read, (), [MSGPackSerializer.dumps(each) for each in ({peer: 3.0, b"x": 4.0}, 7.0)])
+
+
+def _progress(_):
+    """A record of a trainer, as a state keeper reads it."""
+    good = {
+        "peer_id": b"x",
+        "epoch": 3,
+        "samples_accumulated": 5,
+        "samples_per_second": 1.0,
+        "time": 1.0,
+        "client_mode": False,
+    }
+
+    def read(case):
+        try:
+            record = MSGPackSerializer.loads(case)
+        except Exception:  # noqa: BLE001 - as above
+            return
+        _record(record)
+
+    return Parser(read, (), [MSGPackSerializer.dumps(good)])
+
+
+def _key(_):
+    public = RSAPrivateKey().get_public_key().to_bytes()
+    return Parser(peer_of_key, (), [public])
+
+
+def _met(_):
+    seed = json.dumps([{"address": PEER, "met": 5.0}]).encode()
+    return Parser(lambda case: met(case, 6.0), (), [seed])
+
+
+def _laid(folder):
+    laid = {"a" * 64: LaidWheel({"torch/x.py": LaidFile("c" * 64, 5)}, ())}
+    seed = msgspec.json.encode(Record(_cpu_pack(), laid))
+
+    def read(case):
+        (folder / RECORD).write_bytes(case)
+        read_record(folder)
+
+    return Parser(read, (), [seed])
 
 
 TEXT, IMAGES = TextLayout(4, 256), ImageLayout(channels=3, size=4, classes=5)
@@ -304,10 +391,16 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
         IMAGES, pixels=torch.zeros(2, 3, 4, 4, dtype=torch.uint8), labels=torch.zeros(2, dtype=torch.int32)
     ),
     "tokenizer file": _tokenizer,
-    "value in the DHT": _dht_value,
+    "look-up in the DHT": _looked_up,
     "record in the DHT": _dht_record,
     "what a group's member says": _member,
     "frame of a state": _state,
+    "where a transfer goes on": _place,
+    "offers of a state": _offers,
+    "record of a trainer": _progress,
+    "public key": _key,
+    "peers that were met": _met,
+    "record of a pack": _laid,
 }
 
 
@@ -319,6 +412,10 @@ ODD = [
     "", " ", "\0", "\ud800", "é" * 100, "a" * 5000, "../up", "/etc/passwd", "https://x.example/", "9" * 400,
     [], {}, [[]], [None] * 300, {"": None}, {"a": {"b": {}}},
 ]  # fmt: skip
+
+
+MANY = 1_000
+"""A list that long is not made longer."""
 
 
 def case_of(name: str, number: int, seeds: list[bytes]) -> bytes:
@@ -354,7 +451,7 @@ def _change_document(document, chance):
             del holder[place]
         case 1 if isinstance(holder, dict):
             holder[chance.choice(("", "unknown", "__class__", str(place).upper()))] = holder.pop(place)
-        case 2 if isinstance(holder, list):
+        case 2 if isinstance(holder, list) and len(holder) < MANY:
             holder.extend(list(holder) * chance.choice((1, 3, 30)))
         case 3:
             for _ in range(chance.choice((1, 5, 40, 200))):
@@ -397,34 +494,51 @@ def _changed_bytes(data, chance, seeds):
 
 @dataclass
 class Outcome:
-    """Of the cases of one parser. `failures` are the first few, by number, with what was raised."""
+    """Of the cases of one parser: `refused` by a declared error, `failed` otherwise; `failures` are the first of those.
+
+    `slowest` is in seconds of processor time.
+    """
 
     refused: int = 0
+    failed: int = 0
     slowest: float = 0.0
     megabytes: float = 0.0
     failures: list[str] = field(default_factory=list)
 
 
 FAILURES_KEPT = 5
+SHOWN = 200
+"""Characters of a failure, and bytes of its case."""
+STUCK_SECONDS = 60.0
+"""After so long, a case counts as one that never ends."""
+LIMIT_MEGABYTES = 4_000.0
+"""What a process may have: more than MEGABYTES, so that what a parser asks for is seen, and the computer is safe."""
 
 
 def run(name: str, numbers: range, folder: Path) -> Outcome:
-    """Read the cases of these numbers, in a process of their own that may have MEGABYTES more than at its start."""
+    """Read the cases of these numbers, in a process of their own."""
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     at = context.Value("q", numbers.start, lock=False)
     process = context.Process(target=_run, args=(name, numbers, folder, sending, at))
     process.start()
     sending.close()
+    seen = numbers.start - 1
     try:
+        while not receiving.poll(STUCK_SECONDS):
+            if (stuck := at.value) == seen:
+                return Outcome(failed=1, failures=[f"{stuck}: it never ends"])
+            seen = stuck
         return receiving.recv()
     except EOFError:
-        return Outcome(failures=[f"{at.value}: the process ended"])
+        return Outcome(failed=1, failures=[f"{at.value}: the process ended"])
     finally:
+        process.kill()
         process.join()
 
 
 def _run(name, numbers, folder, sending, at):
+    logging.disable()  # of bad documents
     parser = PARSERS[name](folder)
     for seed in parser.seeds:
         parser.read(seed)
@@ -434,15 +548,16 @@ def _run(name, numbers, folder, sending, at):
     for number in numbers:
         at.value = number
         case = case_of(name, number, parser.seeds)
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             parser.read(case)
         except parser.refusals:
             made.refused += 1
         except BaseException as error:  # noqa: BLE001 - also a panic of a library in Rust
+            made.failed += 1
             if len(made.failures) < FAILURES_KEPT:
-                made.failures.append(f"{number}: {type(error).__name__}: {error}"[:200])
-        made.slowest = max(made.slowest, time.perf_counter() - begun)
+                made.failures.append(f"{number}: {type(error).__name__}: {error}"[:SHOWN] + f" {case[:SHOWN]!r}")
+        made.slowest = max(made.slowest, time.process_time() - begun)
     made.megabytes = _peak() - before
     sending.send(made)
 
@@ -454,4 +569,4 @@ def _peak() -> float:
 
 def _limit_memory() -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + round(MEGABYTES * 1e6), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (used + round(LIMIT_MEGABYTES * 1e6), resource.RLIM_INFINITY))

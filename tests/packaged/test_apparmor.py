@@ -23,8 +23,16 @@ def system(tmp_path):
     return tmp_path
 
 
-def maintain(system, script, *arguments, parser="exit 0"):
-    """Run a maintainer script there. `parser`: what its apparmor_parser does; None without one."""
+EXPECTED = (
+    'test "$*" = "--skip-kernel-load --skip-cache --base $DPKG_ROOT/etc/apparmor.d $DPKG_ROOT/usr/share/skep/apparmor"'
+)
+
+
+def maintain(system, script, *arguments, parser=EXPECTED):
+    """Run a maintainer script there. `parser`: what its apparmor_parser does; None without one.
+
+    By default it accepts exactly the call that parses the profile without loading it.
+    """
     programs = system / "programs"
     programs.mkdir(exist_ok=True)
     if parser is not None:
@@ -38,14 +46,40 @@ def installed(system):
     return [path.name for path in (system / "etc").glob("apparmor.d/*")]
 
 
-def test_it_stays_over_an_upgrade_and_goes_with_the_package(system):
+def test_an_upgrade_brings_its_own_and_it_goes_with_the_package(system):
     maintain(system, "postinst", "configure")
     assert (system / "etc/apparmor.d/skep").read_bytes() == PROFILE.read_bytes()
     maintain(system, "prerm", "upgrade", "9.9")
-    assert installed(system) == ["skep"]
+    (system / "usr/share/skep/apparmor").write_text("the newer one")
+    maintain(system, "postinst", "configure", "0.1.0")
+    assert (system / "etc/apparmor.d/skep").read_text() == "the newer one"
     maintain(system, "prerm", "remove")
     assert installed(system) == []
     maintain(system, "prerm", "remove")
+
+
+@pytest.mark.parametrize("change", ["upgrade", "remove", "deconfigure"])
+def test_it_is_there_again_if_a_change_of_the_package_fails(system, change):
+    maintain(system, "postinst", "configure")
+    maintain(system, "prerm", change)
+    assert installed(system) == []
+    maintain(system, "postinst", f"abort-{change}")
+    assert installed(system) == ["skep"]
+
+
+def test_what_the_administrator_has_changed_stays_until_the_package_is_purged(system):
+    profile = system / "etc/apparmor.d/skep"
+    maintain(system, "postinst", "configure")
+    profile.write_text("changed")
+    maintain(system, "prerm", "upgrade", "9.9")
+    maintain(system, "postinst", "configure", "0.1.0")
+    maintain(system, "prerm", "remove")
+    maintain(system, "postrm", "remove")
+    maintain(system, "postrm", "purge")
+    assert profile.read_text() == "changed"  # the files of an edition are there
+    (system / "usr/share/skep/apparmor").unlink()
+    maintain(system, "postrm", "purge")
+    assert installed(system) == []
 
 
 @pytest.mark.parametrize("parser", ["exit 1", None])

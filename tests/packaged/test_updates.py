@@ -91,6 +91,13 @@ def look_another_day(updates, home):
     return updates.look_when_due()
 
 
+@pytest.mark.parametrize("damage", [b"{", b'{"checked": "\xff"}', b"[" * 100_000])
+def test_if_the_last_look_cannot_be_read_there_is_one_more(published, home, app, damage):
+    home.updates_folder.mkdir(parents=True, exist_ok=True)
+    (home.updates_folder / "memory.json").write_bytes(damage)
+    assert published.updates(home, app, "0.1.0").look_when_due().release.version == "0.2.0"
+
+
 def test_one_can_go_back_and_is_not_asked_for_that_version_again(published, home, app, tmp_path):
     updates = published.updates(home, app, "0.1.0")
     install(updates)

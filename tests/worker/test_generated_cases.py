@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from generated_cases import MEGABYTES, PARSERS, SECONDS, Parser, case_of, run
+import generated_cases
+from generated_cases import LIMIT_MEGABYTES, MEGABYTES, PARSERS, SECONDS, Parser, case_of, run
 
 COUNT = 500
 
@@ -17,6 +18,7 @@ COUNT = 500
 def test_only_the_declared_error_is_raised(name, tmp_path):
     found = run(name, range(COUNT), tmp_path)
     assert not found.failures
+    assert not found.failed
     assert found.slowest < SECONDS
     assert found.megabytes < MEGABYTES
 
@@ -37,7 +39,7 @@ def but_for_the_seed(read):
 
 
 def grows(_case):
-    bytearray(round(2 * MEGABYTES * 1e6))
+    bytearray(b"x") * round(2 * LIMIT_MEGABYTES * 1e6)
 
 
 def panics(_case):
@@ -49,7 +51,9 @@ def dies(_case):
 
 
 def is_slow(_case):
-    time.sleep(0.05)
+    begun = time.process_time()
+    while time.process_time() - begun < 0.05:
+        pass
 
 
 @pytest.mark.parametrize(
@@ -63,3 +67,23 @@ def test_a_parser_that_fails_is_found_with_the_number_of_the_case(read, failure,
 def test_how_slow_the_slowest_case_was_is_found(tmp_path, monkeypatch):
     monkeypatch.setitem(PARSERS, "slow", lambda _: Parser(but_for_the_seed(is_slow), ValueError, [SEED]))
     assert run("slow", range(2), tmp_path).slowest >= 0.05
+
+
+def test_how_much_memory_the_cases_took_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(PARSERS, "large", lambda _: Parser(but_for_the_seed(is_large), ValueError, [SEED]))
+    assert run("large", range(2), tmp_path).megabytes >= 50
+
+
+def is_large(_case):
+    bytearray(b"x") * 60_000_000
+
+
+def test_a_case_that_never_ends_is_found(tmp_path, monkeypatch):
+    monkeypatch.setattr(generated_cases, "STUCK_SECONDS", 0.5)
+    monkeypatch.setitem(PARSERS, "stuck", lambda _: Parser(but_for_the_seed(never_ends), ValueError, [SEED]))
+    assert run("stuck", range(2), tmp_path).failures == ["0: it never ends"]
+
+
+def never_ends(_case):
+    while True:
+        pass

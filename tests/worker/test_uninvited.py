@@ -9,6 +9,7 @@ from english import in_english
 from fakes import make_index
 from invitations import Project, identity
 from skep.core.session.messages import RevocationsArrived, WorkerOptions
+from skep.core.text import Problem, verbatim
 from skep.worker.connection import revoked
 from skep.worker.main import Volunteer
 
@@ -54,6 +55,16 @@ def test_a_worker_leaves_for_good_when_its_invitation_is_revoked(tmp_path):
         "The publisher has revoked this computer's invitation to Tiny code model, so the swarm does not answer it."
     )
     assert not told.retry
+
+
+def test_what_fails_while_a_worker_ends_is_not_reported():
+    link = LastWords()
+    leaving = volunteer("", link)
+    leaving._departing.acquire()  # as the thread that ends the process does
+    problem = Problem(verbatim("A process is gone."), verbatim("Wait."))
+    threading.Thread(target=leaving.fail, args=[problem], kwargs={"retry": True}, daemon=True).start()
+    with pytest.raises(queue.Empty):
+        link.get(timeout=0.5)
 
 
 @pytest.mark.way_in

@@ -183,7 +183,7 @@ class Updates:
         """The saved state; the default if it cannot be read, which only causes one more check."""
         try:
             return msgspec.json.decode(self._memory_file.read_bytes(), type=LastCheck)
-        except (OSError, ValueError):  # also what msgspec raises
+        except (OSError, ValueError, RecursionError):  # also what msgspec raises
             return LastCheck()
 
     def _remember(self, memory: LastCheck) -> None:

@@ -191,8 +191,8 @@ class Volunteer:
         self.depart()
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
-        """Report the problem to the engine, unless it comes from this process's end, which is under way; depart."""
-        if not self._departing.locked():
+        """Depart, and report the problem to the engine first, unless this process is already to end."""
+        if not (self._stop.is_set() or self._departing.locked()):
             self._link.send(messages.WorkerFailed(problem, retry=retry))
         self.depart(1, Text("worker.training_process_stopped"))
 

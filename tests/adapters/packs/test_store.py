@@ -192,8 +192,9 @@ def test_a_damaged_wheel_is_not_linked(store, wheels, lay):
     assert store.is_whole(pack)
     (folder / "numpy.py").unlink()
     assert store.damaged(folder) == ["numpy.py"]
-    (folder / RECORD).write_bytes(b"{")
-    assert store.damaged(folder) == [RECORD]
+    for damage in (b"{", b'{"pack": "\xff"}', b"[" * 100_000):
+        (folder / RECORD).write_bytes(damage)
+        assert store.damaged(folder) == [RECORD]
     assert store.sources(pack) == {}
 
 

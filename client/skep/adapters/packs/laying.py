@@ -60,7 +60,7 @@ def read_record(folder: Path) -> Record | None:
     """The record in the folder of a pack; None if there is none that can be read."""
     try:
         return msgspec.json.decode((folder / RECORD).read_bytes(), type=Record)
-    except (OSError, ValueError):  # also what msgspec raises
+    except (OSError, ValueError, RecursionError):  # also what msgspec raises
         return None
 
 

@@ -109,7 +109,7 @@ class Trials:
     def _load(self) -> dict[str, _Trial]:
         try:
             return msgspec.json.decode(self._file.read_bytes(), type=dict[str, _Trial])
-        except (OSError, ValueError):  # also what msgspec raises
+        except (OSError, ValueError, RecursionError):  # also what msgspec raises
             return {}
 
 

@@ -271,7 +271,19 @@ class Undecodable:
 )
 def test_a_donor_whose_bytes_cannot_be_read_ends_its_own_transfer_only(donor):
     assert is_whole(load(donor, Donor()))
-    assert load(donor) is None
+    with raises(SwarmError, match="cannot be read|without an epoch"):
+        load(donor)
+
+
+class EverAnew:
+    """A donor that has another copy in each call, and breaks off after its first part."""
+
+    async def open(self, _place):
+        return await Donor(after=2).open(Place())
+
+
+def test_a_donor_that_begins_again_and_again_is_not_waited_for():
+    assert is_whole(asyncio.run(asyncio.wait_for(download(EverAnew(), Donor()), 10)))
 
 
 def test_busy_donors_are_asked_again_without_limit():

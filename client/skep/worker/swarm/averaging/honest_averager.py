@@ -179,8 +179,8 @@ class HonestAverager(DecentralizedAverager):
         self, request: runtime_pb2.ExpertRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.DownloadData]:
         """As `rpc_download_state`, for peers that know this call: see `state.donor`. Not known to stock peers."""
-        place = msgspec.msgpack.decode(request.metadata, type=Place)
-        async with aclosing(self._send(context.remote_id, lambda donor: donor.fetch(place))) as frames:
+        place = partial(msgspec.msgpack.decode, request.metadata, type=Place)
+        async with aclosing(self._send(context.remote_id, lambda donor: donor.fetch(place()))) as frames:
             async for frame in frames:
                 yield frame
 

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import msgspec
 import torch
 from hivemind.compression import deserialize_torch_tensor
-from hivemind.p2p import P2PDaemonError, PeerID
+from hivemind.p2p import P2PDaemonError, P2PHandlerError, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import get_logger
 from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
@@ -285,15 +285,15 @@ class StateDownload:
     async def _load(self, donor: PeerID, partial: Partial) -> Arrived:
         """Raises Refusal, BrokenOffError, BusyError."""
         while True:
-            before = partial.taken
+            before = partial.received
             try:
                 await self._stream(donor, partial)
             except BrokenOffError:
-                if partial.taken == before:
+                if partial.received <= before:
                     raise
             if partial.epoch is not None and partial.complete:
                 return partial.epoch, partial.tensors
-            if not partial.copy or partial.taken == before:
+            if not partial.copy or partial.received <= before:
                 raise BrokenOffError("it stopped")
             await asyncio.sleep(self._pause)
 
@@ -313,8 +313,11 @@ class StateDownload:
             return
         except (Refusal, BrokenOffError, BusyError):
             raise
-        except Exception as error:  # noqa: BLE001 - another peer's bytes may raise anything
+        except (TimeoutError, OSError, P2PDaemonError, P2PHandlerError, EOFError) as error:
             raise BrokenOffError(repr(error)) from None
+        except Exception as error:
+            logger.exception("what %s sent cannot be read", donor)
+            raise Refusal(Text("peer.sent_unreadable_state"), Text("peer.skep_tries_another_peer")) from error
 
     async def _opened(self, donor: PeerID, partial: Partial) -> tuple[Frames, bool]:
         """The donor's frames, and whether they are the answer to skep's call."""
