@@ -183,6 +183,10 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (four hours;
 	status=0; for each in run.py against_stock; do \
 	  $(BIN)/python benchmarks/$$each || status=1; done; exit $$status
 
+.PHONY: bench-protection
+bench-protection: $(READY) ## measure what the sandbox and the guards cost, into benchmarks/protection.md (12 minutes)
+	$(BIN)/python benchmarks/protection.py
+
 # OLD=…: a checkout of the commit to compare with, in which `make setup` was run
 .PHONY: bench-pairs
 bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (6 minutes a pair)

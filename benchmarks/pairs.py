@@ -218,12 +218,17 @@ def write(rows: list[Row], old: Checkout, new: Checkout, pairs: int, out: Path) 
     body = {"machine": where, "date": taken, "old": old.name, "new": new.name, "rows": listed}
     (out / "pairs.json").write_text(json.dumps(body, indent=1) + "\n")
     command = f"`python benchmarks/pairs.py` with {pairs} pairs of {old.name} (old) and {new.name} (new) in turn"
+    lines = [f"{command}, on {where}, {taken}.", "", *table(rows)]
+    (out / "pairs.md").write_text("\n".join(lines) + "\n")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def table(rows: list[Row], old: str = "old", new: str = "new") -> list[str]:
+    """The lines of a table of both kinds, under these names."""
     lines = [
-        f"{command}, on {where}, {taken}.",
-        "",
         "In brackets: least and largest value. The upper end of the 95 % interval should not be above the bound.",
         "",
-        "| what | old, median | new, median | judged by | mean | 95 % interval | bound | |",
+        f"| what | {old}, median | {new}, median | judged by | mean | 95 % interval | bound | |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -235,8 +240,7 @@ def write(rows: list[Row], old: Checkout, new: Checkout, pairs: int, out: Path) 
         missed = "**missed**" * row.missed
         judged = f"{row.by} | {mean:.3f} | {low:.3f} to {high:.3f} | {row.bound:g}"
         lines.append(f"| {row.name} | {both} | {judged} | {missed} |")
-    (out / "pairs.md").write_text("\n".join(lines) + "\n")
-    sys.stdout.write("\n".join(lines) + "\n")
+    return lines
 
 
 def commit(folder: Path) -> str:

@@ -28,6 +28,7 @@ from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.policy.allowance import GpuMemory
 from skep.core.project.data import Shapes, ShardIndex, values
+from skep.core.sandbox import Level
 from skep.core.session import wire
 from skep.core.session.messages import (
     ContributionConfirmed,
@@ -41,6 +42,7 @@ from skep.core.session.messages import (
     ToWorker,
     WorkerJoined,
     WorkerOptions,
+    WorkerPaused,
     WorkerProgress,
 )
 from skep.host.practice.swarm import LOOPBACK, PracticeFolder, practice_manifest, seed
@@ -267,10 +269,12 @@ class SkepPeer(Peer):
         device: str = "cpu",
         place: Sequence[str] = (),
         host: str = LOOPBACK,
+        command: Sequence[str] = COMMAND,
+        sandbox: Level = Level.BEST,
     ) -> None:
         self._shared, self._taken = shared, 0
         self._run_folder = make_run_folder()
-        process = spawn([*place, *COMMAND], self._run_folder, threads)
+        process = spawn([*place, *command], self._run_folder, threads)
         threading.Thread(target=self._note, args=(process,), daemon=True).start()
         self.joined: dict[str, Any] = {}
         super().__init__(process)
@@ -286,6 +290,7 @@ class SkepPeer(Peer):
                 threads=threads,
                 nice=nice,
                 listen_host=host,
+                sandbox=sandbox,
             )
         )
 
@@ -315,6 +320,8 @@ class SkepPeer(Peer):
         elif isinstance(message, WorkerJoined):
             self.joined = structs.asdict(message)
             return [{"event": "joined", "seconds": time.monotonic()}]
+        elif isinstance(message, WorkerPaused):
+            return [{"event": "paused"} | structs.asdict(message)]
         elif isinstance(message, ContributionLost):
             return [{"event": "lost"} | structs.asdict(message)]
         elif isinstance(message, ContributionConfirmed):

@@ -1,0 +1,21 @@
+"""skep's worker without its guards of hivemind's messages, without the self-test; the options say without which sandbox."""
+
+from __future__ import annotations
+
+from skep.worker import main as worker
+
+_run = worker.Volunteer.run
+
+
+def run(volunteer: worker.Volunteer) -> None:
+    """As Volunteer.run. Imports hivemind only here, where the worker has set how processes start."""
+    from skep.worker import self_test  # noqa: PLC0415
+    from skep.worker.connection import guards  # noqa: PLC0415
+
+    self_test.run = guards.install = lambda: None
+    guards.RecordGuard.validate = lambda *_: True  # type: ignore[method-assign]
+    _run(volunteer)
+
+
+worker.Volunteer.run = run  # type: ignore[method-assign]
+worker.main()
