@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from skep.worker import main as worker
+from skep.worker.process.memory import without_collecting
 
 _run = worker.Volunteer.run
 
 
 def run(volunteer: worker.Volunteer) -> None:
     """As Volunteer.run. Imports hivemind only here, where the worker has set how processes start."""
-    from skep.worker import self_test  # noqa: PLC0415
-    from skep.worker.connection import guards  # noqa: PLC0415
+    with without_collecting():
+        from skep.worker import self_test  # noqa: PLC0415
+        from skep.worker.connection import guards  # noqa: PLC0415
 
     self_test.run = guards.install = lambda: None
     guards.RecordGuard.validate = lambda *_: True  # type: ignore[method-assign]

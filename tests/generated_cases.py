@@ -72,7 +72,7 @@ from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder
 from skep.worker.swarm.state.checkpoints import read as read_checkpoint
 from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.donor import Offer, Place
-from skep.worker.swarm.state.download import BrokenOffError, BusyError, Partial, Progress, Wanted, _take
+from skep.worker.swarm.state.download import BrokenOffError, BusyError, Partial, Progress, Wanted, _readable, _take
 from skep.worker.swarm.state.pieces import Piece, Refusal
 from skep.worker.training.data import open_shard
 
@@ -290,20 +290,19 @@ def _state(_):
     seeds = [
         averaging_pb2.DownloadData(tensor_part=tensor),
         averaging_pb2.DownloadData(tensor_part=tensor, metadata=metadata),
+        averaging_pb2.DownloadData(
+            tensor_part=tensor, metadata=MSGPackSerializer.dumps({"epoch": 3})
+        ),  # a stock peer's
     ]
 
     def read(case):
         frame = averaging_pb2.DownloadData.FromString(case)
         for ours in (True, False):
             partial = Partial(Wanted((Piece((4,), torch.float32, 16),), (0, 5)), Progress())
-            with contextlib.suppress(Refusal, BusyError, BrokenOffError):
+            with contextlib.suppress(Refusal, BusyError, BrokenOffError), _readable():
                 _take(frame, partial, ours=ours)
 
-    return Parser(
-        read,
-        (Refusal, BusyError, BrokenOffError, DecodeError, ValueError, RecursionError),
-        [each.SerializeToString() for each in seeds],
-    )
+    return Parser(read, DecodeError, [each.SerializeToString() for each in seeds])
 
 
 def _place(_):
@@ -509,6 +508,8 @@ class Outcome:
 FAILURES_KEPT = 5
 SHOWN = 200
 """Characters of a failure, and bytes of its case."""
+WAIT_SECONDS = 10.0
+"""No parser waits that long for anything."""
 STUCK_SECONDS = 60.0
 """After so long, a case counts as one that never ends."""
 LIMIT_MEGABYTES = 4_000.0
@@ -548,7 +549,7 @@ def _run(name, numbers, folder, sending, at):
     for number in numbers:
         at.value = number
         case = case_of(name, number, parser.seeds)
-        begun = time.process_time()
+        begun, seen = time.process_time(), time.monotonic()
         try:
             parser.read(case)
         except parser.refusals:
@@ -558,6 +559,9 @@ def _run(name, numbers, folder, sending, at):
             if len(made.failures) < FAILURES_KEPT:
                 made.failures.append(f"{number}: {type(error).__name__}: {error}"[:SHOWN] + f" {case[:SHOWN]!r}")
         made.slowest = max(made.slowest, time.process_time() - begun)
+        if time.monotonic() - seen > WAIT_SECONDS:
+            made.failed += 1
+            made.failures.append(f"{number}: it waited {case[:SHOWN]!r}")
     made.megabytes = _peak() - before
     sending.send(made)
 

@@ -91,7 +91,7 @@ def look_another_day(updates, home):
     return updates.look_when_due()
 
 
-@pytest.mark.parametrize("damage", [b"{", b'{"checked": "\xff"}', b"[" * 100_000])
+@pytest.mark.parametrize("damage", [b"{", b'{"checked": "\xff"}', b'{"x":' + b"[" * 100_000])
 def test_if_the_last_look_cannot_be_read_there_is_one_more(published, home, app, damage):
     home.updates_folder.mkdir(parents=True, exist_ok=True)
     (home.updates_folder / "memory.json").write_bytes(damage)

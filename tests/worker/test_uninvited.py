@@ -57,10 +57,15 @@ def test_a_worker_leaves_for_good_when_its_invitation_is_revoked(tmp_path):
     assert not told.retry
 
 
-def test_what_fails_while_a_worker_ends_is_not_reported():
+@pytest.mark.parametrize("is_told_to_stop", [False, True])
+def test_what_fails_while_a_worker_ends_is_not_reported(is_told_to_stop, monkeypatch):
     link = LastWords()
     leaving = volunteer("", link)
-    leaving._departing.acquire()  # as the thread that ends the process does
+    if is_told_to_stop:  # and the training thread has a moment to end it itself
+        leaving._stop.set()
+        monkeypatch.setattr(leaving, "depart", lambda *_: None)
+    else:
+        leaving._departing.acquire()  # as the thread that ends the process does
     problem = Problem(verbatim("A process is gone."), verbatim("Wait."))
     threading.Thread(target=leaving.fail, args=[problem], kwargs={"retry": True}, daemon=True).start()
     with pytest.raises(queue.Empty):

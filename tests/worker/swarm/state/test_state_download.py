@@ -282,6 +282,33 @@ class EverAnew:
         return await Donor(after=2).open(Place())
 
 
+def test_a_donor_with_another_copy_goes_on_where_it_broke_off():
+    other = Donor([each + 1 for each in TENSORS], ends="killed", after=5)
+    donor, unused = Donor(ends="once", after=2), Donor()
+    assert is_whole(load(other, donor, unused))
+    assert other.sent > donor.sent / 2
+    assert (donor.calls, unused.calls) == (2, 0)
+
+
+class Failing:
+    """A donor in whose transfer an error of our own occurs, once."""
+
+    def __init__(self):
+        self.donor = Donor(ends="once", after=3)
+        self._failed = False
+
+    async def open(self, place):
+        if self.donor.calls and not self._failed:
+            self._failed = True
+            raise RuntimeError("the DHT's process is gone")
+        return await self.donor.open(place)
+
+
+def test_an_error_of_our_own_is_not_held_against_the_donor():
+    failing = Failing()
+    assert is_whole(load(failing))
+
+
 def test_a_donor_that_begins_again_and_again_is_not_waited_for():
     assert is_whole(asyncio.run(asyncio.wait_for(download(EverAnew(), Donor()), 10)))
 

@@ -14,12 +14,13 @@ import contextlib
 import hashlib
 import multiprocessing
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
 import torch
+from google.protobuf.message import DecodeError
 from hivemind.compression import deserialize_torch_tensor
 from hivemind.p2p import P2PDaemonError, P2PHandlerError, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
@@ -45,6 +46,8 @@ PAUSE_SECONDS: Final = 2.0
 """Before a donor is asked to go on, and before the donors are asked again."""
 PATIENCE_SECONDS: Final = 60.0
 """How long what has arrived is kept while no donor can be reached, as when this computer has no connection."""
+COPIES: Final = 2
+"""A donor that begins more copies while it is asked to go on is left for the next one."""
 EPOCHS_AHEAD: Final = 10
 """How far a donor's epoch may be beyond the one that this peer knows of; one more for each second since it was known."""
 
@@ -116,6 +119,8 @@ class Partial:
     epoch: int | None = None
     tensors: list[torch.Tensor] = field(default_factory=list)
     taken: int = 0
+    kept: int = 0
+    """The bytes of use when the present attempt began."""
     _ends: list[int] = field(default_factory=list)
     """The bytes up to the end of each whole tensor."""
     _digests: list[bytes] = field(default_factory=list)
@@ -145,7 +150,7 @@ class Partial:
         epoch = self._checked(offer.metadata)
         if not offer.copy or offer.copy != self.copy:
             self._keep(offer.tensors, offer.part)
-        self.copy, self.epoch = offer.copy, epoch
+        self.copy, self.epoch, self.kept = offer.copy, epoch, self.received
         self.progress.note(self.received)
 
     def _keep(self, tensors: int, part: int) -> None:
@@ -225,8 +230,8 @@ class Partial:
 class StateDownload:
     """One download, by skep's call where a donor has it. `donors` are those that offer a state, best first.
 
-    A donor that broke off is asked to go on where it stopped, as long as each attempt brings something. One that sent
-    something wrong is asked last, and not at all in this download: its id is in `liars`.
+    A donor that broke off is asked to go on where it stopped, as long as each attempt brings something of use, and it does
+    not begin other copies again and again. One that sent something wrong is asked last, and not at all in this download: its id is in `liars`.
     """
 
     def __init__(
@@ -284,17 +289,19 @@ class StateDownload:
 
     async def _load(self, donor: PeerID, partial: Partial) -> Arrived:
         """Raises Refusal, BrokenOffError, BusyError."""
+        copies = 0
         while True:
-            before = partial.received
+            copy, partial.kept = partial.copy, partial.received
+            failure = BrokenOffError("it stopped")
             try:
                 await self._stream(donor, partial)
-            except BrokenOffError:
-                if partial.received <= before:
-                    raise
+            except BrokenOffError as error:
+                failure = error
             if partial.epoch is not None and partial.complete:
                 return partial.epoch, partial.tensors
-            if not partial.copy or partial.received <= before:
-                raise BrokenOffError("it stopped")
+            copies += partial.copy != copy
+            if not partial.copy or partial.received <= partial.kept or copies > COPIES:
+                raise failure
             await asyncio.sleep(self._pause)
 
     async def _stream(self, donor: PeerID, partial: Partial) -> None:
@@ -306,7 +313,8 @@ class StateDownload:
                 begun, count = time.monotonic(), 0
                 while not partial.complete:
                     frame = await asyncio.wait_for(anext(frames), slowest)
-                    _take(frame, partial, ours=ours)
+                    with _readable():
+                        _take(frame, partial, ours=ours)
                     count += 1
                     slowest = max(self._stall, SLOWER * (time.monotonic() - begun) / count)
         except StopAsyncIteration:
@@ -315,9 +323,11 @@ class StateDownload:
             raise
         except (TimeoutError, OSError, P2PDaemonError, P2PHandlerError, EOFError) as error:
             raise BrokenOffError(repr(error)) from None
+        except (DecodeError, TypeError):  # hivemind's, of a frame that is none
+            raise _unreadable() from None
         except Exception as error:
-            logger.exception("what %s sent cannot be read", donor)
-            raise Refusal(Text("peer.sent_unreadable_state"), Text("peer.skep_tries_another_peer")) from error
+            logger.exception("the transfer from %s has failed", donor)
+            raise BrokenOffError(repr(error)) from error
 
     async def _opened(self, donor: PeerID, partial: Partial) -> tuple[Frames, bool]:
         """The donor's frames, and whether they are the answer to skep's call."""
@@ -325,6 +335,19 @@ class StateDownload:
             return await self._call(donor, partial.place), True
         except P2PDaemonError:  # it is gone, or does not know skep's call
             return await self._call(donor, None), False
+
+
+@contextlib.contextmanager
+def _readable() -> Iterator[None]:
+    """Raises Refusal for what the decoders of a frame's parts raise."""
+    try:
+        yield
+    except (ValueError, RecursionError):  # also what msgspec raises
+        raise _unreadable() from None
+
+
+def _unreadable() -> Refusal:
+    return Refusal(Text("peer.sent_unreadable_state"), Text("peer.skep_tries_another_peer"))
 
 
 def _take(frame: averaging_pb2.DownloadData, partial: Partial, *, ours: bool) -> None:
