@@ -9,15 +9,16 @@ from concurrent.futures import TimeoutError as NotInTimeError
 import hivemind
 import msgpack
 import pytest
-from hivemind.dht import DHTID, node
+from hivemind.dht import DHTID
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
-from hivemind.p2p import P2P, P2PHandlerError
+from hivemind.p2p import P2PHandlerError
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from skep.worker.connection.auth import guarded
 from swarm_peers import wait_until
+from unguarded import unguarded_again
 
 KEY = "run_progress"
 LATER = 60.0
@@ -40,20 +41,13 @@ BOMB = nested(280)
 
 
 @pytest.fixture
-def unguarded_again():
-    """Take this process's guards away, so that the tests of stock nodes can follow."""
-    stock = MSGPackSerializer.__dict__["_decode_ext_types"], MSGPackSerializer.__dict__["loads"]
-    search, validate, receive = node._SearchState, DHTProtocol._validate_dictionary, P2P.receive_raw_data
-    store, find = DHTProtocol.rpc_store, DHTProtocol.rpc_find
-    yield
-    P2P.receive_raw_data = staticmethod(receive)
-    MSGPackSerializer._decode_ext_types, MSGPackSerializer.loads = stock
-    node._SearchState, DHTProtocol._validate_dictionary = search, validate
-    DHTProtocol.rpc_store, DHTProtocol.rpc_find = store, find
+def stock_again():
+    with unguarded_again():
+        yield
 
 
 @pytest.fixture
-def swarm(make_dhts, unguarded_again):
+def swarm(make_dhts, stock_again):
     """Start a node that is read from, ours or hivemind's, and two stock ones: an honest peer and a hostile one."""
 
     def make(ours):
