@@ -212,18 +212,27 @@ def measure(old: Checkout, new: Checkout, pairs: int) -> list[Row]:
     return list(MEASURED.values())
 
 
-def write(rows: list[Row], old: Checkout, new: Checkout, pairs: int, out: Path) -> None:
+def write(
+    rows: list[Row],
+    name: str,
+    how: str,
+    out: Path,
+    *,
+    kinds: tuple[str, str] = ("old", "new"),
+    after: str = "",
+    **more: str,
+) -> None:
+    """Write `out`/`name`.json and .md, and print the latter; `how` and `after` are in its first line, `more` in the former."""
     taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
     listed = [vars(row) | {"mean_low_high": row.bounds} for row in rows]
-    body = {"machine": where, "date": taken, "old": old.name, "new": new.name, "rows": listed}
-    (out / "pairs.json").write_text(json.dumps(body, indent=1) + "\n")
-    command = f"`python benchmarks/pairs.py` with {pairs} pairs of {old.name} (old) and {new.name} (new) in turn"
-    lines = [f"{command}, on {where}, {taken}.", "", *table(rows)]
-    (out / "pairs.md").write_text("\n".join(lines) + "\n")
+    body = {"machine": where, "date": taken, **more, "rows": listed}
+    (out / f"{name}.json").write_text(json.dumps(body, indent=1) + "\n")
+    lines = [f"`python benchmarks/{name}.py` {how}, on {where}, {taken}.{after}", "", *table(rows, *kinds)]
+    (out / f"{name}.md").write_text("\n".join(lines) + "\n")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def table(rows: list[Row], old: str = "old", new: str = "new") -> list[str]:
+def table(rows: list[Row], old: str, new: str) -> list[str]:
     """The lines of a table of both kinds, under these names."""
     lines = [
         "In brackets: least and largest value. The upper end of the 95 % interval should not be above the bound.",
@@ -259,7 +268,8 @@ def main() -> int:
     allow_impatience()
     old, new = (Checkout(folder.resolve(), commit(folder)) for folder in (options.old, HERE.parent))
     rows = measure(old, new, options.pairs)
-    write(rows, old, new, options.pairs, options.out)
+    how = f"with {options.pairs} pairs of {old.name} (old) and {new.name} (new) in turn"
+    write(rows, "pairs", how, options.out, old=old.name, new=new.name)
     return int(any(row.missed for row in rows))
 
 

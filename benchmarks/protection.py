@@ -11,18 +11,15 @@ wait for a round are no reaction. Exit code 1 when the upper end of a row's 95 %
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from against_stock.running import fresh_swarm
-from machine import machine
-from pairs import Judged, Row, table
+from pairs import Judged, Row, write
 from peers import SkepPeer, Swarm
 from report import HERE, say
 
@@ -42,7 +39,7 @@ UNPROTECTED: Final = (sys.executable, str(HERE / "unprotected_worker.py"))
 
 
 def measure(shared: Swarm, *, protected: bool) -> dict[str, float]:
-    """Seconds to join, samples per second, and the mean seconds from the order to pause to no computing."""
+    """Seconds to join, samples per second, and the median seconds from the order to pause to no computing."""
     peer = SkepPeer(shared) if protected else SkepPeer(shared, command=UNPROTECTED, sandbox=Level.NONE)
     try:
         joined = peer.wait_for(lambda event: event["event"] == "joined")["seconds"] - peer.begun
@@ -79,17 +76,10 @@ def main() -> int:
             kind = "protected" if protected else "unprotected"
             say(f"pair {number + 1}, {kind}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
     enforced = str(protection() or "not known")
-    taken, where = f"{datetime.now(UTC):%Y-%m-%d}", machine()
-    listed = [vars(row) | {"mean_low_high": row.bounds} for row in rows.values()]
-    body = {"machine": where, "date": taken, "sandbox": enforced, "rows": listed}
-    (arguments.to / "protection.json").write_text(json.dumps(body, indent=1) + "\n")
-    lines = [
-        f"`python benchmarks/protection.py` with {arguments.pairs} pairs, on {where}, {taken}. The sandbox: {enforced}.",
-        "",
-    ]
-    lines += table(list(rows.values()), "without", "with")
-    (arguments.to / "protection.md").write_text("\n".join(lines) + "\n")
-    sys.stdout.write("\n".join(lines) + "\n")
+    how, after = f"with {arguments.pairs} pairs", f" The sandbox: {enforced}."
+    write(
+        list(rows.values()), "protection", how, arguments.to, kinds=("without", "with"), after=after, sandbox=enforced
+    )
     return int(any(row.missed for row in rows.values()))
 
 

@@ -11,13 +11,13 @@ _run = worker.Volunteer.run
 def run(volunteer: worker.Volunteer) -> None:
     """As Volunteer.run. Imports hivemind only here, where the worker has set how processes start."""
     with without_collecting():
-        from skep.worker import self_test  # noqa: PLC0415
-        from skep.worker.connection import guards  # noqa: PLC0415
+        from skep.worker import self_test  # noqa: PLC0415 - see above
+        from skep.worker.connection import guards  # noqa: PLC0415 - see above
 
     self_test.run = guards.install = lambda: None
-    guards.RecordGuard.validate = lambda *_: True  # type: ignore[method-assign]
+    guards.RecordGuard.validate = lambda *_: True  # type: ignore[method-assign] - replacing it is the purpose
     _run(volunteer)
 
 
-worker.Volunteer.run = run  # type: ignore[method-assign]
+worker.Volunteer.run = run  # type: ignore[method-assign] - as above
 worker.main()

@@ -106,7 +106,7 @@ def pack(edition: Edition, architecture: str) -> None:
         root.chmod(0o755)
         lay_out(edition, root)
         _documents(edition, root / "usr" / "share")
-        _profile(root)
+        _apparmor(root)
         _control(edition, root, architecture)
         subprocess.run(
             ["dpkg-deb", "-Zzstd", f"-z{edition.level}", "--root-owner-group", "--build", str(root), str(made)],
@@ -129,7 +129,8 @@ def _documents(edition: Edition, share: Path) -> None:
     write(share / "lintian" / "overrides" / edition.package, overrides.replace("@PACKAGE@", edition.package))
 
 
-def _profile(root: Path) -> None:
+def _apparmor(root: Path) -> None:
+    """The profile, and the maintainer scripts that install and remove it."""
     write(root / "usr" / "share" / "skep" / "apparmor", (LINUX / "apparmor").read_text(encoding="utf-8"))
     for name in SCRIPTS:
         write(root / "DEBIAN" / name, (LINUX / name).read_text(encoding="utf-8"))

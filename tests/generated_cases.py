@@ -4,7 +4,6 @@ A case is made from its parser's name, its number and the valid documents, some 
 beginning of one that fails is shown too.
 """
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -22,8 +21,6 @@ import msgspec
 import torch
 from google.protobuf.message import DecodeError
 from hivemind.compression import serialize_torch_tensor
-from hivemind.dht import DHTID, node
-from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.validation import DHTRecord
 from hivemind.p2p import PeerID
@@ -67,6 +64,7 @@ from skep.recipes.registry import open_recipe, parse_manifest
 from skep.recipes.tensors.tokenizer_file import open_tokenizer
 from skep.worker.connection import guards
 from skep.worker.connection.auth import peer_of_key
+from skep.worker.self_test import looked_up
 from skep.worker.swarm.averaging.groups import epoch_told, from_message
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder
 from skep.worker.swarm.state.checkpoints import read as read_checkpoint
@@ -245,21 +243,10 @@ def _tokenizer(folder):
 
 
 def _looked_up(_):
-    """A look-up of several peers' values, one of which is bad: it ends, with the good one."""
     guards.install()
-    key = DHTID.generate(source=b"key")
-
-    async def search(case):
-        values = DictionaryDHTValue()
-        values.store(b"bad", case, math.inf)
-        values.store(b"good", MSGPackSerializer.dumps(1), math.inf)
-        state = node._SearchState(key, 0.0)
-        state.binary_value, state.expiration_time, state.source_node_id = values, math.inf, key
-        state.finish_search()
-        return (await state.future).value
 
     def read(case):
-        assert asyncio.run(search(case))[b"good"].value == 1
+        assert looked_up(case)[b"good"].value == 1
 
     good = [{"epoch": 3, "peer": b"x"}, [1.5, None, ("a", 2)], b"bytes"]
     return Parser(read, (), [MSGPackSerializer.dumps(each) for each in good])
@@ -286,13 +273,12 @@ def _member(_):
 
 def _state(_):
     tensor = serialize_torch_tensor(torch.ones(4))
-    metadata = msgspec.msgpack.encode(Offer("copy", MSGPackSerializer.dumps({"epoch": 3})))
+    of_stock = MSGPackSerializer.dumps({"epoch": 3})
+    metadata = msgspec.msgpack.encode(Offer("copy", of_stock))
     seeds = [
         averaging_pb2.DownloadData(tensor_part=tensor),
         averaging_pb2.DownloadData(tensor_part=tensor, metadata=metadata),
-        averaging_pb2.DownloadData(
-            tensor_part=tensor, metadata=MSGPackSerializer.dumps({"epoch": 3})
-        ),  # a stock peer's
+        averaging_pb2.DownloadData(tensor_part=tensor, metadata=of_stock),
     ]
 
     def read(case):
@@ -310,19 +296,28 @@ def _place(_):
     return Parser(lambda case: msgspec.msgpack.decode(case, type=Place), (ValueError, RecursionError), [seed])
 
 
+def _values(read):
+    """Gives the decoded value of a case to `read`."""
+
+    def decoded(case):
+        try:
+            value = MSGPackSerializer.loads(case)
+        except Exception:  # noqa: BLE001 - undecodable values do not come as far as `read`
+            return
+        read(value)
+
+    return decoded
+
+
 def _offers(_):
     """What donors publish in the DHT: any value under any key."""
     peer = PeerID.from_base58(PEER_ID).to_bytes()
 
-    def read(case):
-        try:
-            offers = MSGPackSerializer.loads(case)
-        except Exception:  # noqa: BLE001 - undecodable values do not come this far
-            return
-        in_order({peer: offers}, set())
-        in_order(offers if isinstance(offers, dict) else {case: 1.0}, set())
+    def read(value):
+        in_order({peer: value}, set())
+        in_order(value if isinstance(value, dict) else {MSGPackSerializer.dumps(value): 1.0}, set())
 
-    return Parser(read, (), [MSGPackSerializer.dumps(each) for each in ({peer: 3.0, b"x": 4.0}, 7.0)])
+    return Parser(_values(read), (), [MSGPackSerializer.dumps(each) for each in ({peer: 3.0, b"x": 4.0}, 7.0)])
 
 
 def _progress(_):
@@ -336,14 +331,7 @@ def _progress(_):
         "client_mode": False,
     }
 
-    def read(case):
-        try:
-            record = MSGPackSerializer.loads(case)
-        except Exception:  # noqa: BLE001 - as above
-            return
-        _record(record)
-
-    return Parser(read, (), [MSGPackSerializer.dumps(good)])
+    return Parser(_values(_record), (), [MSGPackSerializer.dumps(good)])
 
 
 def _key(_):

@@ -129,19 +129,24 @@ def long_frame() -> bool:
     return _raises(ConnectionError, lambda: _within_time(receive()))
 
 
-def undecodable_value() -> bool:
-    """The look-up ends, with the other peer's value."""
+def looked_up(bad: bytes) -> Any:
+    """What a look-up finds under a key with this value of one peer and a good one of another. Raises TimeoutError."""
 
     async def search() -> Any:
         values = DictionaryDHTValue()
-        values.store(b"bad", UNDECODABLE, math.inf)
+        values.store(b"bad", bad, math.inf)
         values.store(b"good", ONE, math.inf)
-        looked_up = node._SearchState(DHTID.generate(source=b"key"), 0.0)  # noqa: SLF001 - hivemind has no other way
-        looked_up.binary_value, looked_up.expiration_time, looked_up.source_node_id = values, math.inf, looked_up.key_id
-        looked_up.finish_search()
-        return await looked_up.future
+        state = node._SearchState(DHTID.generate(source=b"key"), 0.0)  # noqa: SLF001 - hivemind has no other way
+        state.binary_value, state.expiration_time, state.source_node_id = values, math.inf, state.key_id
+        state.finish_search()
+        return await state.future
 
-    return [value.value for value in _within_time(search()).value.values()] == [1]
+    return _within_time(search()).value
+
+
+def undecodable_value() -> bool:
+    """The look-up ends, with the other peer's value."""
+    return [value.value for value in looked_up(UNDECODABLE).values()] == [1]
 
 
 def bad_neighbour() -> bool:

@@ -230,8 +230,9 @@ class Partial:
 class StateDownload:
     """One download, by skep's call where a donor has it. `donors` are those that offer a state, best first.
 
-    A donor that broke off is asked to go on where it stopped, as long as each attempt brings something of use, and it does
-    not begin other copies again and again. One that sent something wrong is asked last, and not at all in this download: its id is in `liars`.
+    A donor that broke off is asked to go on where it stopped, as long as each attempt brings something of use, and it
+    begins at most COPIES copies. One that sent something wrong is asked last, and not at all in this download: its id is
+    in `liars`.
     """
 
     def __init__(
