@@ -33,7 +33,8 @@ LONGEST := $(addprefix tests/,$(addsuffix .py, \
   end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
   $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
   $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds short_epochs stock_peer) \
-  $(addprefix end_to_end/test_,cli_demo lost_donor hostile) \
+  $(addprefix end_to_end/test_,cli_demo lost_donor hostile) $(addprefix training/test_,lightning lightning_devices page plain_loop) \
+  swarm/test_worker_of_ranks swarm/test_ranks_in_lockstep end_to_end/test_lockstep worker/ranks/test_group worker/ranks/test_hooks \
   host/test_checkpoints engine/test_engine adapters/process/test_worker services/test_bootstrap cli/test_doctor \
   recipes/test_registry test_where_would_i_add worker/training/test_oom_retry worker/training/test_loop worker/test_generated_cases \
   $(addprefix gui/,app/test_practice_by_mouse test_screen_reader app/test_small_screens test_pictures)))
@@ -68,12 +69,12 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: $(READY) system-packages ## every check and the default test suites (about 15 minutes on 2 cores)
+test: $(READY) system-packages ## every check and the default test suites (about 25 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli))
 	OMP_NUM_THREADS=1 $(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
-	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
+	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm tests/training)
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(TWO) $(ALONE) $(call marked,alone)
 
@@ -83,7 +84,7 @@ system-packages: ## what the tests need of the system: installed as root, else n
 
 .PHONY: test-long
 test-long: $(READY) system-packages ## the cases that the default suites leave out for their length
-	$(BIN)/python tests/each_file.py 1 -m long -- tests/swarm/test_*.py
+	$(BIN)/python tests/each_file.py 1 -m long -- tests/swarm/test_*.py tests/training/test_*.py
 	$(PYTEST) -m long tests/worker
 	$(PYTEST) -m long tests/end_to_end
 
@@ -136,6 +137,19 @@ release-repo: $(PACKAGER) ## publish an archive, packs in a repository of update
 	$(BIN)/python packaging/release_repo.py --keys "$(KEYS)" --to "$(TO)" \
 	  $(if $(ARCHIVE)$(PACKS),$(if $(ARCHIVE),"$(ARCHIVE)" $(if $(NOTES),--notes "$(NOTES)")) $(if $(PACKS),--packs "$(PACKS)"),--renew)
 
+# a repository on this computer with throw-away keys, an app that is built for it, and what both are measured by; the address
+# is that of benchmarks/faults/pack_server.py
+SHOWN := build/packs-shown
+SHOWN_REPOSITORY := KEYS=$(SHOWN)/keys TO=$(SHOWN)/repository
+.PHONY: bench-packs
+bench-packs: $(PACKAGER) system-packages ## as root: the app fetches its pack in bare Debians, and interrupted, into benchmarks/faults.md (two hours)
+	export SKEP_RELEASE_PASSPHRASE=throw-away; \
+	  $(MAKE) release-repo $(SHOWN_REPOSITORY); \
+	  SKEP_UPDATES=http://127.0.0.1:28917 SKEP_UPDATES_ROOT=$(SHOWN)/repository/metadata/1.root.json $(MAKE) app-package; \
+	  $(MAKE) packs PACK=cpu; \
+	  $(MAKE) release-repo $(SHOWN_REPOSITORY) PACKS=dist/packs
+	status=0; for part in debians packs; do $(BIN)/python benchmarks/faults $$part || status=1; done; exit $$status
+
 .PHONY: icons
 icons: $(READY) ## draw the mark's icons into assets/icons
 	$(BIN)/python assets/draw_icons.py
@@ -184,8 +198,12 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (four hours;
 	  $(BIN)/python benchmarks/$$each || status=1; done; exit $$status
 
 .PHONY: bench-protection
-bench-protection: $(READY) ## measure what the sandbox and the guards cost, into benchmarks/protection.md (12 minutes)
+bench-protection: $(READY) ## measure what the sandbox and the guards cost, into benchmarks/protection.md (half an hour)
 	$(BIN)/python benchmarks/protection.py
+
+.PHONY: bench-devices
+bench-devices: $(READY) ## measure several ranks of one worker on the processor, into benchmarks/devices.md (15 minutes)
+	$(BIN)/python benchmarks/devices.py
 
 # OLD=…: a checkout of the commit to compare with, in which `make setup` was run
 .PHONY: bench-pairs
@@ -197,15 +215,13 @@ bench-pairs: $(READY) system-packages ## compare this checkout with another in t
 test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/faults.md (PART=… COUNT=…; under an hour, goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $(PART) $(if $(COUNT),--count $(COUNT))
 
-# COUNT=10: that many attacks on this commit
+# COUNT=10: that many attacks of each part on this commit
 .PHONY: test-hostile
-test-hostile: $(READY) system-packages ## ways in, bad addresses, forbidden operations, parsers; attacks, which go on at the next start (COUNT=…; half an hour)
-	status=0; \
-	  QT_QPA_PLATFORM=offscreen $(PYTEST) $(TWO) -m way_in $(filter-out tests/swarm/%,$(call marked,way_in)) || status=1; \
-	  $(BIN)/python tests/each_file.py 2 -m way_in -- $(filter tests/swarm/%,$(call marked,way_in)) || status=1; \
-	  $(PYTEST) $(TWO) tests/adapters/net/test_hostile_addresses.py tests/worker/sandbox/test_forbidden.py || status=1; \
-	  $(BIN)/python benchmarks/parsers.py || status=1; \
-	  OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults hostile $(if $(COUNT),--count $(COUNT)) || status=1; exit $$status
+test-hostile: $(READY) system-packages ## what must be refused; attacks on a running swarm, in lockstep, and on stock peers (COUNT=…; each under an hour, goes on at the next start)
+	status=0; $(BIN)/python benchmarks/faults refused || status=1; \
+	  for part in hostile lockstep stock; do \
+	    OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $$part $(if $(COUNT),--count $(COUNT)) || status=1; \
+	  done; exit $$status
 
 # ROWS="debian-12 python-3.14" runs only these, ROWS=--again runs all again
 .PHONY: newcomer-test

@@ -33,6 +33,9 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "expires": "from then on this revision cannot be joined",
         "membership": "who may take part: all peers, or peers with an [invitation](for-project-authors.md#invitations); in a "
         "`moderated` project these take the state from donors and hosts only",
+        "initial_state": "what a newcomer begins with: with `swarm` the state that the peers hand over, with `signed` the "
+        "publisher's [signed checkpoint](for-project-authors.md#signed-checkpoints), and no peer's state ever. In a "
+        "manifest of before this field: `swarm`",
         "peers": "where the swarm is found: `/ip4`, `/ip6`, `/dns`, `/dns4` or `/dns6`, then `/tcp` or `/udp` with a "
         "port, optionally `/tls`, `/ws`, `/wss`, `/quic` or `/quic-v1`, at last `/p2p/` and the peer's id",
     },

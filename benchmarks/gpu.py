@@ -2,6 +2,7 @@
 soon the card is given back.
 
     python benchmarks/gpu.py [PART ...]                 about 15 minutes; writes benchmarks/gpu-PART.json and .md
+    python benchmarks/gpu.py power --may-change-card    a minute, as root; sets the card's power limit meanwhile
     python benchmarks/gpu.py --device cpu --seconds 10 --repeats 1 --to /tmp steps shares giveback
                                                         tries all that needs no GPU
 
@@ -27,12 +28,15 @@ from typing import Final, Self
 import pynvml
 import torch
 from against_stock.running import at_epoch, fresh_swarm, running
+from gpu_power import power_rows
 from peers import LoopPeer, Peer, SkepPeer, Swarm, is_progress
 from report import HERE, UNMEASURED, Row, finish, p95, say
 
 from skep.core.policy.allowance import GpuMemory
 
 PARTS: Final = ("memory", "steps", "shares", "giveback")
+CHANGING: Final = ("power",)
+"""Parts that change a setting of the card, and restore it."""
 COMPARED: Final = ("0.45 M", "126 M")
 """Few tokens in a sample of the large model, so that activations are a small part of the difference."""
 TARGET: Final = 64
@@ -229,6 +233,11 @@ def released_rows(peer: SkepPeer, rounds: int) -> list[Row]:
     ]
 
 
+def limited_rows(device: str, seconds: float) -> list[Row]:
+    with fresh_swarm(TRAINED[device], target_batch_size=LARGE_EPOCH) as shared, running(shared, on(device)) as (peer,):
+        return power_rows(peer, seconds)
+
+
 class Probe:
     """A second program's computing on the device: products of matrices, one after the other."""
 
@@ -292,7 +301,10 @@ def yes_no(*, on: bool) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", nargs="*", default=PARTS, help=f"{', '.join(PARTS)}; all without one")
+    parser.add_argument(
+        "part", nargs="*", default=PARTS, help=f"{', '.join(PARTS)}, all without one; {', '.join(CHANGING)} if named"
+    )
+    parser.add_argument("--may-change-card", action="store_true", help=f"allow {', '.join(CHANGING)}")
     parser.add_argument("--device", choices=("cuda:0", "cpu"), default="cuda:0")
     parser.add_argument("--seconds", type=float, default=20.0, help="how long each rate is looked at")
     parser.add_argument("--repeats", type=int, default=3, help="how often steps are compared")
@@ -303,18 +315,26 @@ def main() -> int:
     if on_gpu and not torch.cuda.is_available():
         say("given up: PyTorch finds no CUDA device.")
         return UNMEASURED
-    if unknown := set(options.part) - set(PARTS):
+    if unknown := set(options.part) - {*PARTS, *CHANGING}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     if not on_gpu and "memory" in options.part:
         parser.error("memory is measured on a CUDA device only")
-    if on_gpu:
-        pynvml.nvmlInit()
+    changing = set(options.part) & set(CHANGING)
+    if changing and not options.may_change_card:
+        parser.error(f"{', '.join(changing)} changes settings of the card: allow it with --may-change-card")
+    if on_gpu or changing:
+        try:
+            pynvml.nvmlInit()
+        except pynvml.NVMLError as error:
+            say(f"given up: NVIDIA's library says: {error}")
+            return UNMEASURED
     name = torch.cuda.get_device_name(0) if on_gpu else "the processor"
     measures: dict[str, Callable[[], list[Row]]] = {
         "memory": memory_rows,
         "steps": lambda: step_rows(options.device, options.seconds, options.repeats),
         "shares": lambda: share_rows(options.device, options.seconds),
         "giveback": lambda: giveback_rows(options.device, options.rounds),
+        "power": lambda: limited_rows(options.device, options.seconds),
     }
     codes = []
     for part in options.part:

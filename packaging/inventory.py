@@ -43,6 +43,8 @@ UNUSED_TREES: Final = frozenset({
 })  # fmt: skip
 """Requirements of the training stack's packages that skep never loads."""
 
+SCRIPTS: Final = ("skep.training", "skep.lightning")
+"""What only a person's own script uses, in that script's Python."""
 MODELS: Final = ("albert", "auto", "bert", "gpt2", "llama", "vit")
 """The folders of transformers/models that skep's recipes use; those that they import are in MODELS_BESIDE."""
 MODELS_BESIDE: Final = ("bloom", "encoder_decoder")

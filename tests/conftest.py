@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,8 @@ TESTS = Path(__file__).resolve().parent
 
 def pytest_configure():
     os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; child processes inherit this
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background, whose children would ignore it too
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     _compile_catalogues()
     leftovers.pytest_configure()
 

@@ -45,7 +45,7 @@ def main(at_once: int, arguments: list[str], files: list[str]) -> int:
     while waiting or running:
         while waiting and len(running) < at_once:
             file = waiting.pop()
-            said = folder / Path(file).name
+            said = folder / file.replace(os.sep, "-")
             running[run_file(file, arguments, said)] = file, said
         pid, status = os.wait()
         file, said = running.pop(pid)

@@ -40,6 +40,7 @@ from skep.adapters.storage.settings_file import SettingsFile
 from skep.core import packs, releases
 from skep.core.errors import (
     BadInput,
+    CheckpointError,
     DataError,
     InvitationError,
     ManifestError,
@@ -50,10 +51,11 @@ from skep.core.errors import (
 )
 from skep.core.findings import from_line
 from skep.core.packs import Pack, PackKind, PackList, Wheel
-from skep.core.project import invitation, links, revocation
+from skep.core.project import invitation, links, revocation, signed_checkpoint
 from skep.core.project.data import ImageLayout, ShardIndex, ShardRef, TextLayout
 from skep.core.project.met_peers import met
 from skep.core.project.shards import format_index, parse_index, sample_bytes
+from skep.core.project.signed_checkpoint import CheckpointFile
 from skep.core.session import messages, wire
 from skep.core.session.control import decide, snapshot_of, status
 from skep.core.session.snapshot import Snapshot
@@ -117,6 +119,14 @@ def _revocations(_):
         lambda case: revocation.read(case, _accepted),
         InvitationError,
         [Project().revoke(PEER_ID).encode()],
+    )
+
+
+def _signed_checkpoint(_):
+    return Parser(
+        lambda case: signed_checkpoint.read(case, _accepted),
+        CheckpointError,
+        [Project("open").note(CheckpointFile("run", 40, "a" * 64, 5)).encode()],
     )
 
 
@@ -361,6 +371,7 @@ PARSERS: dict[str, Callable[[Path], Parser]] = {
     "signature of a manifest": _signature,
     "invitation": _invitation,
     "list of revoked invitations": _revocations,
+    "note of a signed checkpoint": _signed_checkpoint,
     "join link": _link,
     "index of texts": _index(TEXT),
     "index of images": _index(IMAGES),

@@ -1,4 +1,4 @@
-"""A project for invited peers, and the invitations to it: real keys, identities in files of the test."""
+"""A project, and what its publisher signs: real keys, identities in files of the test."""
 
 import base64
 from dataclasses import replace
@@ -10,11 +10,12 @@ from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.project.invitation import Invitation
 from skep.core.project.revocation import Revocations, Revoked
+from skep.core.project.signed_checkpoint import SignedCheckpoint
 from skep.recipes.registry import parse_manifest
 
 
 class Project:
-    """A manifest for invited peers, and its publisher's key."""
+    """A manifest, for invited peers unless `membership` says otherwise, and its publisher's key."""
 
     def __init__(self, membership="invited", **changes):
         self.key = Ed25519PrivateKey.generate()
@@ -42,6 +43,13 @@ class Project:
         issued = (datetime.now(UTC) - timedelta(days=since)).replace(microsecond=0)
         entries = tuple(Revoked(peer, issued) for peer in peers)
         plain = Revocations(self.manifest.id, self.public, issued, entries)
+        return replace(plain, signature=self.key.sign(plain.signed_bytes)).text
+
+    def note(self, file, since=0.0, **changes):
+        """The text of a note of the checkpoint `file`, a CheckpointFile, issued `since` days ago."""
+        issued = (datetime.now(UTC) - timedelta(days=since)).replace(microsecond=0)
+        plain = SignedCheckpoint(self.manifest.id, self.public, file.run_id, file.epoch, file.sha256, file.size, issued)
+        plain = replace(plain, **changes)
         return replace(plain, signature=self.key.sign(plain.signed_bytes)).text
 
 

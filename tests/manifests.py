@@ -20,6 +20,7 @@ EXAMPLE = {
     "license": "Apache-2.0",
     "expires": "2097-12-31T00:00:00Z",
     "membership": "open",
+    "initial_state": "swarm",
     "peers": ["/dns4/seed1.example.org/tcp/443/p2p/QmZtmD2qt6fJot32nabSP3CUjicnypEBz7bHVDhPQt9aAy", PEER],
     "recipe": {
         "name": "causal-lm",

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import skep as skep_package
-from terminals import GENTLY, JOIN_SECONDS, Running, devote, is_event, skep
+from terminals import GENTLY, JOIN_SECONDS, Running, devote, is_event, name_of, skep
 
 BACK_SECONDS = 240
 """Seconds within which a contribution must be confirmed again on a busy computer: several epochs."""
@@ -34,7 +34,7 @@ class Sleeper:
         self._family = self.running.family()
         self._before, self._told = self.running.named("progress")[-1], len(self.running.events)
         self._begun = time.monotonic()
-        assert any(process.name() == "p2pd" for process in self._family)
+        assert any(name_of(process) == "p2pd" for process in self._family)
         for process in self._family:
             process.suspend()
 

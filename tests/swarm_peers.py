@@ -23,7 +23,7 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost, 
 from skep.recipes.registry import parse_manifest
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import Participant
+from skep.worker.swarm.strategy import Participant, run_of
 
 STEP_BATCH = 8
 PATIENCE = 60
@@ -54,8 +54,11 @@ class SmallPeer:
     def __init__(self, manifest, dht, start):
         self.told = []
         self.rounds = Rounds(f"{dht.peer_id}"[-4:], self.told.append)
-        self.parameters = [torch.nn.Parameter(value.clone()) for value in start]
-        self.optimizer = GlobalRounds(Participant(manifest, dht, self.parameters, STEP_BATCH, self.rounds))
+        self.parameters = self._parameters_of(start)
+        self.optimizer = GlobalRounds(Participant(run_of(manifest), dht, self.parameters, STEP_BATCH, self.rounds))
+
+    def _parameters_of(self, start):
+        return [torch.nn.Parameter(value.clone()) for value in start]
 
     def compute(self, gradients, samples):
         """As a backward pass over `samples` with these mean gradients, without filling a step batch."""
@@ -153,20 +156,20 @@ class SmallSwarm:
         self.keys = [RSAPrivateKey() for _ in self.dhts]
 
     @contextmanager
-    def peers(self, manifest, starts):
+    def peers(self, manifest, starts, kind=SmallPeer):
         """One peer for each of `starts`, each on its own node."""
         made = []
         # the averagers' processes inherit the warning filters: hivemind's codecs cause warnings that must be ignored
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            yield from self._peers(manifest, starts, made)
+            yield from self._peers(manifest, starts, made, kind)
 
-    def _peers(self, manifest, starts, made):
+    def _peers(self, manifest, starts, made, kind):
         try:
             for dht, key, start in zip(self.dhts, self.keys, starts, strict=False):
                 # otherwise all peers of one process would share a record
                 with mock.patch.object(RSAPrivateKey, "process_wide", lambda key=key: key):
-                    made.append(SmallPeer(manifest, dht, start))
+                    made.append(kind(manifest, dht, start))
             yield made
         finally:
             for peer in made:

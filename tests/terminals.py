@@ -137,7 +137,13 @@ def wait_until(condition, within):
 
 def count_of(running, name):
     """The number of processes with this name that a running verb has."""
-    return sum(process.name() == name for process in running.family())
+    return sum(name_of(process) == name for process in running.family())
+
+
+def name_of(process):
+    """A process's name, or None if it ended after it was listed."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.name()
 
 
 @contextlib.contextmanager

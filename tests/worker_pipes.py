@@ -71,6 +71,8 @@ class PipedWorker:
         client_mode="automatic",
         snapshots="",
         known_peers="",
+        device="cpu",
+        threads=1,
         **changes,
     ):
         """The start message, for the example manifest with changes; in a new run unless `id` names one.
@@ -87,8 +89,8 @@ class PipedWorker:
                 run_folder=str(self.run_folder),
                 listen_host=listen_host,
                 share=share,
-                device="cpu",
-                threads=1,
+                device=device,
+                threads=threads,
                 client_mode=client_mode,
                 snapshots_folder=str(snapshots),
                 snapshot_bytes_per_day=10**9,

@@ -13,7 +13,7 @@ from hivemind.dht.node import DictionaryDHTValue
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
-from attacks.stranger import DICTIONARY, LATER, Stranger
+from attacks.stranger import DICTIONARY, LATER, Attack, Calling, Stranger
 
 TUPLE = 0x40
 """hivemind's extension of msgpack, which is decoded recursively."""
@@ -217,40 +217,42 @@ async def unsigned_claims(own: Stranger) -> None:
     await own.repeat(claim, 0.0)
 
 
-RECORDS: dict[str, Callable[[Stranger], Awaitable[None]]] = {
-    "no attack": no_attack,
-    "nested record": nested_record,
-    "nested value": nested_value,
-    "nested subkey": nested_subkey,
-    "undecodable record": undecodable_record,
-    "large records": large_records,
-    "records of 1 MB": records_of_a_megabyte,
-    "many small records": flooding(1000),
-    "many subkeys": flooding(
-        1000,
-        keys=lambda own, count: [DHTID.generate(source=own.progress_key).to_bytes()] * count,
-        subkeys=lambda count: [name(secrets.token_hex(8)) for _ in range(count)],
+RECORDS: dict[str, Calling] = {
+    "no attack": Attack(no_attack),
+    "nested record": Attack(nested_record),
+    "nested value": Attack(nested_value),
+    "nested subkey": Attack(nested_subkey),
+    "undecodable record": Attack(undecodable_record),
+    "large records": Attack(large_records),
+    "records of 1 MB": Attack(records_of_a_megabyte),
+    "many small records": Attack(flooding(1000)),
+    "many subkeys": Attack(
+        flooding(
+            1000,
+            keys=lambda own, count: [DHTID.generate(source=own.progress_key).to_bytes()] * count,
+            subkeys=lambda count: [name(secrets.token_hex(8)) for _ in range(count)],
+        )
     ),
-    "large records in the cache": flooding(100, value=MSGPackSerializer.dumps(b"x" * LARGE), cached=True),
-    "a record without an end": expiring(lambda: math.inf),
-    "a record until no time": expiring(lambda: math.nan),
-    "a record of a year": expiring(lambda: get_dht_time() + 365 * 86_400),
-    "subkeys that are none": subkeys_that_are_none(1, [1, [2]], {"a": 1}, None, 1.5, b"", "text"),
-    "a whole dictionary": whole_dictionary,
-    "a value in the place of all records": dictionary_in_the_place_of_a_value,
-    "lists of unequal length": unequal_lists,
-    "keys that are none": keys_that_are_none,
-    "many questions": many_questions,
-    "a question with a long answer": a_question_for_everything,
-    "invented neighbours": invented_neighbours,
-    "a false epoch": claiming(epoch=10**9),
-    "the next epoch": claiming(ahead=1),
-    "false samples": claiming(samples=10**12),
-    "a false rate": claiming(samples=1, rate=1e12),
-    "samples below none": claiming(samples=-(10**9), rate=-1e9),
-    "a rate that is no number": claiming(samples=1, rate=math.nan),
-    "a claim of tomorrow": claiming(samples=100, time=get_dht_time() + 86_400),
-    "many invented peers": many_claims,
-    "a claim of wrong kinds": a_claim_that_is_no_progress,
-    "claims of others unsigned": unsigned_claims,
+    "large records in the cache": Attack(flooding(100, value=MSGPackSerializer.dumps(b"x" * LARGE), cached=True)),
+    "a record without an end": Attack(expiring(lambda: math.inf)),
+    "a record until no time": Attack(expiring(lambda: math.nan)),
+    "a record of a year": Attack(expiring(lambda: get_dht_time() + 365 * 86_400)),
+    "subkeys that are none": Attack(subkeys_that_are_none(1, [1, [2]], {"a": 1}, None, 1.5, b"", "text")),
+    "a whole dictionary": Attack(whole_dictionary),
+    "a value in the place of all records": Attack(dictionary_in_the_place_of_a_value),
+    "lists of unequal length": Attack(unequal_lists),
+    "keys that are none": Attack(keys_that_are_none),
+    "many questions": Attack(many_questions),
+    "a question with a long answer": Attack(a_question_for_everything),
+    "invented neighbours": Attack(invented_neighbours),
+    "a false epoch": Attack(claiming(epoch=10**9)),
+    "the next epoch": Attack(claiming(ahead=1)),
+    "false samples": Attack(claiming(samples=10**12)),
+    "a false rate": Attack(claiming(samples=1, rate=1e12)),
+    "samples below none": Attack(claiming(samples=-(10**9), rate=-1e9)),
+    "a rate that is no number": Attack(claiming(samples=1, rate=math.nan)),
+    "a claim of tomorrow": Attack(claiming(samples=100, time=get_dht_time() + 86_400)),
+    "many invented peers": Attack(many_claims),
+    "a claim of wrong kinds": Attack(a_claim_that_is_no_progress),
+    "claims of others unsigned": Attack(unsigned_claims),
 }

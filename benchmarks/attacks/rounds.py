@@ -21,9 +21,12 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from attacks.records import bomb
-from attacks.stranger import Stranger, Target, ready
+from attacks.stranger import AsPeer, Attack, Calling, Stranger, Target, ready
 
 ROUND_SECONDS = 15.0
+SCALED = "values and weights are brought within bounds, and averaged"
+ALLOWED = "its gradients could be those of an honest peer"
+LEADS = "the leader of a group decides who is in it, and when it begins"
 LOOKING_SECONDS = 1.5
 """Until a group is formed: less than others look for one, and their leaders are those who are nearest to that."""
 
@@ -90,7 +93,7 @@ def member(
         allreduce_timeout=ROUND_SECONDS,
         sender_timeout=5.0,
         reducer_timeout=10.0,
-        **options,
+        **({} if target.reduces else {"bandwidth": 0.0}) | options,
     )
     ready()
     counts, ends = {"tried": 0, "answered": 0}, time.monotonic() + target.seconds
@@ -197,28 +200,30 @@ def group_of_strangers(own: Any, follower: PeerID) -> averaging_pb2.MessageFromL
     )
 
 
-ASKING: dict[str, Callable[[Stranger], Awaitable[None]]] = {
-    "requests that say nothing": asking(lambda: b""),
-    "requests of a large bandwidth": asking(partial(claim, 1e12)),
-    "requests with nested claims": asking(lambda: MSGPackSerializer.dumps([1.0, AveragingMode.NODE.value, bomb()])),
-    "requests with large claims": asking(lambda: claim(data="x" * 1_000_000)),
-    "invented averagers": invented_averagers,
+ASKING: dict[str, Calling] = {
+    "requests that say nothing": Attack(asking(lambda: b"")),
+    "requests of a large bandwidth": Attack(asking(partial(claim, 1e12))),
+    "requests with nested claims": Attack(
+        asking(lambda: MSGPackSerializer.dumps([1.0, AveragingMode.NODE.value, bomb()]))
+    ),
+    "requests with large claims": Attack(asking(lambda: claim(data="x" * 1_000_000))),
+    "invented averagers": Attack(invented_averagers),
 }
-MEMBERS: dict[str, Callable[[Target], dict[str, int]]] = {
-    "gradients that are no number": partial(member, value=lambda: math.nan),
-    "endless gradients": partial(member, value=lambda: 3e38),
-    "large gradients": partial(member, value=lambda: 1e4),
-    "a large weight": partial(member, value=lambda: 1.0, weight=1e12),
-    "random gradients": partial(member, value=lambda: float(torch.randn(()))),
-    "a weight that is no number": sending(no_number),
-    "an endless weight": sending(endless_weight),
-    "parts of another shape": sending(another_shape),
-    "parts that are no tensor": sending(no_tensor),
-    "parts of whole numbers": sending(another_kind),
-    "parts in another codec": sending(unknown_codec),
-    "another epoch said": sending(another_epoch),
-    "a silent member": silent_member,
-    "a claimed bandwidth": partial(member, bandwidth=1e12),
-    "a leader without a group": leading(None),
-    "a leader of strangers": leading(group_of_strangers),
+MEMBERS: dict[str, AsPeer] = {
+    "gradients that are no number": Attack(partial(member, value=lambda: math.nan)),
+    "endless gradients": Attack(partial(member, value=lambda: 3e38)),
+    "large gradients": Attack(partial(member, value=lambda: 1e4), SCALED),
+    "a large weight": Attack(partial(member, value=lambda: 1.0, weight=1e12), SCALED),
+    "random gradients": Attack(partial(member, value=lambda: float(torch.randn(()))), ALLOWED),
+    "a weight that is no number": Attack(sending(no_number)),
+    "an endless weight": Attack(sending(endless_weight), SCALED),
+    "parts of another shape": Attack(sending(another_shape)),
+    "parts that are no tensor": Attack(sending(no_tensor)),
+    "parts of whole numbers": Attack(sending(another_kind)),
+    "parts in another codec": Attack(sending(unknown_codec)),
+    "another epoch said": Attack(sending(another_epoch), ALLOWED),
+    "a silent member": Attack(silent_member),
+    "a claimed bandwidth": Attack(partial(member, bandwidth=1e12)),
+    "a leader without a group": Attack(leading(None), LEADS),
+    "a leader of strangers": Attack(leading(group_of_strangers), LEADS),
 }

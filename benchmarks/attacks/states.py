@@ -1,4 +1,4 @@
-"""Attacks on newcomers: states that no honest peer has, offered with the epoch of the newest one.
+"""Attacks on newcomers: states that no honest peer has, offered as one epoch newer than the newest one.
 
 A newcomer of skep asks the donors of the usual epochs in random order, so only some newcomers ask this one.
 """
@@ -22,8 +22,10 @@ from hivemind.p2p import P2PContext
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 
-from attacks.stranger import Target, ready
+from attacks.stranger import AsPeer, Attack, Target, ready
 
+OF_ADAM = 4
+"""Tensors for each parameter in a state of Adam: itself, two moments and the number of steps."""
 Change = Callable[[dict[str, Any], list[torch.Tensor]], None]
 
 
@@ -116,7 +118,8 @@ def donor(target: Target, change: Change, kind: type[Donor] = Donor) -> dict[str
         others = (
             [each.value for peer, each in found.value.items() if peer != averager.peer_id.to_bytes()] if found else []
         )
-        averager.state_sharing_priority = max([float(value) for value in others if value is not None], default=1.0)
+        newest = max([float(value) for value in others if value is not None], default=0.0)
+        averager.state_sharing_priority = newest + 1.0  # stock newcomers ask for the newest first
         time.sleep(0.5)
     served = int(averager.served.value)
     averager.shutdown()
@@ -133,9 +136,10 @@ def no_number(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
 
 
 def negative_moments(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
-    """What the optimizer takes the root of."""
-    for tensor in tensors[len(tensors) // 3 :]:
-        tensor.abs_().neg_()
+    """What Adam takes the root of; a state of SGD has nothing of the kind, and is not changed."""
+    if len(tensors) % OF_ADAM == 0:
+        for tensor in tensors[len(tensors) // OF_ADAM :]:
+            tensor.abs_().neg_()
 
 
 def other_shapes(_metadata: dict[str, Any], tensors: list[torch.Tensor]) -> None:
@@ -163,16 +167,16 @@ def no_metadata(metadata: dict[str, Any], _tensors: list[torch.Tensor]) -> None:
     metadata.clear()
 
 
-STATES: dict[str, Callable[[Target], dict[str, int]]] = {
-    "a state that is no number": partial(donor, change=no_number),
-    "negative second moments": partial(donor, change=negative_moments),
-    "a state of other shapes": partial(donor, change=other_shapes),
-    "a state of single values": partial(donor, change=one_value),
-    "a state that lacks a tensor": partial(donor, change=too_few),
-    "a state of whole numbers": partial(donor, change=whole_numbers),
-    "a state of a false epoch": partial(donor, change=false_epoch),
-    "a state without metadata": partial(donor, change=no_metadata),
-    "a state with metadata that cannot be read": partial(donor, change=nothing, kind=Unreadable),
-    "a donor that is silent": partial(donor, change=nothing, kind=Silent),
-    "a state without an end": partial(donor, change=nothing, kind=Endless),
+STATES: dict[str, AsPeer] = {
+    "a state that is no number": Attack(partial(donor, change=no_number)),
+    "negative second moments": Attack(partial(donor, change=negative_moments)),
+    "a state of other shapes": Attack(partial(donor, change=other_shapes)),
+    "a state of single values": Attack(partial(donor, change=one_value)),
+    "a state that lacks a tensor": Attack(partial(donor, change=too_few)),
+    "a state of whole numbers": Attack(partial(donor, change=whole_numbers)),
+    "a state of a false epoch": Attack(partial(donor, change=false_epoch)),
+    "a state without metadata": Attack(partial(donor, change=no_metadata)),
+    "a state with metadata that cannot be read": Attack(partial(donor, change=nothing, kind=Unreadable)),
+    "a donor that is silent": Attack(partial(donor, change=nothing, kind=Silent)),
+    "a state without an end": Attack(partial(donor, change=nothing, kind=Endless)),
 }

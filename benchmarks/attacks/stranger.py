@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from hivemind.dht import DHTID
 from hivemind.dht.crypto import RSASignatureValidator
@@ -23,6 +23,7 @@ from hivemind.utils.crypto import RSAPrivateKey
 LATER = 60.0
 """Seconds that a record lasts."""
 ANSWER_SECONDS = 3.0
+Run = TypeVar("Run")
 REGULAR, DICTIONARY = DHTProtocol.IS_REGULAR_VALUE, DHTProtocol.IS_DICTIONARY
 
 
@@ -43,6 +44,20 @@ class Target:
     epoch: int
     """The one that the run is in, when the attack begins."""
     seconds: float
+    reduces: bool = True
+    """Whether an attacker that takes part in rounds averages a part of the values for its groupmates."""
+
+
+@dataclass(frozen=True)
+class Attack(Generic[Run]):
+    """What is done to a run; the counts of an attack by a whole peer are what it returns.
+
+    `limited` says why it can be limited only and not refused, so that honest parameters may differ from those of a run
+    without it; empty if it can be refused.
+    """
+
+    run: Run
+    limited: str = ""
 
 
 @dataclass
@@ -170,3 +185,9 @@ class Stranger:
     async def drained(self, calling: Awaitable[AsyncIterator[Any]]) -> int:
         """Read all answers of a stream; their number."""
         return sum([1 async for _ in await calling])
+
+
+Calling = Attack[Callable[[Stranger], Awaitable[None]]]
+"""An attack by single calls."""
+AsPeer = Attack[Callable[[Target], dict[str, int]]]
+"""An attack by a whole peer of stock hivemind."""

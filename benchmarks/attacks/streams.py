@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.p2p import P2P, PeerID
-from hivemind.proto import averaging_pb2
+from hivemind.proto import averaging_pb2, runtime_pb2
 
-from attacks.stranger import ANSWER_SECONDS, Stranger
+from attacks.stranger import ANSWER_SECONDS, Attack, Calling, Stranger
 
 FRAME = 16_000_000
 STREAMS = 300
+FULL, PARTS, FULL_STREAMS = 600_000, 8, 60
 CONNECTIONS = 500
 
 
@@ -61,6 +62,26 @@ async def large_frames(own: Stranger) -> None:
 
     await own.repeat(
         lambda: own.at_once(own.first_answer(own.averager(peer).rpc_aggregate_part(part())) for peer in own.peers)
+    )
+
+
+async def full_frames_in_many_streams(own: Stranger) -> None:
+    """Parts of nearly the largest size that is taken, several in each of many streams, for groups that do not exist."""
+
+    async def parts() -> AsyncIterator[averaging_pb2.AveragingData]:
+        for _ in range(PARTS):
+            tensor = runtime_pb2.Tensor(buffer=bytes(FULL))
+            code = averaging_pb2.PART_FOR_AVERAGING
+            yield averaging_pb2.AveragingData(code=code, group_id=os.urandom(20), weight=1.0, tensor_part=tensor)
+
+    async def opened(peer: PeerID, *, of_state: bool) -> None:
+        await own.first_answer(own.averager(peer, of_state=of_state).rpc_aggregate_part(parts()))
+
+    await own.repeat(
+        lambda: own.at_once(
+            (opened(peer, of_state=bool(number % 2)) for peer in own.peers for number in range(FULL_STREAMS)),
+            own.target.seconds,
+        )
     )
 
 
@@ -160,14 +181,15 @@ async def many_downloads(own: Stranger) -> None:
     await own.repeat(flood, 0.0)
 
 
-STREAMS_OF: dict[str, Callable[[Stranger], Awaitable[None]]] = {
-    "silent streams": silent_streams,
-    "parts for unknown groups": parts_for_unknown_groups,
-    "frames of 16 MB": large_frames,
-    "frames that are no message": frames_that_are_no_message,
-    "a frame without an end": endless_frame,
-    "silent connections": silent_connections,
-    "connections of noise": connections_of_noise,
-    "answers that are not read": answers_that_are_not_read,
-    "many downloads of the state": many_downloads,
+STREAMS_OF: dict[str, Calling] = {
+    "silent streams": Attack(silent_streams),
+    "parts for unknown groups": Attack(parts_for_unknown_groups),
+    "frames of 16 MB": Attack(large_frames),
+    "full frames in many streams": Attack(full_frames_in_many_streams),
+    "frames that are no message": Attack(frames_that_are_no_message),
+    "a frame without an end": Attack(endless_frame),
+    "silent connections": Attack(silent_connections),
+    "connections of noise": Attack(connections_of_noise),
+    "answers that are not read": Attack(answers_that_are_not_read),
+    "many downloads of the state": Attack(many_downloads),
 }

@@ -21,7 +21,23 @@ sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
 from report import HERE, MISSED, UNMEASURED, say
 
-from faults import churn, disk, donor, hostile, kill, link, soak, stall, start, stop
+from faults import (
+    churn,
+    debians,
+    disk,
+    donor,
+    hostile,
+    hostile_tables,
+    kill,
+    link,
+    lockstep,
+    packs,
+    refused,
+    soak,
+    stall,
+    start,
+    stop,
+)
 from faults.rows import Part, Rows, write_table
 from skep.core.errors import SkepError
 
@@ -35,7 +51,12 @@ PARTS: list[Part] = [
     donor.PART,
     link.PART,
     disk.PART,
+    packs.PART,
+    debians.PART,
+    refused.PART,
     hostile.PART,
+    lockstep.LOCKSTEP,
+    lockstep.STOCK,
 ]
 
 
@@ -63,7 +84,7 @@ def main() -> int:
         return UNMEASURED
     finally:
         write_table(PARTS, asked.out)
-        hostile.write_attacks(asked.out)
+        hostile_tables.write(asked.out)
     missed = False
     for each in part.judged(rows.of_this_commit()):
         missed |= each.missed

@@ -26,11 +26,12 @@ from report import Row
 
 from faults.family import kill
 from faults.places import own_folder
-from faults.rows import Measured, Part, stored
+from faults.rows import Measured, Part
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.session.messages import (
     ContributionConfirmed,
+    ContributionLost,
     StopTraining,
     WorkerFailed,
     WorkerJoined,
@@ -39,16 +40,20 @@ from skep.host.server.peer_process import PeerProcess
 from skep.recipes.registry import open_recipe, parse_manifest
 from worker_pipes import TINY, PipedWorker, cut_shards
 
-COUNT = 72
-TARGET = 512
-RUN = {"id": "attacked", "sync__target_batch_size": TARGET, "schedule__total_epochs": 1_000_000}
+COUNT = 73
+TARGET = 3072
+"""Samples of an epoch: so many that what is computed while it ends is little beside them."""
+FIRST_TARGET = 512
+"""That of rows that do not say."""
+SETTLED = (ContributionConfirmed, ContributionLost)
+RUN = {"id": "attacked", "schedule__total_epochs": 1_000_000}
 SHARE = 0.25
 PEERS = 3
-SECONDS = 15.0
+SECONDS = 30.0
 """How long an attack lasts."""
 START_SECONDS, END_SECONDS = 180.0, 90.0
-CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY = 60.0, 60.0, 256.0
-"""The bounds: seconds and MB."""
+CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY, SIZE = 60.0, 60.0, 256.0, 0.05
+"""The bounds: seconds, MB, and parts of an epoch's target."""
 LOOK_SECONDS = 1.0
 LOG_CHARACTERS = 2_000
 """Of a worker's log that a row keeps."""
@@ -57,11 +62,14 @@ LOG_CHARACTERS = 2_000
 class Swarm:
     """The run that is attacked."""
 
-    def __init__(self, folder: Path, ending: contextlib.ExitStack, seconds: float = SECONDS) -> None:
-        """`seconds`: how long an attack lasts."""
-        self._seconds = seconds
+    def __init__(
+        self, folder: Path, ending: contextlib.ExitStack, seconds: float = SECONDS, samples: int = TARGET
+    ) -> None:
+        """`seconds`: how long an attack lasts; `samples` of an epoch."""
+        self._seconds, self.samples = seconds, samples
+        self._run = RUN | {"sync__target_batch_size": samples}
         self.folder, self._index = folder, cut_shards(folder)
-        manifest = raw(**(TINY | RUN))
+        manifest = raw(**(TINY | self._run))
         (folder / "run.json").write_bytes(manifest)
         self._manifest = parse_manifest(manifest)
         identity = FileIdentity(folder / "seed.id")
@@ -78,7 +86,7 @@ class Swarm:
     def join(self) -> PipedWorker:
         worker = PipedWorker(self.folder, self._index)
         self._ending.callback(worker.close)
-        worker.start([self.address], share=SHARE, **RUN)
+        worker.start([self.address], share=SHARE, **self._run)
         return worker
 
     @property
@@ -90,7 +98,7 @@ class Swarm:
             "run_id": self._manifest.run_id,
             "peers": [*self._ids, *ids],
             "shapes": [tuple(each.shape) for each in model.parameters() if each.requires_grad],
-            "target_batch_size": TARGET,
+            "target_batch_size": self.samples,
             "epoch": max(message.epoch for worker in self.workers for message in worker.all(ContributionConfirmed)) + 1,
             "seconds": self._seconds,
         }
@@ -141,7 +149,7 @@ class Watch:
 
 
 def measure(numbers: range) -> Iterator[Measured]:
-    names, left = attacks(), deque(numbers)
+    names, left = list(attacks()), deque(numbers)
     while left:
         with own_folder() as folder, contextlib.ExitStack() as ending:
             swarm, ended = Swarm(folder, ending), False
@@ -152,10 +160,10 @@ def measure(numbers: range) -> Iterator[Measured]:
                 yield {"number": number} | row
 
 
-def attacks() -> list[str]:
-    """The names of all."""
+def attacks() -> dict[str, dict[str, Any]]:
+    """Their names, with what each declares: see `attacks`."""
     done = subprocess.run([sys.executable, "-m", "attacks"], env=environ(), capture_output=True, check=True)
-    return list(json.loads(done.stdout))
+    return dict(json.loads(done.stdout))
 
 
 def environ() -> dict[str, str]:
@@ -167,7 +175,7 @@ def environ() -> dict[str, str]:
 
 def attacked(swarm: Swarm, name: str) -> Measured:
     before = swarm.processes()
-    settled = [len(worker.all(ContributionConfirmed)) for worker in swarm.workers]
+    settled = [len(worker.all(*SETTLED)) for worker in swarm.workers]
     watch, begun = Watch(swarm), time.monotonic()
     with attacking(swarm, name) as wait:
         newcomer = swarm.join()
@@ -195,6 +203,7 @@ def attacked(swarm: Swarm, name: str) -> Measured:
         "confirmed": confirmed,
         "memory": round(grown, 1),
         "epochs": epochs(peers, settled),
+        "target": swarm.samples,
         "seconds": round(over - begun, 1),
     }
 
@@ -260,14 +269,22 @@ def seconds_until(condition: Callable[[], bool], within: float) -> float | None:
 
 
 def epochs(peers: list[PipedWorker], settled: list[int]) -> list[int]:
-    """The samples of all peers in each epoch that ended for every worker since `settled`, in confirmed contributions."""
+    """The samples of all peers that were averaged in each epoch that has ended for every worker since `settled`.
+
+    What a peer lost is missing in its epoch. The last of `peers` is the newcomer; before it came, there were no others.
+    """
     samples: dict[int, int] = defaultdict(int)
     seen: dict[int, int] = defaultdict(int)
     for worker, count in itertools.zip_longest(peers, settled, fillvalue=0):
-        for message in worker.all(ContributionConfirmed)[count:]:
-            samples[message.epoch] += message.samples
+        for message in worker.all(*SETTLED)[count:]:
+            samples[message.epoch] += message.samples * isinstance(message, ContributionConfirmed)
             seen[message.epoch] += worker is not peers[-1]
     return [samples[epoch] for epoch, workers in sorted(seen.items()) if workers == PEERS]
+
+
+def size(row: Measured) -> float | None:
+    """The mean of the epochs that ended, in parts of their target; None if none has ended."""
+    return mean(row["epochs"]) / row.get("target", FIRST_TARGET) if row["epochs"] else None
 
 
 def judged(rows: list[Measured]) -> list[Row]:
@@ -277,7 +294,8 @@ def judged(rows: list[Measured]) -> list[Row]:
     ended = [float(len(row["ended"])) for row in rows]
     joined, confirmed = of("joined", JOIN_SECONDS + 1), of("confirmed", CONFIRMED_SECONDS + 1)
     memory = of("memory", 0.0)
-    sizes = [round(mean(row["epochs"]) / TARGET, 2) for row in rows if row["epochs"]]
+    sized = [row for row in rows if "target" in row]  # earlier ones had epochs too short to have a size
+    off = [round(abs(found - 1), 3) for row in sized if (found := size(row)) is not None]
     return [
         Row("attacks", len({row["attack"] for row in rows}), "", None, [1.0] * len(rows), least=COUNT),
         Row(
@@ -292,34 +310,9 @@ def judged(rows: list[Measured]) -> list[Row]:
         Row("newcomer joined", max(joined, default=0.0), "s", JOIN_SECONDS, joined),
         Row("confirmed afterwards", max(confirmed, default=0.0), "s", CONFIRMED_SECONDS, confirmed),
         Row("memory more than before", max(memory, default=0.0), "MB", MEMORY, memory),
-        Row("mean epoch of an attack", min(sizes, default=0.0), "of the target", None, sizes),
+        Row("attacks during which an epoch ended", len(off), "", None, [], least=len(sized)),
+        Row("mean epoch of an attack off its target", max(off, default=0.0), "of the target", SIZE, off),
     ]
-
-
-def write_attacks(folder: Path) -> None:
-    """`hostile.md`: what each attack did when it was measured last."""
-    rows = stored(folder / f"faults-{PART.name}.jsonl")
-    if not rows:
-        return
-    lines = [
-        "`make test-hostile`: three workers, a seed that keeps the state, and a newcomer that joins during the attack. Seconds",
-        "are from the newcomer's start, and from the attack's end. A donor's answers are the newcomers that asked it, often none.",
-        "An epoch's size is in parts of its target; all processes share the machine, and its own load changes that too: compare",
-        "with `no attack`.",
-        "",
-        "| attack | attempts | answered | peers with an ended process | newcomer trained | each confirmed | memory | epoch | commit | machine |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for row in {row["attack"]: row for row in rows}.values():
-        size = f"{mean(row['epochs']) / TARGET:.2f}" if row["epochs"] else "none ended"
-        joined, confirmed = (
-            f"{row[name]} s" if row[name] is not None else "**never**" for name in ("joined", "confirmed")
-        )
-        lines.append(
-            f"| {row['attack']} | {row['said'].get('tried', 0)} | {row['said'].get('answered', 0)} | {', '.join(row['ended']) or 'none'} | {joined} |"
-            f" {confirmed} | +{row['memory']:.0f} MB | {size} | {row['commit']} | {row['machine']} |"
-        )
-    (folder / "hostile.md").write_text("\n".join(lines) + "\n")
 
 
 PART = Part("hostile", "attacks by a stock peer", COUNT, measure, judged)

@@ -14,6 +14,15 @@ from machine import machine
 from report import HERE, Row
 
 ROOT = HERE.parent
+WRITTEN = (
+    "benchmarks/faults-*.jsonl",
+    "benchmarks/faults.md",
+    "benchmarks/hostile.md",
+    "benchmarks/parsers.json",
+    "benchmarks/parsers.md",
+    "SECURITY.md",
+)
+"""What the parts write."""
 Measured = dict[str, Any]
 
 
@@ -54,8 +63,8 @@ def stored(file: Path) -> list[Measured]:
 
 
 def this_commit() -> str:
-    """The last commit that changed anything but the rows, with a + when files differ from it."""
-    paths = [".", ":!benchmarks/faults-*.jsonl", ":!benchmarks/faults.md", ":!benchmarks/hostile.md"]
+    """The last commit that changed anything but what parts write, with a + when files differ from it."""
+    paths = [".", *(f":!{written}" for written in WRITTEN)]
     last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *paths)
     return last + "+" * bool(git("status", "--porcelain", "--", *paths))
 

@@ -88,7 +88,7 @@ class Ours:
         from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415 - a stock peer loads nothing of skep
-        from skep.worker.swarm.strategy import Participant  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.worker.swarm.strategy import Participant, run_of  # noqa: PLC0415 - a stock peer loads nothing of skep
         from swarm_peers import manifest_of  # noqa: PLC0415 - a stock peer loads nothing of skep
 
         def tell(message: Any) -> None:
@@ -112,7 +112,7 @@ class Ours:
         )  # fmt: skip
         dht.run_coroutine(ask_in_background)
         self._rounds = Rounds("small", tell)
-        own = Participant(manifest, dht, [weights], BATCH, self._rounds, lambda: options["rate"])
+        own = Participant(run_of(manifest), dht, [weights], BATCH, self._rounds, lambda: options["rate"])
         self._sync = GlobalRounds(own)
         self._sync.ready(60.0)
         self._sync.synchronise()

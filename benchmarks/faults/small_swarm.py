@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -80,17 +81,22 @@ class SmallPeer:
         if not self._frozen and self.runs:
             self.freeze()
         kill(self._frozen)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # what it left when it ended by itself, which holds its pipes
         self._process.wait()
         self._reader.join(END_SECONDS)
         for pipe in (self._process.stdin, self._process.stdout):
             assert pipe is not None
             pipe.close()
 
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
     def leave(self) -> None:
         """Ask it to leave; returns immediately."""
-        assert self._process.stdin is not None
-        self._process.stdin.write("leave\n")
-        self._process.stdin.flush()
+        self.tell("leave")
 
 
 def wait(condition: Callable[[], bool], within: float, peers: Iterable[SmallPeer], look: float = 0.1) -> None:

@@ -45,7 +45,7 @@ from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.donor import Copy, Place
 from skep.worker.swarm.state.download import Frames
 from skep.worker.swarm.state.pieces import Piece
-from skep.worker.swarm.strategy import Participant
+from skep.worker.swarm.strategy import Participant, run_of
 from swarm_peers import manifest_of
 
 TENSORS, VALUES = 8, 327_680
@@ -132,7 +132,7 @@ def begun() -> GlobalRounds:
     dht.run_coroutine(ask_in_background)
     manifest = manifest_of(options["run_id"], 64, optimizer=OPTIMIZER, sync__load_compression="none")
     weights = [torch.nn.Parameter(torch.zeros(VALUES)) for _ in range(TENSORS)]
-    own = Participant(manifest, dht, weights, BATCH, Rounds("state", lambda _message: None))
+    own = Participant(run_of(manifest), dht, weights, BATCH, Rounds("state", lambda _message: None))
     sync = GlobalRounds(own)
     sync.ready(READY_SECONDS)
     return sync

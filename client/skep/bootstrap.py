@@ -275,6 +275,7 @@ def build(
         open_ledger=lambda: SqliteLedger(home.ledger_file, mended=lambda said: engine.post(m.ProblemArose(said))),
         shards=HttpShards(
             home.cache_folder,
+            home.checkpoint_notes_folder,
             limit_bytes=lambda: int(float(engine.snapshot.settings["disk.cache_gb"]) * GB),
             keep_free_bytes=lambda: int(float(engine.snapshot.settings["disk.keep_free_gb"]) * GB),
             proxy=proxy,

@@ -1,11 +1,12 @@
 """Runs a part of skep's GPU suite on this computer, with the PyTorch that this Python has, and without a network.
 
     ./run PART [--to FOLDER]
+    ./run power --may-change-card [--to FOLDER]
 
 `tests` are the GPU tests, `demo` a practice swarm, and the others the parts of benchmarks/gpu.py; each takes at most 8
-minutes. Results name the card and lie in FOLDER, by default `results` beside this file. The packages are laid into a
-virtual environment beside this file at the first run. Exit code 2 without a CUDA device or a usable PyTorch. Only the
-standard library is used here.
+minutes, and only `power` changes a setting of the card. Results name the card and lie in FOLDER, by default `results`
+beside this file. The packages are laid into a virtual environment beside this file at the first run. Exit code 2 without
+a CUDA device or a usable PyTorch. Only the standard library is used here.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ PYTHON = ENVIRONMENT / "bin" / "python"
 OLDEST_TORCH = (2, 8)
 SECONDS = 480
 """The longest that a part may take."""
+MAY_CHANGE = "--may-change-card"
 PARTS = {
     "tests": ["-m", "pytest", "tests/gpu", "-m", "gpu", "-v", "-W", "default", "-p", "no:cacheprovider"],
     "memory": ["benchmarks/gpu.py", "memory"],
@@ -37,6 +39,7 @@ PARTS = {
     "steps": ["benchmarks/gpu.py", "steps", "--seconds", "10"],
     "shares": ["benchmarks/gpu.py", "shares"],
     "giveback": ["benchmarks/gpu.py", "giveback"],
+    "power": ["benchmarks/gpu.py", "power", MAY_CHANGE],
 }
 LOOK = """
 import json, torch
@@ -52,7 +55,10 @@ def main() -> int:
     )
     parser.add_argument("part", choices=PARTS)
     parser.add_argument("--to", type=Path, default=HERE / "results", help="folder of the results")
+    parser.add_argument(MAY_CHANGE, action="store_true", help="allow a part to set the card's power limit meanwhile")
     options = parser.parse_args()
+    if MAY_CHANGE in PARTS[options.part] and not options.may_change_card:
+        return refuse(f"{options.part} changes settings of the card: allow it with {MAY_CHANGE}.")
     wanted = (HERE / "python-version").read_text().strip()
     running = "{}.{}".format(*sys.version_info)
     if running != wanted:

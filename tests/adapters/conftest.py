@@ -34,7 +34,7 @@ def make_shards(server, cache):
     with contextlib.ExitStack() as stack:
 
         def make(**options):
-            shards = HttpShards(cache, **(ROOMY | {"patience": QUICK} | options))
+            shards = HttpShards(cache, cache.parent / "notes", **(ROOMY | {"patience": QUICK} | options))
             stack.callback(shards.close)
             raw = make_index(make_shard()[1])
             server.scripts["index.json"] = [whole(raw)]

@@ -145,12 +145,6 @@ int nvmlDeviceGetTemperature(void *handle, unsigned int sensor, unsigned int *de
     return 0;
 }
 
-int nvmlDeviceGetPowerUsage(void *handle, unsigned int *milliwatts) {
-    (void)handle;
-    FAIL_IF_ASKED();
-    *milliwatts = (unsigned)told("power", 187500);
-    return 0;
-}
 
 int nvmlDeviceGetUtilizationRates(void *handle, utilisation_t *use) {
     (void)handle;
@@ -224,15 +218,28 @@ int nvmlDeviceGetPowerManagementLimitConstraints(void *handle, unsigned *lowest,
     return 0;
 }
 
-int nvmlDeviceGetPowerManagementLimit(void *handle, unsigned *milliwatts) {
-    FILE *file;
-    (void)handle;
-    FAIL_IF_ASKED();
-    *milliwatts = 320000;
-    if ((file = open_file(".limit", "r"))) {
-        if (fscanf(file, "%u", milliwatts) != 1) *milliwatts = 0;
+static unsigned limit(void) {
+    unsigned milliwatts = 320000;
+    FILE *file = open_file(".limit", "r");
+    if (file) {
+        if (fscanf(file, "%u", &milliwatts) != 1) milliwatts = 0;
         fclose(file);
     }
+    return milliwatts;
+}
+
+int nvmlDeviceGetPowerManagementLimit(void *handle, unsigned *milliwatts) {
+    (void)handle;
+    FAIL_IF_ASKED();
+    *milliwatts = limit();
+    return 0;
+}
+
+int nvmlDeviceGetPowerUsage(void *handle, unsigned int *milliwatts) {
+    (void)handle;
+    FAIL_IF_ASKED();
+    *milliwatts = (unsigned)told("power", 187500);
+    if (*milliwatts > limit()) *milliwatts = limit();
     return 0;
 }
 

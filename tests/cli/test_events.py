@@ -33,10 +33,10 @@ def test_a_stage_is_told_when_it_moves_and_not_again() -> None:
 def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     events = Events()
     joined = m.WorkerJoined("Qm", "CPU", "float32", 3, 8, 4)
-    assert events.of(joined, Snapshot())[0] | {"addresses": []} == {
+    assert events.of(joined, Snapshot())[0] | {"addresses": [], "devices": []} == {
         "event": "joined", "peer_id": "Qm", "device": "CPU", "precision": "float32", "epoch": 3,
         "step_batch": 8, "micro_batch": 4, "addresses": [], "client_mode": False,
-        "relayed": False, "heavy": False,
+        "relayed": False, "heavy": False, "devices": [],
     }  # fmt: skip
     (progress,) = events.of(m.WorkerProgress(PROGRESS), Snapshot())
     assert progress["event"] == "progress"

@@ -38,8 +38,8 @@ def skep(home, capsys):
         (
             "settings",
             0,
-            "Das Gerät, das rechnet. Ohne Wahl nutzt skep das beste, das funktioniert.",
-            "The device that computes.",
+            "Das Gerät, das rechnet, oder mehrere: all, oder eine Liste wie cuda:0,cuda:2.",
+            "The device that computes, or several:",
         ),
         ("explain --if battery", 0, "Wenn battery: Im Akkubetrieb. Regel Höchstens Warum", "If battery: On battery."),
         ("stats", 0, "Noch nichts beigetragen.", "Nothing contributed yet."),

@@ -41,3 +41,10 @@ def test_the_list_of_revoked_invitations_is_a_download_of_projects_by_invitation
         True,
         True,
     ]
+
+
+def test_where_the_model_comes_from_is_said_as_the_manifest_has_it():
+    swarm, signed = ("\n".join(rows(initial_state=each)) for each in ("swarm", "signed"))
+    assert "and the swarm's model" in swarm
+    assert "and the publisher's signed checkpoint" in signed
+    assert "and the swarm's model" not in signed

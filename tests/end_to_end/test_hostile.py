@@ -7,13 +7,16 @@ import pytest
 from faults import hostile
 from faults.places import own_folder
 
-SECONDS = 5.0
+from skep.core.session.messages import ContributionConfirmed, ContributionLost
+from skep.core.text import Text
+
+SECONDS, SAMPLES = 5.0, 512
 
 
 @pytest.fixture(scope="module")
 def swarm():
     with own_folder() as folder, contextlib.ExitStack() as ending:
-        yield hostile.Swarm(folder, ending, SECONDS)
+        yield hostile.Swarm(folder, ending, SECONDS, SAMPLES)
 
 
 @pytest.mark.parametrize("name", ["nested record", "a false epoch", "frames that are no message"])
@@ -37,7 +40,8 @@ def test_there_are_at_least_40_ways_to_get_in():
 
 def test_what_was_missed_is_judged_as_such():
     good = {
-        "attack": "a", "said": {"tried": 1}, "ended": [], "joined": 5.0, "confirmed": 2.0, "memory": 10.0, "epochs": [520]
+        "attack": "a", "said": {"tried": 1}, "ended": [], "joined": 5.0, "confirmed": 2.0, "memory": 10.0, "epochs": [102],
+        "target": 100,
     }  # fmt: skip
     rows = [good | {"attack": str(number)} for number in range(hostile.COUNT)]
     assert not any(row.missed for row in hostile.judged(rows))
@@ -47,6 +51,34 @@ def test_what_was_missed_is_judged_as_such():
         {"joined": None},
         {"confirmed": None},
         {"memory": 300.0},
+        {"epochs": [106, 106]},
+        {"epochs": [94, 94]},
+        {"epochs": []},
     ):
         assert sum(row.missed for row in hostile.judged([*rows, good | spoilt])) == 1, spoilt
     assert sum(row.missed for row in hostile.judged(rows[1:])) == 1
+
+
+def test_an_epoch_has_the_samples_that_were_averaged_in_it_of_all_honest_peers():
+    workers = [Said([Confirmed(4, 100), Confirmed(5, samples), Confirmed(6, 30)]) for samples in (30, 32, 34)]
+    workers[2].messages[1] = Lost(5, 34)  # its part is missing, and the epoch counts all the same
+    workers[0].messages.pop()  # epoch 6 has not ended for all
+    assert hostile.epochs([*workers, Said([Confirmed(5, 7)])], [1, 1, 1]) == [30 + 32 + 7]
+
+
+class Said:
+    """A worker that has said these messages."""
+
+    def __init__(self, messages):
+        self.messages = messages
+
+    def all(self, *kinds):
+        return [message for message in self.messages if isinstance(message, kinds)]
+
+
+def Confirmed(epoch, samples):  # noqa: N802 - stands for the message
+    return ContributionConfirmed("id", epoch, samples, 2)
+
+
+def Lost(epoch, samples):  # noqa: N802 - as above
+    return ContributionLost("id", epoch, samples, Text("round.part_round_failed"), 2)

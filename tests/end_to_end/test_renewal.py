@@ -49,7 +49,9 @@ class Stay:
             clock=SystemClock(),
             make_worker=self._worker,
             open_ledger=lambda: SqliteLedger(home.ledger_file),
-            shards=HttpShards(home.cache_folder, limit_bytes=lambda: GB, keep_free_bytes=lambda: 0),
+            shards=HttpShards(
+                home.cache_folder, home.checkpoint_notes_folder, limit_bytes=lambda: GB, keep_free_bytes=lambda: 0
+            ),
             settings=bootstrap.settings(home),
             pauses=PauseFile(home.pause_file),
             identity=partial(bootstrap.identity_in, home),

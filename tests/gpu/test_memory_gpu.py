@@ -21,7 +21,7 @@ LENGTH = 256
 
 def make():
     manifest = parse_manifest(raw(recipe__model=GPT2, recipe__sequence_length=LENGTH, precision="fp32"))
-    made = Trainer(manifest, [device.pick("cuda:0", "fp32")])
+    made = Trainer(manifest, device.pick("cuda:0", "fp32"))
     for parameter in made.parameters:
         parameter.grad = torch.zeros_like(parameter)
     return made

@@ -20,7 +20,7 @@ MODEL = {"type": "gpt2", "layers": 4, "heads": 4, "width": 128, "vocabulary": 25
 def make(precision, **changes):
     manifest = parse_manifest(raw(recipe__model=MODEL, recipe__sequence_length=128, precision=precision, **changes))
     try:
-        return Trainer(manifest, [device.pick("cuda:0", precision)])
+        return Trainer(manifest, device.pick("cuda:0", precision))
     except device.DoesNotFit as refused:
         pytest.skip(in_english(refused.title))
 

@@ -12,10 +12,11 @@ import pytest
 from english import in_english, raises
 from manifests import lora, raw, signed
 from skep.adapters.process.single_instance import instance_lock
-from skep.adapters.storage import invitations, signing
+from skep.adapters.storage import invitations, signed_checkpoints, signing
 from skep.cli.verbs.host import qr_code
 from skep.core.errors import AlreadyRunning, BadInput, InvitationError, ManifestError, SkepError, StorageError
-from skep.core.project import invitation, links, revocation
+from skep.core.project import invitation, links, revocation, signed_checkpoint
+from skep.core.project.signed_checkpoint import CheckpointFile
 from skep.host.export import export, newest_checkpoint
 from skep.host.server import hosting, seed
 from skep.host.server.file_server import MOST_CONNECTIONS, MOST_OF_ONE, serving
@@ -314,6 +315,44 @@ def test_the_list_of_revoked_invitations_is_served_as_it_is_at_each_request(data
         assert status(port) == (200, b"new")
     open_to_all = parse_manifest(signed(tmp_path, data__sha256=sha256).read_bytes())
     assert name not in served_files(open_to_all, found, "m.json", path, path)
+
+
+@pytest.mark.way_in
+def test_the_note_and_the_checkpoints_that_it_has_named_are_served_as_they_are_put_there_and_no_other_file(
+    data, tmp_path
+):
+    served, sha256, _ = data
+    path = signed(tmp_path, data__sha256=sha256, initial_state="signed")
+    manifest, private = parse_manifest(path.read_bytes()), signing.load_private(tmp_path / "publisher.key")
+    checkpoints = []
+
+    def publish(epoch):
+        content = b"a checkpoint of epoch %d" % epoch
+        file = CheckpointFile(manifest.run_id, epoch, hashlib.sha256(content).hexdigest(), len(content))
+        (tmp_path / "checkpoint").write_bytes(content)
+        made = signed_checkpoints.sign(signed_checkpoint.draft(manifest, None, file, datetime.now(UTC)), private)
+        note, copied = signed_checkpoints.publish(made, tmp_path / "checkpoint", served)
+        checkpoints.append((copied.name, content))
+        return note
+
+    other = served / f"{'c' * 64}.safetensors"
+    other.write_text("of another project")
+    files = served_files(manifest, served, "m.json", path, signing.signature_path(path))
+    with serving(files) as server:
+        assert ask(server, "tiny-code-lm.checkpoint.json")[0] == 404
+        note = publish(40)
+        assert ask(server, note.name) == (200, note.read_bytes())
+        assert ask(server, checkpoints[0][0]) == (200, checkpoints[0][1])
+        note = publish(50)
+        for name, content in checkpoints:  # a download of the earlier one may be under way
+            assert ask(server, name) == (200, content)
+        assert ask(server, other.name)[0] == 404
+        note.write_text(note.read_text().replace(checkpoints[1][0][:64], "c" * 64))
+        assert ask(server, other.name)[0] == 404
+    assert set(files) >= {note.name, *(name for name, _ in checkpoints)}
+    assert len(files) == len(set(files))
+    plain = parse_manifest(signed(tmp_path, data__sha256=sha256).read_bytes())
+    assert note.name not in served_files(plain, served, "m.json", path, path)
 
 
 def test_the_files_of_a_recipe_are_found_by_name_and_hash(tmp_path):

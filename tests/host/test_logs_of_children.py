@@ -2,6 +2,10 @@
 
 import os
 import re
+import tempfile
+from pathlib import Path
+
+import pytest
 
 from english import in_english, raises
 from skep.core.errors import SwarmError
@@ -30,3 +34,24 @@ def test_what_a_practice_swarm_writes_is_logged_and_its_last_words_are_told(tmp_
     said = "ModuleNotFoundError: No module named 'encodings'"
     assert said in in_english(caught.value.hint)
     assert re.search(ENTRY + f"practice: {said}$", (tmp_path / "run" / "practice.log").read_text())
+
+
+@pytest.fixture
+def short_folder():
+    """One in which the paths of a swarm's sockets are short enough."""
+    with tempfile.TemporaryDirectory(prefix="sp-") as folder:
+        yield Path(folder)
+
+
+def test_a_problem_of_a_practice_swarm_is_told_in_its_words(tmp_path, short_folder):
+    key = tmp_path / "home" / "practice" / "publisher.key"
+    key.parent.mkdir(mode=0o700, parents=True)
+    key.write_text("no key")
+    swarm = PracticeProcess(tmp_path / "home", short_folder / "run", os.environ)
+    swarm.start()
+    try:
+        with raises(SwarmError, match="ended before it could be joined") as caught:
+            swarm.manifest(lambda: False)
+    finally:
+        swarm.end(2.0)
+    assert str(key) in in_english(caught.value.hint)

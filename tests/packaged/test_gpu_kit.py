@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import lzma
+import os
 import subprocess
 import sys
 import tarfile
@@ -12,6 +13,8 @@ from pathlib import Path
 import gpu_kit
 import pytest
 import torch
+
+from nvml_card import Card, build_library
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = "{}.{}".format(*sys.version_info)
@@ -41,6 +44,11 @@ def test_without_a_card_a_part_is_refused_in_a_sentence(kit):
     code, said = run(kit, "tests")
     assert (code, said) == (2, f"PyTorch {torch.__version__} finds no CUDA device: the GPU suite needs one.")
     assert not (kit / "results").exists()
+
+
+def test_a_part_that_changes_the_card_has_to_be_allowed(kit):
+    said = "power changes settings of the card: allow it with --may-change-card."
+    assert run(kit, "power") == (2, said)
 
 
 def test_another_python_is_refused_in_a_sentence(kit):
@@ -120,8 +128,9 @@ def test_the_kit_has_hivemind_and_its_requirements_without_those_of_pytorch():
     assert not [name for name in names if name.startswith("nvidia-cu")]
 
 
-def benchmark(*arguments):
-    return subprocess.run([sys.executable, BENCHMARK, *arguments], capture_output=True, text=True, check=False)
+def benchmark(*arguments, **environ):
+    command = [sys.executable, BENCHMARK, *arguments]
+    return subprocess.run(command, env=os.environ | environ, capture_output=True, text=True, check=False)
 
 
 @without_a_card
@@ -140,3 +149,28 @@ def test_the_benchmark_runs_on_the_processor(tmp_path):
         "a second program's speed while training, of that alone",
         "given back to a second program, p95",
     ]
+
+
+def test_the_power_limit_is_restored_and_changed_only_when_that_is_allowed(tmp_path):
+    card, to = Card(tmp_path), tmp_path / "results"
+    environ = {"LD_LIBRARY_PATH": str(build_library(tmp_path)), "NVML_STUB_FILE": str(card.file)}
+    asked = ["power", "--device", "cpu", "--seconds", "1", "--to", str(to)]
+    refused = benchmark(*asked, **environ)
+    assert (refused.returncode, card.limit) == (2, None)
+    assert "allow it with --may-change-card" in refused.stderr
+    done = benchmark(*asked, "--may-change-card", **environ)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {row["name"]: row["value"] for row in json.loads((to / "gpu-power.json").read_text())["rows"]}
+    assert rows["power drawn while training, with the card's own limit"] == 187.5
+    assert rows["power drawn with a limit of 144 W"] == 143.75
+    assert rows["the card's own limit afterwards, off by"] == 0.0
+    assert card.limit == 320
+
+
+def test_a_power_limit_that_only_an_administrator_may_set_is_no_result(tmp_path):
+    card = Card(tmp_path)
+    card.say(nvmlDeviceSetPowerManagementLimit=4)
+    environ = {"LD_LIBRARY_PATH": str(build_library(tmp_path)), "NVML_STUB_FILE": str(card.file)}
+    done = benchmark("power", "--device", "cpu", "--may-change-card", "--to", str(tmp_path / "results"), **environ)
+    assert done.returncode == 2
+    assert "power given up: Only an administrator may limit the power of the card on this system." in done.stdout

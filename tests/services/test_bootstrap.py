@@ -28,7 +28,9 @@ PEER = "p2p/QmYyQSo1c1Ym7orWxLYvCrM2EmxFTANf8wXmmE7DWjhx5N"
 def test_the_limits_of_the_disk_may_change_while_skep_runs(home, monkeypatch):
     given = {}
     made = shards_http.HttpShards
-    monkeypatch.setattr(shards_http, "HttpShards", lambda folder, **more: given.update(more) or made(folder, **more))
+    monkeypatch.setattr(
+        shards_http, "HttpShards", lambda *folders, **more: given.update(more) or made(*folders, **more)
+    )
     monkeypatch.setattr(senses, "for_engine", lambda *_: [])
     with bootstrap.hold(home), bootstrap.build(home) as engine:
         engine.start()

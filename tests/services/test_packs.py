@@ -13,7 +13,7 @@ from english import in_english, raises
 from pack_repository import pack_server
 from skep.adapters.packs import trial
 from skep.adapters.packs.trial import try_out
-from skep.adapters.process.programs import UpdateSource
+from skep.adapters.process.programs import UpdateSource, module_command
 from skep.core.device import Device, DeviceKind
 from skep.core.errors import BadInput, StorageError, UpdateError
 from skep.core.packs import PackKind, list_name, wheel_target
@@ -381,6 +381,30 @@ def test_leftovers_of_an_interruption_are_tidied(published, open_packs, home):
     assert packs.store.current.exists()
 
 
+def fetched_wheels(server):
+    return [name for name, _ in server.asked if name.endswith(".whl")]
+
+
+def test_a_pack_whose_trial_was_interrupted_is_not_fetched_again(published, open_packs, cuda):
+    assert open_packs().fetch(Progress(waited=lambda: False)) is None
+    open_packs().tidy()  # as at each start of skep
+    assert open_packs().fetch(Progress()).pack == cuda
+    assert len(fetched_wheels(published)) == len(set(fetched_wheels(published))) == len(cuda.wheels)
+
+
+def test_a_pack_that_may_work_later_is_kept_and_one_that_does_not_work_takes_no_space(
+    published, open_packs, trials, devices, cpu
+):
+    devices[:] = [PROCESSOR]
+    for why, kept in ((verbatim("The memory is full."), 1), (NO_KERNELS, 0)):
+        trials.fails = {"cpu": why}
+        with raises(UpdateError, match="No compute pack suits"):
+            open_packs().fetch(Progress())
+        open_packs().tidy()
+        assert len(open_packs().store.laid()) == kept
+    assert len(fetched_wheels(published)) == len(cpu.wheels)
+
+
 def test_what_is_not_used_is_freed(published, open_packs, cpu):
     packs = open_packs()
     assert packs.spare == 0
@@ -481,6 +505,15 @@ def test_a_trial_that_hangs_is_ended(tmp_path):
     folder = laid(tmp_path, torch="import time; time.sleep(1000)")
     assert in_english(try_out(folder, PROCESSOR, within=2)) == "The trial did not end within 2\u2009s."
     assert time.monotonic() - began < 30
+
+
+def test_a_trial_ends_with_the_program_that_waits_for_it(tmp_path):
+    folder = laid(tmp_path, torch="import time; print('begun', flush=True); time.sleep(1000)")
+    command = (*module_command("skep.worker.trial", folder), PROCESSOR.choice)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr.readline() == b"begun\n"
+        process.stdin.close()  # as the system does when that program is killed
+        assert process.wait(5) == 1
 
 
 def test_a_trial_can_be_cancelled(tmp_path):

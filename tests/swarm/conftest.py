@@ -30,6 +30,24 @@ def locks_given_back():
         futures.MPFuture.reset_backend()
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder of shards, and their index."""
+    from worker_pipes import cut_shards  # noqa: PLC0415 - after the settings above
+
+    folder = tmp_path_factory.mktemp("shards")
+    return folder, cut_shards(folder)
+
+
+@pytest.fixture(scope="module")
+def seeds(tmp_path_factory):
+    """The addresses of a running seed peer."""
+    from skep.host.practice.swarm import PracticeFolder, seed  # noqa: PLC0415 - as above
+
+    with seed(PracticeFolder(tmp_path_factory.mktemp("seed")), 0) as addresses:
+        yield addresses
+
+
 @pytest.fixture(autouse=True)
 def unhurried_look_ups(monkeypatch):
     """Stock averagers query the DHT without a pause while they look for a group, on the cores of all other tests."""

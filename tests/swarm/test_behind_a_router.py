@@ -16,7 +16,7 @@ from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerJoined
 from skep.core.text import Text
-from worker_pipes import PipedWorker, cut_shards
+from worker_pipes import PipedWorker
 
 pytestmark = pytest.mark.long
 
@@ -43,12 +43,6 @@ def public_computers():
     made = Computers(public=True)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    return folder, cut_shards(folder)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from skep.recipes.registry import open_recipe, parse_manifest
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import read
-from skep.worker.swarm.strategy import Participant
+from skep.worker.swarm.strategy import Participant, run_of
 from terminals import JOIN_SECONDS, Running, is_event, skep, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
@@ -154,7 +154,7 @@ class Newcomer:
         self.told = []
         self.rounds = Rounds("n", self.told.append)
         self.model = open_recipe(manifest.recipe).build()
-        self.optimizer = GlobalRounds(Participant(manifest, dht, list(self.model.parameters()), 4, self.rounds))
+        self.optimizer = GlobalRounds(Participant(run_of(manifest), dht, list(self.model.parameters()), 4, self.rounds))
 
     def tensors(self):
         averager = self.optimizer.state_averager

@@ -161,6 +161,10 @@ def test_a_newcomer_takes_over_the_factors_of_the_swarm_and_drops_its_error_feed
     averagers.append(newcomer)
     newcomer._ms[0].fill_(1.0)
     assert not torch.allclose(newcomer._qs[0], averagers[0]._qs[0])
+    newcomer.forget()  # asks no other peer
+    assert not torch.allclose(newcomer._qs[0], averagers[0]._qs[0])
+    assert not newcomer._ms[0].any()
+    newcomer._ms[0].fill_(1.0)
     newcomer.catch_up()
     assert torch.allclose(newcomer._qs[0], averagers[0]._qs[0], rtol=1e-3)
     assert not newcomer._ms[0].any()

@@ -15,7 +15,7 @@ from hivemind.optim.state_averager import TrainingStateAverager
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import Participant
+from skep.worker.swarm.strategy import Participant, run_of
 from swarm_peers import manifest_of
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told to give memory back")
@@ -147,7 +147,7 @@ def our_optimizer(dht, trained):
     adam = {"name": "adamw", "learning_rate": 0.1, "betas": [0.9, 0.99], "weight_decay": 0, "clip_norm": None}
     delays = {"sync__delay_optimizer_step": True, "sync__delay_state_averaging": True}
     manifest = manifest_of("ours", 64, **delays, sync__offload_optimizer=True, optimizer=adam)
-    return GlobalRounds(Participant(manifest, dht, trained, 8, Rounds("ours", lambda _message: None)))
+    return GlobalRounds(Participant(run_of(manifest), dht, trained, 8, Rounds("ours", lambda _message: None)))
 
 
 @on_linux

@@ -147,6 +147,33 @@ def test_two_rounds_that_are_due_at_the_same_time_are_averaged(make_pair):
         assert float(tensors[0].mean()) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "taken"),
+    [pytest.param(GradientAverager, True, id="stock"), pytest.param(CheckedGradientAverager, False, id="ours")],
+)
+def test_a_peer_that_is_one_epoch_behind_is_in_no_group_whose_round_is_not_due(make_pair, kind, taken):
+    pair = make_pair(kind, silence=LESS_SILENCE)
+    for epoch, averager in enumerate(pair.averagers):
+        averager.ends = lambda epoch=epoch: epoch  # hivemind's averagers say none
+    behind, ahead = map(Round, pair.averagers)
+    if taken:
+        wait_until(lambda: ahead.control.stage is AveragingStage.AWAITING_TRIGGER)
+    behind.seconds()
+    assert ahead.control.stage is (AveragingStage.AWAITING_TRIGGER if taken else AveragingStage.LOOKING_FOR_GROUP)
+    if not taken:
+        assert "could not find a group" in str(behind.control.exception())
+    ahead.control.cancel()
+
+
+def test_a_peer_that_is_one_epoch_behind_averages_with_one_whose_round_is_due_too(make_pair):
+    pair = make_pair(CheckedGradientAverager)
+    for epoch, averager in enumerate(pair.averagers):
+        averager.ends, averager.is_due = (lambda epoch=epoch: epoch), (lambda: True)
+    rounds = [Round(each) for each in pair.averagers]
+    together(*(each.seconds for each in rounds))
+    assert all(each.control.result().facts.complete for each in rounds)
+
+
 def test_a_peer_whose_groupmates_are_all_gone_meets_a_newcomer(make_pair, make_dhts):
     pair = make_pair(CheckedGradientAverager)
     together(*(each.seconds for each in pair.found()))

@@ -5,7 +5,6 @@ import pytest
 from manifests import images, masked
 from recipe_files import image_index, lora_recipe, published, text_index, weights
 from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerEvaluated, WorkerProgress
-from skep.host.practice.swarm import PracticeFolder, seed
 from worker_pipes import PipedWorker
 
 pytestmark = pytest.mark.long
@@ -17,12 +16,6 @@ QUICK = {
     "sync__target_batch_size": 2048,
     "sync__averaging_timeout_seconds": 15,
 }
-
-
-@pytest.fixture(scope="module")
-def seeds(tmp_path_factory):
-    with seed(PracticeFolder(tmp_path_factory.mktemp("seed")), 0) as addresses:
-        yield addresses
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hivemind.compression import NoCompression
 from hivemind.optim.state_averager import TrainingStateAverager
-from torch.optim.lr_scheduler import LambdaLR
+from torch.optim.lr_scheduler import LambdaLR, StepLR
 
 import forked_peers
 from skep.worker.swarm.averaging.averagers import CheckedStateAverager
@@ -100,6 +100,17 @@ def test_the_schedule_of_a_newcomer_stands_where_the_swarms_does(make, kind):
         newcomer._update_scheduler()
         assert newcomer.scheduler.last_epoch == epoch
         assert newcomer.optimizer.param_groups[0]["lr"] == 1 / (1 + epoch)
+
+
+def test_a_schedule_that_needs_each_step_stands_where_the_swarms_does_too(make):
+    newcomer = make(CheckedStateAverager, [7.0], scheduler=lambda optimizer: StepLR(optimizer, 2, gamma=0.5))
+    for epoch in (1, 9, 10):
+        newcomer.local_epoch = epoch
+        newcomer._update_scheduler()
+        assert newcomer.optimizer.param_groups[0]["lr"] == 0.5 ** (epoch // 2)
+    newcomer.local_epoch = 10**9
+    newcomer._update_scheduler()
+    assert newcomer.scheduler.last_epoch == 10**9
 
 
 def test_no_step_of_the_schedule_is_made_for_epochs_that_were_claimed_only(make):

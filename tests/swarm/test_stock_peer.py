@@ -1,7 +1,6 @@
 """A script with stock hivemind trains in one swarm with a skep worker, and both have the same parameters."""
 
 import json
-import logging
 import os
 import shutil
 import signal
@@ -13,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from skep.adapters.process.worker import WorkerProcess
-from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
-from skep.core.session.messages import ContributionConfirmed, ShardArrived, ShardWanted, WorkerFailed, WorkerOptions
+from skep.core.session.messages import ContributionConfirmed, WorkerFailed
 from skep.host.practice.swarm import PracticeFolder, practice_manifest, prepare_data, seed
 from skep.recipes.registry import parse_manifest
+from worker_peer import SkepPeer
 
 # stock hivemind leaves its sockets in the system's temporary folder, so they are moved to a folder of the test
 RUN_STOCK = """
@@ -34,45 +32,6 @@ ALIKE = 0.02
 """The rounding of the compression, in parts of the distance that the parameters moved."""
 DEADLINE = 200
 """Seconds. On a busy computer, rounds fail before one succeeds."""
-
-
-class SkepPeer:
-    """A skep worker without an engine: hands over shards, and collects its messages."""
-
-    def __init__(self, folder, manifest, index):
-        self.said = []
-        self._folder = folder
-        self._start = WorkerOptions(
-            manifest=manifest,
-            index=index,
-            identity_path=str(FileIdentity(folder.root / "skep.id").path),
-            shards_folder=str(folder.served),
-            device="cpu",
-            threads=1,
-            share=0.4,
-        )
-        self._worker = WorkerProcess(
-            self._hear,
-            registry_file=folder.root / "skep.worker",
-            make_run_folder=make_run_folder,
-            stderr_log=logging.getLogger("worker"),
-        )
-
-    def _hear(self, message):
-        if isinstance(message, ShardWanted):
-            path = self._folder.served / f"{message.sha256}.safetensors"
-            self._worker.tell(ShardArrived(message.sha256, str(path)))
-        self.said.append(message)
-
-    def __enter__(self):
-        self._worker.start(self._start)
-        return self
-
-    def __exit__(self, *_):
-        self._worker.close()
-
-    def all(self, kind):
-        return [message for message in self.said if isinstance(message, kind)]
 
 
 def small_epochs(addresses, sha256):

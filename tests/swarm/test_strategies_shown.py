@@ -8,7 +8,7 @@ import pytest
 import torch
 from hivemind.p2p import P2P
 
-from skep.core.project.fit import gradient_bytes, state_bytes
+from skep.core.project.sent import gradient_bytes, state_bytes
 from skep.core.session.messages import ContributionConfirmed
 from skep.core.traffic import Caps
 from skep.worker.connection.network import ByteCounters, watch_streams
@@ -39,14 +39,17 @@ def confirmed(peers, epoch):
 def test_with_delayed_gradient_averaging_samples_are_counted_while_the_round_is_in_flight(swarm):
     manifest = manifest_of("overlap-gradients", TARGET, **DELAYED, sync__delay_grad_averaging=True)
     with swarm.peers(manifest, [[torch.zeros(4)]] * 2) as (first, second):
+        for peer in (first, second):
+            peer.optimizer.tracker.rate = lambda: 0.0  # epochs end with their samples, and not when they are expected
         contribute_all((first, second), [ONE, THREE])
+        second.optimizer.tracker.tell()
+        wait_until(lambda: first.optimizer.tracker.ready_to_update_epoch)
         first.move_on()  # nothing can be averaged yet: the other peer has not begun
         assert (first.pending(), first.optimizer.local_epoch) == ([0], 1)
         for _ in range(2):
             first.contribute(ONE, STEP_BATCH // 2)
         assert (first.pending(), first.rounds.grown, first.optimizer.accumulated) == ([0], STEP_BATCH, STEP_BATCH)
         assert not first.parameters[0].any()
-        # immediately, since the epoch also ends when the samples predicted from a peer's rate suffice
         second.move_on()
         second.contribute(THREE, STEP_BATCH)
         confirmed((first, second), 0)

@@ -25,7 +25,7 @@ from skep.recipes.registry import parse_manifest
 from skep.worker.swarm.catching_up import LOOK_SECONDS
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import Participant
+from skep.worker.swarm.strategy import Participant, run_of
 
 TARGET = 64
 STEP_BATCH = 8
@@ -64,7 +64,7 @@ class Peer:
         self.told = []
         self.rounds = Rounds("s", self.told.append)
         self.parameter = torch.nn.Parameter(torch.zeros(size))
-        self.optimizer = kind_of_rounds(Participant(manifest, dht, [self.parameter], STEP_BATCH, self.rounds))
+        self.optimizer = kind_of_rounds(Participant(run_of(manifest), dht, [self.parameter], STEP_BATCH, self.rounds))
 
     def contribute(self, samples=STEP_BATCH):
         self.parameter.grad += samples / STEP_BATCH

@@ -22,26 +22,13 @@ from skep.core.session.messages import (
     WorkerStage,
 )
 from skep.core.session.phases import Stage
-from skep.host.practice.swarm import PracticeFolder, seed
-from worker_pipes import PipedWorker, cut_shards
+from worker_pipes import PipedWorker
 
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
 EPOCH_SECONDS = 240.0
 """For joining and training an epoch alone, on a busy computer."""
 PEER_ID = PEER.rpartition("/")[2]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shards")
-    return folder, cut_shards(folder)
-
-
-@pytest.fixture(scope="module")
-def seeds(tmp_path_factory):
-    with seed(PracticeFolder(tmp_path_factory.mktemp("seed")), 0) as addresses:
-        yield addresses
 
 
 @pytest.fixture

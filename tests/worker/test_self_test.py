@@ -17,7 +17,7 @@ from english import raises
 from skep.core.errors import BadInput
 from skep.host.server import seed
 from skep.worker import joining, self_test
-from skep.worker.connection import guards, neighbours, quotas
+from skep.worker.connection import guards, neighbours, quotas, streams
 from skep.worker.swarm import claims
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combined, Median, RobustMean, mean
@@ -31,6 +31,7 @@ UNDONE = {
     "nested record": (MSGPackSerializer, "_decode_ext_types", classmethod(guards._stock_decode)),
     "large value": (MSGPackSerializer, "loads", classmethod(guards._stock_loads)),
     "long frame": (P2P, "receive_raw_data", staticmethod(guards._stock_receive)),
+    "many streams": (P2P, "add_binary_stream_handler", streams._stock_add),
     "undecodable value": (node, "_SearchState", guards.CarefulSearch.__bases__[0]),
     "bad neighbour": (DHTProtocol, "_validate_dictionary", lambda *_: False),
     "bad records": (guards.RecordGuard, "validate", lambda *_: True),
@@ -55,6 +56,7 @@ def _as_installed():
         yield
 
 
+@pytest.mark.alone
 def test_all_known_attacks_are_refused_in_a_moment():
     took = []
     for _ in range(5):

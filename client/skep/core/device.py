@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from skep.core.text import NOTHING, Text
 
@@ -13,6 +16,40 @@ class DeviceKind(StrEnum):
     AMD = "amd"
     APPLE = "apple"
     CPU = "cpu"
+
+
+ALL: Final = "all"
+"""In the setting compute.device: every card."""
+MOST_ON_PROCESSOR: Final = 16
+_CARD: Final = r"cuda:(0|[1-9]\d?)"
+_CARDS: Final = rf"(?!.*\b(?P<card>cuda:\d+)\b.*\b(?P=card)\b){_CARD}(,{_CARD}){{1,15}}"
+CHOICE: Final = rf"{ALL}|cpu(\*([1-9]|1[0-{MOST_ON_PROCESSOR - 10}]))?|mps|cuda|{_CARD}|{_CARDS}"
+"""The setting compute.device, unless empty: one device, all cards, some of them, or the processor several times."""
+
+
+def chosen(wanted: str) -> tuple[str, ...]:
+    """The devices that the setting names, one for each rank; ("",) for the best and ("all",) for all cards."""
+    kind, _, times = wanted.partition("*")
+    return (kind,) * int(times) if times else tuple(wanted.split(","))
+
+
+def first_chosen(wanted: str) -> str:
+    """The one of them by which the computer is judged: the first, or the best of all."""
+    first = chosen(wanted)[0]
+    return "" if first == ALL else first
+
+
+def names_of(devices: Sequence[str]) -> str:
+    """Each name once, with how many there are of it: "2 x RTX 4090, RTX 3090", with a sign for x."""
+    counts = Counter(devices)
+    return ", ".join(
+        name if count == 1 else f"{count} \N{MULTIPLICATION SIGN} {name}" for name, count in counts.items()
+    )
+
+
+def labelled(name: str, device: str) -> str:
+    """A card's name, if known, with the one that torch has for it, which tells two of a model apart: "RTX 4090 (cuda:1)"."""
+    return f"{name} ({device})" if name and ":" in device else name or device
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ Adapters translate exceptions of other libraries into these errors.
     ├── BadInput              input from the user or a project is wrong; exit code 2
     │   ├── ManifestError     a manifest is missing, unsigned, tampered, expired or impossible to satisfy
     │   ├── SettingsError     a setting or the settings file is wrong
-    │   └── InvitationError   an invitation is missing, expired, tampered, or issued to another peer
+    │   ├── InvitationError   an invitation is missing, expired, tampered, or issued to another peer
+    │   └── CheckpointError   a signed checkpoint is missing, tampered, of another run, or older than a known one
     ├── DoesNotFit            this computer cannot train the project
     ├── DeviceError           the device ran out of memory, or is gone; a retry may help
     ├── StorageError          the disk is full, or a file of skep cannot be read or written
@@ -56,6 +57,10 @@ class SettingsError(BadInput):
 
 
 class InvitationError(BadInput):
+    remedy = Remedy.PROJECTS.value
+
+
+class CheckpointError(BadInput):
     remedy = Remedy.PROJECTS.value
 
 

@@ -9,7 +9,16 @@ from skep.core.project.data import Recipe, Shapes, TextLayout, times
 from skep.core.project.fields import HASH, FieldError, Tokenizer, WebAddress, Whole, variant
 from skep.core.project.manifest import BYTE_VOCABULARY, BYTES
 from skep.core.text import Text
-from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, norm, tensors
+from skep.recipes.contract import (
+    SEED,
+    OpenRecipe,
+    RecipeKind,
+    TransformerShape,
+    larger,
+    norm,
+    tensors,
+    transformer_activations,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +70,18 @@ class CausalRecipe(Recipe):
             return gpt2_tensors(shape, self.sequence_length)
         return llama_tensors(shape, shape.heads, llama_intermediate(shape.width))
 
+    @property
+    def largest_part(self) -> Shapes:
+        shape, words = self.model, tensors((self.model.vocabulary, self.model.width))
+        if shape.type == "gpt2":
+            return larger(gpt2_layer(shape.width), words, tensors((self.sequence_length, shape.width)))
+        return larger(llama_layer(shape, shape.heads, llama_intermediate(shape.width)), words)
+
+    @property
+    def activations(self) -> int:
+        length = self.sequence_length
+        return transformer_activations(self.model, length, length * self.model.vocabulary)
+
     def check(self) -> None:
         check_text(self, BYTE_VOCABULARY)
 
@@ -80,20 +101,28 @@ def llama_intermediate(width: int) -> int:
     return -(-8 * width // (3 * 64)) * 64
 
 
+def gpt2_layer(width: int) -> Shapes:
+    w = width
+    # the library stores these weights with the inputs first
+    weights = tensors((w, 3 * w), (3 * w,), (w, w), (w,), (w, 4 * w), (4 * w,), (4 * w, w), (w,))
+    return weights + norm(w) + norm(w)
+
+
 def gpt2_tensors(shape: ModelShape, positions: int) -> Shapes:
     """A gpt2 with positions of its own, and with one matrix for the tokens read and the tokens predicted."""
     w = shape.width
-    # the library stores these weights with the inputs first
-    weights = tensors((w, 3 * w), (3 * w,), (w, w), (w,), (w, 4 * w), (4 * w,), (4 * w, w), (w,))
-    layer = weights + norm(w) + norm(w)
-    return tensors((shape.vocabulary, w), (positions, w)) + times(shape.layers, layer) + norm(w)
+    return tensors((shape.vocabulary, w), (positions, w)) + times(shape.layers, gpt2_layer(w)) + norm(w)
+
+
+def llama_layer(shape: ModelShape, key_value_heads: int, feed_forward: int) -> Shapes:
+    w, narrow = shape.width, shape.width // shape.heads * key_value_heads
+    attention = tensors((w, w), (w, w), (narrow, w), (narrow, w))
+    return attention + tensors((feed_forward, w), (feed_forward, w), (w, feed_forward), (w,), (w,))
 
 
 def llama_tensors(shape: ModelShape, key_value_heads: int, feed_forward: int) -> Shapes:
     """A llama with one matrix for the tokens read and the tokens predicted."""
-    w, narrow = shape.width, shape.width // shape.heads * key_value_heads
-    attention = tensors((w, w), (w, w), (narrow, w), (narrow, w))
-    layer = attention + tensors((feed_forward, w), (feed_forward, w), (w, feed_forward), (w,), (w,))
+    w, layer = shape.width, llama_layer(shape, key_value_heads, feed_forward)
     return tensors((shape.vocabulary, w)) + times(shape.layers, layer) + tensors((w,))
 
 

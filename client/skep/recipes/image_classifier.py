@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 from skep.core.project.data import ImageLayout, Recipe, Shapes, times
 from skep.core.project.fields import FieldError, Whole, variant
 from skep.core.text import Text
-from skep.recipes.contract import SEED, OpenRecipe, RecipeKind, TransformerShape, encoder_layer, linear, norm, tensors
+from skep.recipes.contract import (
+    SEED,
+    OpenRecipe,
+    RecipeKind,
+    TransformerShape,
+    encoder_layer,
+    larger,
+    linear,
+    norm,
+    tensors,
+    transformer_activations,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +62,17 @@ class ImageRecipe(Recipe):
         # the class has a vector and a position of its own
         places = tensors((1, w), (1, (self.positions + 1) * w))
         return patch + places + times(shape.layers, encoder_layer(w)) + norm(w) + linear(w, shape.classes)
+
+    @property
+    def largest_part(self) -> Shapes:
+        shape, w = self.model, self.model.width
+        patch = tensors((w, shape.channels * shape.patch_size**2), (w,))
+        places = tensors((1, w), (1, (self.positions + 1) * w))
+        return larger(encoder_layer(w), patch, places, linear(w, shape.classes))
+
+    @property
+    def activations(self) -> int:
+        return transformer_activations(self.model, self.positions + 1, self.model.classes)
 
     def check(self) -> None:
         self.model.check_heads()

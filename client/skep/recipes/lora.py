@@ -20,11 +20,13 @@ from skep.recipes.causal_lm import (
     HashedFile,
     ModelShape,
     gpt2,
+    gpt2_layer,
     gpt2_tensors,
     llama,
+    llama_layer,
     llama_tensors,
 )
-from skep.recipes.contract import Files, RecipeKind, tensors
+from skep.recipes.contract import Files, RecipeKind, larger, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -78,10 +80,23 @@ class LoraRecipe(CausalRecipe):
 
     @property
     def trained(self) -> Shapes:
+        return times(self.model.layers, self._adapters_of_layer)
+
+    @property
+    def _adapters_of_layer(self) -> Shapes:
         rank, sides = self.adapters.rank, _sides(self.model)
         adapted = [side for target in self.adapters.targets for side in sides[target]]
-        layer = sum((tensors((rank, inputs), (outputs, rank)) for inputs, outputs in adapted), Counter())
-        return times(self.model.layers, layer)
+        return sum((tensors((rank, inputs), (outputs, rank)) for inputs, outputs in adapted), Counter())
+
+    @property
+    def largest_part(self) -> Shapes:
+        shape, words = self.model, tensors((self.model.vocabulary, self.model.width))
+        if isinstance(shape, LlamaBase):
+            block = llama_layer(shape, shape.key_value_heads, shape.feed_forward)
+            return larger(block + self._adapters_of_layer, words)
+        assert isinstance(shape, Gpt2Base)
+        block = gpt2_layer(shape.width)
+        return larger(block + self._adapters_of_layer, words, tensors((shape.positions, shape.width)))
 
     @property
     def frozen(self) -> Shapes:

@@ -16,7 +16,7 @@ from skep.core.project.data import FileRef, Shapes, times
 from skep.core.project.fields import Whole, variant
 from skep.core.project.manifest import BYTE_VOCABULARY, BYTES
 from skep.recipes.causal_lm import CausalLM, CausalRecipe, ModelShape, check_text
-from skep.recipes.contract import Files, RecipeKind, encoder_layer, linear, norm, tensors
+from skep.recipes.contract import Files, RecipeKind, encoder_layer, larger, linear, norm, tensors
 
 if TYPE_CHECKING:
     import torch
@@ -61,6 +61,12 @@ class MaskedRecipe(CausalRecipe):
         # what is predicted uses the embeddings once more, with a bias for each token
         head = linear(w, e) + norm(e) + tensors((v,))
         return embeddings + widening + times(1 if albert else shape.layers, encoder_layer(w)) + head
+
+    @property
+    def largest_part(self) -> Shapes:
+        shape = self.model
+        e = shape.embedding_width if isinstance(shape, AlbertShape) else shape.width
+        return larger(encoder_layer(shape.width), tensors((shape.vocabulary, e)), tensors((self.sequence_length, e)))
 
     def check(self) -> None:
         check_text(self, _VOCABULARY)

@@ -33,7 +33,11 @@ def parse_manifest(raw: bytes) -> Manifest:
 
 def open_recipe(recipe: Recipe, files: Files = NO_FILES) -> OpenRecipe:
     """The recipe, ready to build its model, its libraries imported. Raises DataError for a file that does not fit."""
-    kind = RECIPES[recipe.name]
-    for library in kind.libraries:
+    import_libraries(recipe)
+    return RECIPES[recipe.name].open(recipe, files)
+
+
+def import_libraries(recipe: Recipe) -> None:
+    """Import what opening the recipe needs, which takes seconds."""
+    for library in RECIPES[recipe.name].libraries:
         import_module(library)
-    return kind.open(recipe, files)

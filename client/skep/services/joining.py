@@ -19,6 +19,7 @@ from skep.core.project import invitation, manifest
 from skep.core.project.fit import Estimate, Fit, Verdict
 from skep.core.project.invitation import Invitation
 from skep.core.project.manifest import Manifest, VerifiedProject
+from skep.core.project.spread import chosen_together
 from skep.core.text import Text, sentences
 from skep.core.traffic import caps_of
 from skep.signatures import is_valid
@@ -52,8 +53,11 @@ def fit(home: Home, plan: Manifest) -> Fit:
     """
     home.create()
     disk = None if _has_trained(home, plan) else free_bytes(home.root)
-    found = fitting.check(plan, bootstrap.devices().list(), memory=psutil.virtual_memory().total, disk_free=disk)
-    return fitting.limited(found, plan, caps_of(bootstrap.settings(home).load()))
+    devices, settings = bootstrap.devices().list(), bootstrap.settings(home).load()
+    together = chosen_together(devices, str(settings["compute.device"]))
+    memory = psutil.virtual_memory().total
+    found = fitting.check(plan, devices, memory=memory, disk_free=disk, together=together)
+    return fitting.limited(found, plan, caps_of(settings))
 
 
 def _has_trained(home: Home, plan: Manifest) -> bool:
@@ -76,9 +80,11 @@ def check_fit(home: Home, project: VerifiedProject) -> Sequence[Text]:
     return found.reasons
 
 
-def estimate(plan: Manifest) -> Estimate:
-    """The estimated resources and samples of this computer for the project."""
-    return fitting.estimate(plan, bootstrap.devices().list(), cores=psutil.cpu_count(logical=False) or 1)
+def estimate(home: Home, plan: Manifest) -> Estimate:
+    """The estimated resources and samples of this computer for the project, with the cards that the setting names."""
+    devices, settings = bootstrap.devices().list(), bootstrap.settings(home).load()
+    together = chosen_together(devices, str(settings["compute.device"]))
+    return fitting.estimate(plan, devices, cores=psutil.cpu_count(logical=False) or 1, together=together)
 
 
 def check_invitation(home: Home, project: VerifiedProject) -> None:

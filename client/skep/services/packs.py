@@ -18,7 +18,7 @@ from skep import bootstrap
 from skep.adapters.net.web import Patience, Stop, Stopped, Web
 from skep.adapters.packs import laying, obtaining
 from skep.adapters.packs.store import PackStore
-from skep.adapters.packs.trial import Trials, try_out
+from skep.adapters.packs.trial import LASTING, Trials, try_out
 from skep.adapters.packs.wheelhouse import Wheelhouse
 from skep.adapters.process.programs import UpdateSource, has_own_stack, update_source
 from skep.adapters.storage.files import os_errors
@@ -267,6 +267,8 @@ class Packs:
                     self.store.tidy()
                     self._house.tidy(keep={wheel.sha256 for pack in known.packs for wheel in pack.wheels})
                     return choice
+                if why.id in LASTING:
+                    self.store.keep_no_longer()
                 passed_over.append(PassedOver(choice.pack, why))
                 progress.passed_over(passed_over[-1])
                 choice = self._choose(known, but=passed_over)
@@ -336,7 +338,8 @@ class Packs:
 
         self.home.create()
         address = self.source.address if copy is None else ADDRESS
-        return UpdateRepository(self.home.updates_folder, address, self.source.root, copy or self._web())
+        hint = Text("packs.try_again_tell_publisher")
+        return UpdateRepository(self.home.updates_folder, address, self.source.root, copy or self._web(), hint)
 
     def _web(self) -> Web:
         assert self.source is not None

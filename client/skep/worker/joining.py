@@ -6,9 +6,10 @@ would make a newcomer late for the next round.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -19,11 +20,15 @@ from hivemind import DHT
 from hivemind.p2p import PeerID
 
 from skep.core.errors import DataError
+from skep.core.project import signed_checkpoint
 from skep.core.project.manifest import Manifest
+from skep.core.project.signed_checkpoint import FILE, SignedCheckpoint
 from skep.core.session.messages import ShardWanted, WorkerJoined, WorkerNoticed, WorkerOptions, WorkerStage
 from skep.core.session.phases import Stage
 from skep.core.text import Problem, Text
+from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
+from skep.signatures import is_valid
 from skep.worker import self_test
 from skep.worker.connection import clocks, network, relays, revoked, versions
 from skep.worker.connection.auth import Membership
@@ -36,17 +41,22 @@ from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
+from skep.worker.ranks import choice
+from skep.worker.ranks.group import Building, GroupTrainer
+from skep.worker.ranks.others import Others, fork
+from skep.worker.ranks.sharded_group import ShardedTrainer
 from skep.worker.swarm.division import DataDivision
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Loading
+from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
-from skep.worker.swarm.strategy import Participant, strategy_of
+from skep.worker.swarm.strategy import Participant, run_of, strategy_of
 from skep.worker.training import device
 from skep.worker.training.data import Samples, hear_data
-from skep.worker.training.device_errors import as_device_error, as_does_not_fit
+from skep.worker.training.device_errors import NoRoom, as_device_error, as_does_not_fit
 from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits
-from skep.worker.training.resource_limits import MicroBatches, ModelOffload, ResourceLimits
+from skep.worker.training.resource_limits import MicroBatches, ResourceLimits
 from skep.worker.training.trainer import HELD_OUT_SAMPLES, Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
@@ -75,12 +85,11 @@ class Joining:
 
         Call it on the main thread, because hivemind sets signal handlers. Raises SkepError.
         """
-        ram = MemoryWatch(self.options.leave_ram)
+        ram, note = MemoryWatch(self.options.leave_ram), self._note_of_checkpoint()
         with self._stage(Stage.HARDWARE):
-            chosen = device.pick(self.options.device, self.manifest.precision)
-            self.pace.stopwatch = chosen.stopwatch
-            chosen.cap_memory(self.options.leave_gpu)
-            threads = device.Threads(self.options.threads)
+            chosen, others, sharded = self._devices()
+            on_processor = chosen.device.type == device.CPU.type
+            threads = device.Threads(self.options.threads, ranks=lambda: 1 + len(others.ranks) if on_processor else 1)
             threads.use(present=False)
             identity = Path(self.options.identity_path)
             membership = self._membership(identity) if self.manifest.by_invitation else None
@@ -88,7 +97,8 @@ class Joining:
             position, ask = self.options.position, lambda sha256: self.link.send(ShardWanted(sha256))
             samples = Samples(self.options.index, str(peer_id), self.manifest.run_id, position, ask)
         with self._stage(Stage.DATA):
-            files = self._await_data(samples)
+            files = self._await_data(samples, note)
+            signed = partial(SignedState, note, files.pop(FILE)) if note else None
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
             watch_streams(traffic, self.rates)
@@ -99,9 +109,10 @@ class Joining:
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)
-            trainer = Trainer(self.manifest, [chosen], files)
+            trainer = self._trainer(chosen, others, files, sharded=sharded)
+            self.pace.stopwatch = trainer.stopwatch
             own = Participant(
-                self.manifest,
+                run_of(self.manifest),
                 dht,
                 trainer.parameters,
                 step_batch,
@@ -112,6 +123,7 @@ class Joining:
                 self._tell_loading,
                 self._snapshots(trainer),
                 relays.UNDIALLED if relayed else 1.0,
+                signed(_names(trainer)) if signed else None,
             )
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
@@ -120,6 +132,7 @@ class Joining:
                 lower_training(self.options.nice)
                 self.priority.begin()
             threads.use(present=self.requested.present)
+            trainer.begin()
             sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
             if not ram.enough():
                 raise ram.shortage()
@@ -132,7 +145,7 @@ class Joining:
             group=trainer,
             sizes=sizes,
             threads=threads,
-            offload=ModelOffload(chosen.device, lambda: chain(trainer.tensors(), sync.tensors())),
+            offload=trainer.offload(lambda: chain(trainer.tensors(), sync.tensors())),
             ram=ram,
         )
         with self._stage(Stage.STATE):
@@ -141,7 +154,9 @@ class Joining:
             if sync.finished:
                 return None
         samples.divide(DataDivision(dht, self.manifest))
-        self.link.send(self._joined(dht, chosen, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch))
+        self.link.send(
+            self._joined(dht, chosen, trainer.names, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch)
+        )
         return TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -153,6 +168,48 @@ class Joining:
             step_batch=step_batch,
             limits=limits,
         )
+
+    def _devices(self) -> tuple[device.TrainingDevice, Others, bool]:
+        """Rank 0's device, the other ranks, and whether they share the model. Raises DoesNotFit."""
+        ranks = choice.devices_of(self.options.device, self.manifest, self._notice)
+        first, *more = ranks.names
+        if more:
+            choice.set_nccl(self.options.nccl)
+        # before the device is used, and before hivemind's processes take their locks
+        others = fork(more, self.manifest)
+        chosen = device.pick(first, self.manifest.precision)
+        chosen.cap_memory(self.options.leave_gpu)
+        return chosen, others, ranks.sharded
+
+    def _trainer(self, chosen: device.TrainingDevice, others: Others, files: Files, *, sharded: bool) -> Trainer:
+        """Of copies, or of shards if these are to share the model, or rank 0 has no room for a copy.
+
+        Raises DoesNotFit, DeviceError.
+        """
+        if not others.ranks:
+            return Trainer(self.manifest, chosen, files)
+        options = self.options
+        building = Building(options.leave_gpu, options.nice, options.present)
+
+        def build(kind: type[GroupTrainer]) -> GroupTrainer:
+            return kind(
+                self.manifest,
+                chosen,
+                others,
+                Path(options.run_folder),
+                files,
+                building=building,
+                told=self._notice,
+                alarm=self.alarm,
+                present=lambda: self.requested.present,
+            )
+
+        if not sharded:
+            with suppress(NoRoom), as_does_not_fit(self.manifest.title, chosen.name):
+                return build(GroupTrainer)
+            gc.collect()
+            chosen.empty_caches()
+        return build(ShardedTrainer)
 
     def _reach_swarm(self, membership: Membership | None, meanwhile: Callable[[], object]) -> DHT:
         """Through a seed, or a peer that this one knows; `meanwhile` is called while the DHT starts. Raises SwarmError."""
@@ -175,6 +232,14 @@ class Joining:
         listed = Path(self.options.run_folder) / revoked.NAME
         return Membership(self.manifest, self.options.invitation, identity, RevokedPeers(self.manifest, listed))
 
+    def _note_of_checkpoint(self) -> SignedCheckpoint | None:
+        """None unless the project demands one. Raises CheckpointError."""
+        if not self.manifest.begins_signed:
+            return None
+        found = signed_checkpoint.read(self.options.index.checkpoint.encode(), is_valid)
+        signed_checkpoint.check(found, self.manifest)
+        return found
+
     def _notice(self, problem: Problem) -> None:
         self.link.send(WorkerNoticed(problem))
 
@@ -182,10 +247,9 @@ class Joining:
         options = self.options
         if not options.snapshots_folder:
             return None
-        names = [name for name, parameter in trainer.model.named_parameters() if parameter.requires_grad]
         folder, run_id = Path(options.snapshots_folder), self.manifest.run_id
         limit = options.snapshot_bytes_per_day
-        return Snapshots(folder, run_id, options.manifest, names, limit, tell=self._notice)
+        return Snapshots(folder, run_id, options.manifest, _names(trainer), limit, tell=self._notice)
 
     def _known_peers(self) -> KnownPeers | None:
         folder = self.options.known_peers_folder
@@ -198,6 +262,7 @@ class Joining:
         self,
         dht: DHT,
         chosen: device.TrainingDevice,
+        devices: Sequence[str],
         limits: ResourceLimits,
         *,
         relayed: bool,
@@ -215,6 +280,7 @@ class Joining:
             client_mode=dht.client_mode,
             relayed=relayed,
             heavy=limits.heavy,
+            devices=tuple(devices),
         )
 
     @contextmanager
@@ -223,12 +289,14 @@ class Joining:
         yield
         self.link.send(WorkerStage(stage, 1.0))
 
-    def _await_data(self, samples: Samples) -> dict[str, Path]:
-        """Wait for the first samples and the recipe's other files; return the files by name.
+    def _await_data(self, samples: Samples, note: SignedCheckpoint | None) -> dict[str, Path]:
+        """Wait for the first samples, the recipe's other files and the checkpoint of `note`; return the files by name.
 
         There is no timeout for files, which may be large: the engine reports when a download fails.
         """
-        deadline, files = time.monotonic() + FIRST_SHARD_SECONDS, self.manifest.recipe.files
+        deadline, files = time.monotonic() + FIRST_SHARD_SECONDS, [*self.manifest.recipe.files]
+        if note is not None:
+            files.append(signed_checkpoint.file_of(note, self.manifest))
         for file in files:
             samples.file(file)  # asked for now, and waited for when there are samples
         samples.held_out(HELD_OUT_SAMPLES)  # asked for now, so that the first loss can be measured at once
@@ -245,3 +313,8 @@ class Joining:
     def _hear(self, samples: Samples) -> None:
         hear_data(self.link, samples)
         time.sleep(0.02)
+
+
+def _names(trainer: Trainer) -> list[str]:
+    """Of the parameters that are trained, in hivemind's order."""
+    return [name for name, parameter in trainer.model.named_parameters() if parameter.requires_grad]

@@ -22,6 +22,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Final, NoReturn
 
+from skep.core.device import first_chosen
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
 from skep.core.project import invitation
 from skep.core.project.manifest import Manifest
@@ -125,7 +126,7 @@ class Volunteer:
         options = self._options
         writes = options.snapshots_folder, options.known_peers_folder
         own = Own(options.run_folder, writes, reads=[options.shards_folder], files=[options.identity_path])
-        found = confine(own, options.sandbox, cards=options.device != CPU and has_cards())
+        found = confine(own, options.sandbox, cards=first_chosen(options.device) != CPU and has_cards())
         with contextlib.suppress(OSError):
             print(f"sandbox: {found}", file=sys.stderr)  # noqa: T201 - stderr is the worker's log
         return found

@@ -33,7 +33,7 @@ from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
-from skep.worker.connection import guards, quotas
+from skep.worker.connection import guards, quotas, streams
 from skep.worker.swarm.averaging.groups import LONGEST_EPOCH, from_message, is_credible
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import JUDGES, LOOSE, Combination, Median, Part, RobustMean
@@ -127,6 +127,38 @@ def long_frame() -> bool:
         await P2P.receive_raw_data(reader)
 
     return _raises(ConnectionError, lambda: _within_time(receive()))
+
+
+class _Daemon:
+    """What a process tells its p2pd of the streams that it serves."""
+
+    _listen_task: Final = True
+
+    @property
+    def _client(self) -> Any:
+        return self
+
+    async def stream_handler(self, _name: str, handler: Any, _balanced: object) -> None:
+        self.handler = handler
+
+
+def many_streams() -> bool:
+    """Streams of one peer that do not end by themselves."""
+    served: list[object] = []
+
+    async def open_all() -> None:
+        daemon, over = _Daemon(), asyncio.Event()
+
+        async def serve(*stream: object) -> None:
+            served.append(stream)
+            await over.wait()
+
+        await P2P.add_binary_stream_handler(daemon, "", serve)
+        stream, writer = SimpleNamespace(peer_id=b"hostile"), SimpleNamespace(close=over.set)
+        await asyncio.gather(*(daemon.handler(stream, None, writer) for _ in range(streams.OF_ONE_PEER + 1)))
+
+    _within_time(open_all())
+    return len(served) == streams.OF_ONE_PEER
 
 
 def looked_up(bad: bytes) -> Any:
@@ -339,6 +371,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "nested record": nested_record,
     "large value": large_value,
     "long frame": long_frame,
+    "many streams": many_streams,
     "undecodable value": undecodable_value,
     "bad records": bad_records,
     "bad neighbour": bad_neighbour,

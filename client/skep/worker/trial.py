@@ -12,10 +12,11 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from skep.core.plain_text import first_line
 from skep.core.text import NOTHING, Text, packed
@@ -26,9 +27,10 @@ _WIDTH: Final = 64
 
 
 def main() -> None:
-    """Try the pack, say the result on stdout, and end all processes that were started."""
+    """Try the pack, say the result on stdout, and end all processes that were started; also when stdin ends before."""
     processes.tie_to_this_process()
     processes.use_fork()
+    threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     device = sys.argv[1] if sys.argv[1:] else "cpu"
     said = os.dup(1)
     os.dup2(2, 1)  # what libraries print goes to stderr
@@ -39,8 +41,19 @@ def main() -> None:
         traceback.print_exc()
         why = reason(error)
     os.write(said, json.dumps({"failed": packed(why)}).encode() + b"\n")
+    _end(1 if why else 0)
+
+
+def _end(code: int) -> NoReturn:
     processes.kill_descendants()
-    os._exit(1 if why else 0)
+    os._exit(code)
+
+
+def _end_with_stdin() -> None:
+    # it is that of the program which waits for the result, and which may have been killed
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    _end(1)
 
 
 def attempt(device: str) -> None:

@@ -40,6 +40,8 @@ class ProjectActions(QObject):
 
     joining = Signal(object)
     """A m.Join whose project was found to fit."""
+    refused = Signal(object)
+    """The Problem for which a join was refused, after the page has shown it."""
 
     def __init__(self, background: Background, parent: QObject) -> None:
         super().__init__(parent)
@@ -101,6 +103,7 @@ class ProjectActions(QObject):
             return
         self._show_starting(project_id)
         self._say("")
+        self._go_to_page()  # at a start of the app another one is shown, and a pack may take minutes
 
         def over() -> None:
             self._show_starting("")
@@ -114,6 +117,8 @@ class ProjectActions(QObject):
         def refused(problem: Problem) -> None:
             over()
             self._refuse(problem)
+            self._go_to_page()
+            self.refused.emit(problem)
 
         self._background.run(lambda: controller.prepare(project_id), ready, refused, slow=True)
 
@@ -180,6 +185,10 @@ class ProjectActions(QObject):
         if self.page is not None:
             self.page.starting = project_id == PRACTICE
             self.page.show_snapshot(self.snapshot)
+
+    def _go_to_page(self) -> None:
+        if self.page is not None:
+            self.page.page_wanted.emit()
 
     def _say(self, text: str) -> None:
         if self.page is not None:

@@ -100,6 +100,7 @@ class App(QObject):
         self.bridge.raised.connect(self.look_at)
         self.bridge.settled.connect(self.lookups.read_record_later)
         self.projects.joining.connect(self._join)
+        self.projects.refused.connect(self._notify_unseen)
         self.error_reporter.found.connect(self._erred)
         self.updating.changed.connect(self._update_changed)
         self.updating.restart_wanted.connect(self.restart)
@@ -258,6 +259,9 @@ class App(QObject):
         """An error in skep itself: show one notification, and the report in the window."""
         if self.window is not None:
             self.window.show_fault(problem)
+        self._notify_unseen(problem)
+
+    def _notify_unseen(self, problem: Problem) -> None:
         if self.window is None or not self.window.isVisible():
             self._notified(problem)
 
@@ -268,8 +272,7 @@ class App(QObject):
 
     def _update_changed(self, update: Update) -> None:
         self.show_update()
-        found = update.stage in (UpdateStage.FOUND, UpdateStage.TOLD)
-        if found and (view := self.translation.updates.view(update)) is not None:
+        if update.stage in (UpdateStage.FOUND, UpdateStage.TOLD) and (view := self.translation.updates.view(update)):
             self._tell_all(view.title)
 
     def show_update(self) -> None:
@@ -284,8 +287,7 @@ class App(QObject):
     def show_pack(self) -> None:
         """Show what is known of the compute pack in the window."""
         view = self.translation.packs.view(self.packing.state)
-        if view is not None and view.cancel:
-            self.projects.say_meanwhile(" · ".join((view.sentence, *view.details[:1])))
+        self.projects.say_meanwhile(" · ".join((view.sentence, *view.details[:1])) if view and view.cancel else "")
         if self.window is not None:
             self.window.settings.pack.show_pack(view)
 
@@ -308,8 +310,7 @@ class App(QObject):
         if self.window is None:
             from skep_gui.app.main_window import MainWindow  # noqa: PLC0415 - it brings every page
 
-            window = MainWindow(self.translation)
-            self.window = self.lookups.window = self.error_reporter.window = window
+            window = self.window = self.lookups.window = self.error_reporter.window = MainWindow(self.translation)
             self._connect_pages(window)
             window.opened.connect(lambda: QTimer.singleShot(0, self, self._fill))
             window.closed.connect(self._window_closed)

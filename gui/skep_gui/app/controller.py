@@ -149,7 +149,9 @@ class Controller:
             problem = error.problem
         fit = joining.fit(self._home, plan)
         # a project that is too big has its own message
-        return Known(project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(plan))
+        return Known(
+            project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(self._home, plan)
+        )
 
     def protection(self) -> Sandbox | None:
         """What this system keeps the training process from; None if that could not be tried."""

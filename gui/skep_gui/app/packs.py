@@ -38,13 +38,13 @@ class Packing(QObject):
         super().__init__(parent)
         self._known = known
         self.controller: Controller | None = None
-        self.state = PackState()
+        self.state = self._told = PackState()
         self._background = background
         self._cancel = threading.Event()
         self._unasked = False
         self._passed_over: tuple[PassedOver, ...] = ()
         self._began = 0.0
-        self._went.connect(self._show)
+        self._went.connect(self._hear)
         self._ended.connect(self._over)
 
     def start(self, controller: Controller) -> None:
@@ -58,7 +58,7 @@ class Packing(QObject):
             chosen=self._chosen,
             fetched=lambda done, total: self._moved(PackStage.FETCHING, done, total),
             laid=lambda done, total: self._moved(PackStage.LAYING, done, total),
-            tried=lambda pack: self._went.emit(replace(self.state, stage=PackStage.TRYING, name=pack.name)),
+            tried=lambda pack: self._tell(replace(self._told, stage=PackStage.TRYING, name=pack.name)),
             waited=self._goes_on,
             passed_over=self._hear_passed_over,
         )
@@ -122,26 +122,34 @@ class Packing(QObject):
         self._show(replace(self.state, stage=PackStage.FAILED, problem=problem))
 
     def _show(self, state: PackState) -> None:
+        self._told = state
+        self._hear(state)
+
+    def _hear(self, state: PackState) -> None:
         self.state = state
         self.changed.emit(state)
 
-    # --- called in the thread that works
+    # --- called in the thread that works, which may be ahead of what has been heard
+
+    def _tell(self, state: PackState) -> None:
+        self._told = state
+        self._went.emit(state)
 
     def _chosen(self, choice: Choice) -> None:
-        if self.state.stage not in PACK_UNDER_WAY:
+        if self._told.stage not in PACK_UNDER_WAY:
             self._cancel.clear()
             self._passed_over = ()
         self._began = time.monotonic()
         name = choice.pack.name if choice.pack is not None else ""
-        self._went.emit(replace(self.state, stage=PackStage.FETCHING, name=name, why=choice.why, part=0.0, size=0))
+        self._tell(replace(self._told, stage=PackStage.FETCHING, name=name, why=choice.why, part=0.0, size=0))
 
     def _moved(self, stage: PackStage, done: int, total: int) -> bool:
-        part, known = min(1.0, done / max(1, total)), self.state
+        part, known = min(1.0, done / max(1, total)), self._told
         if stage is not known.stage or part - known.part >= STEP or part == 1.0:
             if stage is not known.stage:
                 self._began = time.monotonic()
             left = (time.monotonic() - self._began) * (1 - part) / part if part > STEP else None
-            self._went.emit(replace(known, stage=stage, part=part, size=total, seconds_left=left))
+            self._tell(replace(known, stage=stage, part=part, size=total, seconds_left=left))
         return self._goes_on()
 
     def _goes_on(self) -> bool:
@@ -150,7 +158,7 @@ class Packing(QObject):
     def _hear_passed_over(self, pack: PassedOver) -> None:
         self._passed_over = (*self._passed_over, pack)
         passed = tuple((each.pack.name, each.why) for each in self._passed_over)
-        self._went.emit(replace(self.state, passed_over=passed))
+        self._tell(replace(self._told, passed_over=passed))
 
 
 def looked_at(packs: Packs) -> PackState:

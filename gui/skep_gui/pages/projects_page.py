@@ -39,6 +39,8 @@ from skep_gui.words.translation import Translation
 class ProjectsPage(QStackedWidget):
     join_wanted = Signal(str)
     leave_wanted = Signal()
+    page_wanted = Signal()
+    """This page shall be shown."""
     add_wanted = Signal(str)
     """A file's path, a web address or a join link."""
     invitation_wanted = Signal(str)
@@ -73,6 +75,7 @@ class ProjectsPage(QStackedWidget):
     def connect_to(self, requests: Requests) -> None:
         """Connect the requests about projects to the object that carries them out and fills this page."""
         self.leave_wanted.connect(requests.leave_or_cancel)
+        self.page_wanted.connect(requests.go_to_projects)
 
     def _adding(self) -> Card:
         self.source = QLineEdit()

@@ -93,6 +93,10 @@
         <translation>Bereit zum Trainieren, mit %1 Speicher.</translation>
     </message>
     <message>
+        <source>All graphics cards</source>
+        <translation>Alle Grafikkarten</translation>
+    </message>
+    <message>
         <source>skep found %1.</source>
         <translation>skep hat %1 gefunden.</translation>
     </message>
@@ -848,6 +852,10 @@
     <message>
         <source>%1 from %2</source>
         <translation>%1 von %2</translation>
+    </message>
+    <message>
+        <source>The publisher&apos;s signed checkpoint of the model, never one from other peers</source>
+        <translation>Der signierte Checkpoint des Modells vom Herausgeber, nie einer von anderen Peers</translation>
     </message>
     <message>
         <source>The model as the swarm has trained it so far, from other peers</source>

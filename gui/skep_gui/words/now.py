@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
 
+from skep.core.device import names_of
 from skep.core.plain_text import plain
 from skep.core.policy import rules
 from skep.core.policy.conditions import Condition, Reading
@@ -160,7 +161,7 @@ class Now(Speaker):
         parts = [power] if power else []
         if free is not None:
             parts.append(filled(self.tr("%1 free"), self.numbers.size(free)))
-        name = plain(snapshot.device)
+        name = plain(names_of(snapshot.devices) or snapshot.device)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")
         return Figure(

@@ -213,7 +213,12 @@ class Projects(Speaker):
             for file in plan.recipe.files
         ]
         lists = [self.tr("The publisher's list of revoked invitations, every hour")] if plan.by_invitation else []
-        return (data, *files, *lists, self.tr("The model as the swarm has trained it so far, from other peers"))
+        model = (
+            self.tr("The publisher's signed checkpoint of the model, never one from other peers")
+            if plan.begins_signed
+            else self.tr("The model as the swarm has trained it so far, from other peers")
+        )
+        return (data, *files, *lists, model)
 
     def _file(self, name: str, count: int) -> str:
         return plain(name) + (f" ({self.numbers.size(count)})" if count else "")

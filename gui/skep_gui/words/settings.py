@@ -8,7 +8,7 @@ from datetime import tzinfo
 from types import MappingProxyType
 from typing import Final
 
-from skep.core.device import Device, DeviceKind
+from skep.core.device import ALL, Device, DeviceKind
 from skep.core.plain_text import plain
 from skep.core.session.explain import explained
 from skep.core.session.snapshot import Snapshot
@@ -152,10 +152,12 @@ class Devices(Speaker):
         return filled(self.tr("Ready to train, with %1 of memory."), self.numbers.size(device.memory_total))
 
     def offered(self, devices: Sequence[Device]) -> Choices:
-        """The usable devices, each by its value in the setting and its name; equal names are numbered."""
+        """The usable devices, each by its value in the setting and its name; equal names are numbered; several cards as all."""
         usable = [each for each in devices if each.unusable is None]
         names = [plain(each.name) for each in usable]
-        return tuple(
+        cards = [each for each in usable if each.kind in (DeviceKind.NVIDIA, DeviceKind.AMD)]
+        together = ((ALL, self.tr("All graphics cards")),) if len(cards) > 1 else ()
+        return together + tuple(
             (each.choice, f"{name} ({each.choice})" if names.count(name) > 1 else name)
             for each, name in zip(usable, names, strict=True)
         )

@@ -2,18 +2,20 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pynvml
 import pytest
 
 from english import in_english
 from fakes import StillClock
-from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose
+from skep.adapters.gpu import device_sensor
+from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose, choose_all, worst
 from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.nvidia import STALE_SECONDS, NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.core.device import Device, DeviceKind
-from skep.core.policy.conditions import Condition, Source
+from skep.core.policy.conditions import Condition, Source, answered, silent
 from skep.core.text import verbatim
 
 GIB = 1 << 30
@@ -203,6 +205,41 @@ def test_the_device_that_is_read_is_the_one_that_trains(devices, wanted, chosen)
     assert choose(devices, wanted) == chosen
 
 
+@pytest.mark.parametrize(
+    ("wanted", "chosen"),
+    [
+        ("all", [LARGE, SMALL]),
+        ("cuda:0,cuda:1", [SMALL, LARGE]),
+        ("cuda:1,cuda:2", [LARGE, CPU]),
+        ("cpu*3", [CPU]),
+        ("", [LARGE]),
+    ],
+)
+def test_of_several_devices_all_are_read(wanted, chosen):
+    assert choose_all([SMALL, LARGE, BROKEN, CPU], wanted) == chosen
+
+
+def test_without_a_card_all_is_the_processor():
+    assert choose_all([CPU], "all") == [CPU]
+
+
+def seen(use, celsius, memory=GIB, watts=100.0):
+    values = zip(GPU, (use, memory, celsius, watts), strict=True)
+    return {
+        condition: answered(value) if value is not None else silent(verbatim("Gone.")) for condition, value in values
+    }
+
+
+def test_a_game_on_the_second_card_and_its_heat_count_as_on_the_first():
+    worse = worst([seen(0.0, 60.0), seen(0.9, 50.0, 0, 300.0), seen(0.1, 80.0)])
+    assert [worse[each].value for each in GPU] == [0.9, GIB, 80.0, 100.0]
+
+
+def test_a_card_that_does_not_answer_hides_no_other():
+    assert worst([seen(None, None), seen(0.9, 50.0)])[Condition.GPU_USE].value == 0.9
+    assert worst([seen(None, None), seen(None, None)])[Condition.TEMPERATURE].source is Source.SILENT
+
+
 class Listed:
     def __init__(self, *devices):
         self.devices, self.asked = devices, 0
@@ -256,6 +293,18 @@ def test_another_choice_in_the_settings_is_another_device(card, sensor):
     assert made.read()[Condition.GPU_USE].source is Source.ANSWERS
     assert not made.tells
     assert listed.asked == 2
+
+
+def test_all_cards_of_the_choice_are_read(sensor, monkeypatch):
+    readings = {0: seen(0.0, 60.0), 1: seen(0.9, 50.0)}
+    card = SimpleNamespace
+    monkeypatch.setattr(
+        device_sensor, "NvidiaCard", lambda index, _ours: card(read=lambda: readings[index], close=lambda: None)
+    )
+    made = sensor(Listed(SMALL, LARGE, CPU), lambda: "cuda:0,cuda:1")
+    assert made.read()[Condition.GPU_USE].value == 0.9
+    assert made.read()[Condition.TEMPERATURE].value == 60.0
+    assert made.name == "nvidia 0, nvidia 1"
 
 
 def test_the_card_is_let_go_of_when_the_sensor_is_closed(card, sensor):

@@ -397,7 +397,10 @@ def test_a_project_from_the_internet_is_added_and_its_data_fetched(catalogue, pu
         publish(data__index=f"{site}/index.json", data__sha256=digest, recipe__sequence_length=LENGTH)
     )
     assert project.reach is Reach.GLOBAL
-    shards, posted = HttpShards(cache, **ROOMY, patience=QUICK, network=internet.network), Posted()
+    shards, posted = (
+        HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK, network=internet.network),
+        Posted(),
+    )
     shards.fetch_index(project, posted)
     assert isinstance(posted.answer(), IndexArrived)
     assert_arrived(fetch(shards, shard, project.reach), cache, raw, shard)
@@ -413,7 +416,7 @@ def public(port):
 
 @pytest.mark.parametrize("size", [0, 1000])
 def test_no_index_and_no_file_of_a_public_project_is_fetched_from_this_computer(private, cache, size):
-    shards, posted = HttpShards(cache, **ROOMY, patience=QUICK), Posted()
+    shards, posted = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK), Posted()
     shards.fetch_index(public(private.port), posted)
     assert_failed(posted.answer(), "127.0.0.1", "not on the internet")
     file = FileRef("tokenizer", "a" * 64, size, f"https://127.0.0.1:{private.port}/tokenizer.json")

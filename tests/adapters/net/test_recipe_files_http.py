@@ -32,7 +32,7 @@ def tokenizer(server):
 @pytest.fixture
 def plain(cache):
     """A source without an index, which files do not need."""
-    made = HttpShards(cache, **ROOMY, patience=QUICK)
+    made = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK)
     yield made
     made.close()
 
@@ -81,8 +81,16 @@ def test_a_missing_file_is_said(plain, server, kind, request):
 @pytest.mark.parametrize("kind", ["weights", "tokenizer"])
 def test_no_file_takes_more_room_than_it_may(server, cache, kind, request):
     _, file = request.getfixturevalue(kind)
-    tight = HttpShards(cache, limit_bytes=lambda: 1000, keep_free_bytes=lambda: 0, patience=QUICK)
-    full = HttpShards(cache, **ROOMY | {"keep_free_bytes": lambda: 10**9}, free_space=lambda _: 10**9, patience=QUICK)
+    tight = HttpShards(
+        cache, cache.parent / "notes", limit_bytes=lambda: 1000, keep_free_bytes=lambda: 0, patience=QUICK
+    )
+    full = HttpShards(
+        cache,
+        cache.parent / "notes",
+        **ROOMY | {"keep_free_bytes": lambda: 10**9},
+        free_space=lambda _: 10**9,
+        patience=QUICK,
+    )
     try:
         assert_failed(fetch(tight, file), "more than the cache limit")
         assert_failed(fetch(full, file), "The disk has")

@@ -28,7 +28,7 @@ def fetch_index(server, cache):
         )
         project = make_project(manifest=text)
         server.scripts.setdefault("index.json", [whole(raw)])
-        shards, posted = HttpShards(cache, **ROOMY, patience=QUICK), Posted()
+        shards, posted = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK), Posted()
         shards.fetch_index(project, posted)
         answer = posted.answer()
         shards.close()

@@ -38,7 +38,7 @@ class TestHttpShards(ShardsContract):
 
     @pytest.fixture
     def shards(self, cache):
-        made = HttpShards(cache, **ROOMY, patience=QUICK)
+        made = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK)
         yield made
         made.close()
 

@@ -235,7 +235,7 @@ def test_a_server_that_only_trickles_is_given_up(make_shards, server):
 
 
 def test_a_shard_asked_for_before_the_index_is_refused_in_words(cache):
-    shards = HttpShards(cache, **ROOMY)
+    shards = HttpShards(cache, cache.parent / "notes", **ROOMY)
     assert_failed(fetch(shards, make_shard()[1]), "before the project's shard index")
     shards.close()
 

@@ -73,7 +73,7 @@ def test_an_answer_that_comes_after_close_is_not_posted(make_shards, server):
 
 def test_nothing_starts_before_the_first_request_and_closing_then_is_fine(cache):
     before = threading.active_count()
-    shards = HttpShards(cache, **ROOMY)
+    shards = HttpShards(cache, cache.parent / "notes", **ROOMY)
     assert threading.active_count() == before
     shards.close()
     assert not cache.exists()

@@ -100,7 +100,7 @@ def test_no_password_and_no_proxy_of_this_computer_is_used_on_loopback(
 
 def test_a_server_without_a_good_certificate_is_refused(server, https_server, cache):
     address, _ = https_server
-    shards = HttpShards(cache, **ROOMY, patience=QUICK)
+    shards = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK)
     shards._index_address = f"{address}/index.json"
     assert_failed(fetch(shards, make_shard()[1]), "cannot be verified")
     shards.close()
@@ -112,7 +112,9 @@ def public_shards(https_server, cache, monkeypatch):
     address, certificate = https_server
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
     monkeypatch.setenv("no_proxy", "*")
-    shards = HttpShards(cache, **ROOMY, patience=QUICK, network=Network(lambda _host, _port: ["127.0.0.1"]))
+    shards = HttpShards(
+        cache, cache.parent / "notes", **ROOMY, patience=QUICK, network=Network(lambda _host, _port: ["127.0.0.1"])
+    )
     shards._index_address = address.replace("127.0.0.1", "data.example.org") + "/index.json"
     yield shards
     shards.close()

@@ -39,7 +39,7 @@ def test_everything_of_a_home_lies_in_it(tmp_path):
     home = Home(tmp_path)
     names = [name for name in dir(Home) if name.endswith(("_file", "_folder"))]
     places = {getattr(home, name) for name in names}
-    assert len(places) == len(names) == 23
+    assert len(places) == len(names) == 24
     assert {place.parent for place in places} == {tmp_path}
 
 

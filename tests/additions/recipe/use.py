@@ -22,7 +22,7 @@ import torch
 from skep.worker.training.device import pick
 from skep.worker.training.trainer import Trainer
 
-trainer = Trainer(manifest, [pick("cpu", manifest.precision)])
+trainer = Trainer(manifest, pick("cpu", manifest.precision))
 batch = trainer._recipe.example(4)
 before = trainer.add_gradients(batch, 1.0)
 torch.optim.SGD(trainer.parameters, lr=1.0).step()

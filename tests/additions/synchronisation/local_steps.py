@@ -11,14 +11,16 @@ from skep.worker.connection.watch import Part
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
 
+RATE: Final = 0.1
+
 
 class LocalSteps:
     """Implements SyncStrategy. `dht` gives the parameters of another peer."""
 
     def __init__(self, own: Participant) -> None:
         self._swarm, self._parameters, self._rounds = own.dht, own.parameters, own.rounds
-        self._optimizer = torch.optim.SGD(own.parameters, own.manifest.optimizer.learning_rate)
-        self._target, self._samples, self.epoch = own.manifest.sync.target_batch_size, 0, 0
+        self._optimizer = torch.optim.SGD(own.parameters, RATE)
+        self._target, self._samples, self.epoch = own.run.sync.target_batch_size, 0, 0
 
     @property
     def progress(self) -> EpochProgress:

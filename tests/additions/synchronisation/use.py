@@ -23,7 +23,7 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.connection.network import ByteCounters
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import Participant, strategy_of
+from skep.worker.swarm.strategy import Participant, run_of, strategy_of
 from skep.worker.training.device import CPU, Threads, pick
 from skep.worker.training.loop import TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits
@@ -66,10 +66,10 @@ class Samples:
         return None
 
 
-link, trainer = Link(), Trainer(manifest, [pick("cpu", "fp32")])
+link, trainer = Link(), Trainer(manifest, pick("cpu", "fp32"))
 rounds, pace = Rounds("s", link.send), Pace(1.0)
 swarm = SimpleNamespace(parameters=[torch.full_like(parameter, 0.01) for parameter in trainer.parameters])
-sync = strategy_of(manifest)(Participant(manifest, swarm, trainer.parameters, 4, rounds))
+sync = strategy_of(manifest)(Participant(run_of(manifest), swarm, trainer.parameters, 4, rounds))
 sync.ready(1.0)
 sync.synchronise()
 assert all(bool((parameter == 0.01).all()) for parameter in trainer.parameters)  # the other peer's value

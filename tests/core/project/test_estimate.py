@@ -35,7 +35,7 @@ def test_samples_follow_the_cores():
 def test_a_card_computes_more_and_takes_memory_of_its_own():
     plan, on_card = of(devices=[CARD])
     assert on_card.samples == pytest.approx(of()[1].samples * CARD_FLOPS / PROCESSOR_FLOPS, rel=1e-3)
-    assert on_card.device == round(memory_needed(plan, CARD).device)
+    assert on_card.device == round(memory_needed(plan, [CARD]).device)
     assert of()[1].device is None
     assert of(devices=[BROKEN]) == of()
 

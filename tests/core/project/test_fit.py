@@ -12,7 +12,6 @@ from skep.core.project.fit import (
     Verdict,
     check,
     device_bytes,
-    gradient_bytes,
     host_bytes,
     least_rate,
     limited,
@@ -21,6 +20,7 @@ from skep.core.project.fit import (
     traffic_per_epoch,
 )
 from skep.core.project.manifest import PowerSGD
+from skep.core.project.sent import gradient_bytes
 from skep.core.text import verbatim
 from skep.core.traffic import MBIT, Caps
 from skep.recipes.registry import parse_manifest

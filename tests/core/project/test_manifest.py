@@ -39,6 +39,10 @@ def test_the_example_is_read_whole():
     assert manifest.peers[1] == PEER
 
 
+def test_a_manifest_of_before_there_were_signed_checkpoints_is_one_that_demands_none():
+    assert parse_manifest(raw(initial_state=REMOVED)) == parse_manifest(raw(initial_state="swarm"))
+
+
 def at(field, phrase):
     return f"The manifest is not valid: {field} {phrase}."
 
@@ -69,6 +73,7 @@ REFUSED = [
     ({"expires": "\uff12027-12-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"expires": "2027-13-31T00:00:00Z"}, at("expires", "must be a time such as 2027-12-31T00:00:00Z")),
     ({"membership": "closed"}, at("membership", 'must be "open", "invited" or "moderated"')),
+    ({"initial_state": "any"}, at("initial_state", 'must be "swarm" or "signed"')),
     ({"precision": "int8"}, at("precision", 'must be "auto", "fp32", "bf16" or "fp16"')),
     ({"activation_checkpointing": True}, at("activation_checkpointing", 'must be "auto", "on" or "off"')),
     # publisher
@@ -262,8 +267,8 @@ def test_no_depth_of_nesting_is_too_much_for_the_reader(opening, closing):
         assert refusal(data) == "The manifest is not valid: it is nested too deeply."
 
 
-@pytest.mark.parametrize("name", [*EXAMPLE])
-def test_every_field_is_needed(name):
+@pytest.mark.parametrize("name", [name for name in EXAMPLE if name != "initial_state"])
+def test_every_field_of_before_there_were_signed_checkpoints_is_needed(name):
     assert refusal(raw(**{name: REMOVED})) == at(name, "is missing")
 
 
@@ -332,7 +337,7 @@ def test_run_ids_differ_where_peers_could_not_average():
     assert (
         same.run_id == parse_manifest(raw(revision=9, title="Other", peers=[PEER], sync__matchmaking_seconds=9)).run_id
     )
-    assert same.run_id.startswith("tiny-code-lm-")
+    assert same.run_id == "tiny-code-lm-2c6012a9"  # as before there was `initial_state`
     assert "." not in same.run_id
     for changes in (
         {"recipe__model__layers": 5},
@@ -363,6 +368,8 @@ def test_run_ids_differ_where_peers_could_not_average():
         ({"sync__load_compression": "size-adaptive"}, {"sync__size_adaptive_threshold": 9}, False),
         ({"sync__grad_compression": "size-adaptive"}, {"sync__size_adaptive_threshold": 9}, True),
         ({}, {"sync__load_compression": "uniform-8bit"}, False),
+        # peers that began with different states average together
+        ({}, {"initial_state": "signed"}, False),
         ({}, {"sync__offload_optimizer": False, "sync__delay_optimizer_step": False}, False),
         # a constant learning rate does not depend on the run's length
         ({"schedule__kind": "constant"}, {"schedule__total_epochs": 2001}, False),

@@ -69,6 +69,15 @@ def growing(id_: str = "c1", samples: int = 16, position: int = 16, epoch: int =
     return m.WorkerProgress(make_progress(epoch), contribution=id_, samples=samples, position=position)
 
 
+def test_the_devices_shown_are_those_that_compute_now(training: Course):
+    training.see(m.WorkerProgress(make_progress(), devices=("Card", "Card")))
+    assert training.snapshot.devices == ("Card", "Card")
+    training.see(m.WorkerProgress(make_progress()))
+    assert training.snapshot.devices == ("Card", "Card")
+    training.see(m.WorkerProgress(make_progress(), devices=("Card",)))
+    assert training.snapshot.devices == ("Card",)
+
+
 # --- joining
 
 
@@ -80,6 +89,7 @@ def test_join_fetches_the_index_first():
 
 def test_the_index_starts_the_worker_with_what_the_session_knows():
     settings = {"compute.share_away": 0.4, "compute.device": "cpu", "compute.threads": 2, "network.port": 4001}
+    settings |= {"compute.nccl_min_channels": 4, "compute.nccl_socket_threads": 2, "compute.nccl_sockets_per_thread": 8}
     settings |= {"network.map_port": True, "network.client_mode": "on", "disk.snapshots_gb_per_day": 1.5}
     course = Course(initial(settings, None, NOW)).see(*JOINING)
     assert course.phase is Phase.JOINING
@@ -93,6 +103,7 @@ def test_the_index_starts_the_worker_with_what_the_session_knows():
                 share=0.4,
                 device="cpu",
                 threads=2,
+                nccl=(4, 2, 8),
                 port=4001,
                 map_port=True,
                 client_mode="on",

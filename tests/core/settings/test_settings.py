@@ -108,7 +108,7 @@ def test_what_a_person_writes_is_read(key, text, value):
         (
             "compute.device",
             "../x",
-            "compute.device must be a device: cpu, cuda:0 for the first GPU, or mps on a Mac, or empty for best.",
+            "compute.device must be a device: cpu, cuda:0 for the first GPU, or mps on a Mac; or several: all GPUs, cuda:0,cuda:2, or cpu*2, or empty for best.",
         ),
     ],
 )

@@ -106,6 +106,20 @@ def test_what_suits_its_size_and_place_are_shown_and_a_click_fetches_it(app, qtb
     assert app.controller.packs.store.current.name.startswith("cuda-13.0-")
 
 
+def test_what_is_got_faster_than_the_window_is_drawn_keeps_its_name(app, qtbot, world):
+    choice = app.controller.packs.look().choice
+
+    def work():
+        app.controller.pack_progress.chosen(choice)
+        app.controller.pack_progress.laid(1, 2)
+
+    working = threading.Thread(target=work)
+    working.start()
+    working.join()
+    card = shown(app, qtbot, PackStage.LAYING)
+    assert card.sentence.text() == "Laying down the compute pack cuda-13.0"
+
+
 def test_what_falls_is_shown_with_its_reason(app, qtbot, world):
     world.fails = {"cuda-13.0": Text("packs.no_nvidia_driver")}
     open_settings(app)
@@ -140,7 +154,10 @@ def test_a_failure_is_shown_with_what_to_do(app, qtbot, world, tmp_path):
     (tmp_path / "served/metadata/timestamp.json").unlink()
     open_settings(app)
     card = shown(app, qtbot, PackStage.FAILED)
-    assert "The update server cannot be reached" in card.details.text()
+    assert card.details.text() == (
+        "The update server cannot be reached, or a file is missing there."
+        " Try again later. If that does not help, tell the publisher of this skep."
+    )
     assert card.fetch.text() == "Try again"
 
 
@@ -162,9 +179,31 @@ def test_joining_fetches_a_pack_first_and_says_so(app, qtbot, world):
     app.projects.join("nothing")
     wait(qtbot, lambda: any("nothing" in text for text in said))
     assert any(text.startswith("Fetching the compute pack cuda-13.0 · ") for text in said)
-    assert "Trying the compute pack cuda-13.0 · A step of training on the device, in a process of its own." in said
+    trying = said.index(
+        "Trying the compute pack cuda-13.0 · A step of training on the device, in a process of its own."
+    )
+    assert said[trying + 1] == "", "what follows is not waiting for a pack"
     assert app.controller.packs.store.current.name.startswith("cuda-13.0-")
     shown(app, qtbot, PackStage.USED)
+
+
+def test_a_project_that_is_joined_at_the_start_shows_what_it_waits_for_and_why_it_failed(app, qtbot, world):
+    world.go_on.clear()
+    app.projects.join("nothing")  # as the start does, while the window shows another page
+    wait(qtbot, lambda: app.packing.state.stage is PackStage.TRYING)
+    assert "Trying the compute pack cuda-13.0" in app.window.projects.said.text()
+    assert app.window.projects.said.isVisible()
+    app.window.go_to(app.window.settings)
+    world.go_on.set()
+    wait(qtbot, app.window.projects.said.isVisible)
+    assert "nothing" in app.window.projects.said.text()
+    assert not app.tray.told
+
+
+def test_a_join_that_fails_while_no_window_is_open_is_notified(app, qtbot):
+    app.window.close()
+    app.projects.join("nothing")
+    wait(qtbot, lambda: any("nothing" in title for title, _ in app.tray.told))
 
 
 def test_a_join_that_waits_for_a_pack_can_be_cancelled(app, qtbot, world):

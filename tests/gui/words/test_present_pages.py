@@ -112,6 +112,14 @@ def test_a_project_by_invitation_fetches_the_list_of_revoked_ones_and_a_moderate
     assert "Copies of the model, when another peer asks and your invitation is a donor's or a host's" in page.sends
 
 
+def test_where_the_model_comes_from_is_said_as_the_manifest_has_it():
+    of_peers, of_publisher = "The model as the swarm has trained it so far, from other peers", "signed checkpoint"
+    assert of_peers in PROJECTS.permissions(FITS).downloads
+    downloads = PROJECTS.permissions(known(initial_state="signed")).downloads
+    assert of_peers not in downloads
+    assert any(of_publisher in line for line in downloads)
+
+
 def test_a_project_without_a_homepage_has_no_row_for_one():
     assert "Homepage" not in dict(PROJECTS.permissions(known(homepage="")).facts)
 
@@ -166,7 +174,11 @@ def test_devices_that_can_be_used_are_offered_by_name_and_one_that_is_gone_stays
 
 def test_devices_of_one_name_are_told_apart():
     twins = [Device(DeviceKind.NVIDIA, index, "RTX") for index in (0, 1)]
-    assert Devices().offered(twins) == (("cuda:0", "RTX (cuda:0)"), ("cuda:1", "RTX (cuda:1)"))
+    assert Devices().offered(twins) == (
+        ("all", "All graphics cards"),
+        ("cuda:0", "RTX (cuda:0)"),
+        ("cuda:1", "RTX (cuda:1)"),
+    )
 
 
 @pytest.mark.parametrize(("search", "found"), [("temperature CAP", ["heat.cap_celsius"]), ("no such thing", [])])

@@ -10,7 +10,7 @@ from skep.core.project.manifest import OptimizerSpec
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import verbatim
 from skep.worker.swarm.global_rounds import failure_words
-from skep.worker.swarm.optimizers import optimizer_factory
+from skep.worker.swarm.optimizers import guarded, optimizer_factory
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 
 SPEC = OptimizerSpec(name="adamw", learning_rate=0.1, betas=(0.9, 0.95), weight_decay=0.0, clip_norm=1.0)
@@ -47,20 +47,20 @@ def test_a_step_on_a_good_round_moves_the_parameters_and_confirms(rounds, told):
 
 
 def test_stock_adam_moves_on_its_momentum_after_a_failed_round_and_ours_stays(rounds):
-    stock, guarded = parameter_with_gradient([1.0]), parameter_with_gradient([1.0])
+    stock, own = parameter_with_gradient([1.0]), parameter_with_gradient([1.0])
     plain = torch.optim.AdamW([stock], lr=0.1, weight_decay=0.0)
-    ours = optimizer_factory(SPEC, rounds)([guarded])
+    ours = optimizer_factory(SPEC, rounds)([own])
     plain.step()
     opened(rounds, 0, 8).settle(GOOD)
     ours.step()
-    stock_before, guarded_before = stock.clone(), guarded.clone()
+    stock_before, own_before = stock.clone(), own.clone()
     stock.grad.zero_()  # what hivemind passes to the optimizer after a failed round
-    guarded.grad.zero_()
+    own.grad.zero_()
     plain.step()
     opened(rounds, 1, 8).fail(verbatim("the round failed"))
     ours.step()
     assert not torch.equal(stock, stock_before)
-    assert torch.equal(guarded, guarded_before)
+    assert torch.equal(own, own_before)
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf")])
@@ -144,3 +144,39 @@ def test_a_step_that_belongs_to_no_round_changes_nothing(rounds):
 )
 def test_a_failed_round_is_put_in_words(error, words):
     assert in_english(failure_words(error)) == words
+
+
+class Counting(torch.optim.SGD):
+    """An optimizer of a script, which keeps something beside its state."""
+
+    def __init__(self, groups):
+        super().__init__(groups, lr=1.0)
+        self.factor = 3.0
+
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                parameter.data -= group["lr"] * self.factor * parameter.grad
+
+
+def test_an_optimizer_of_a_script_steps_on_a_good_round_only(rounds, told):
+    parameter = parameter_with_gradient([0.3, -0.4])
+    ours = guarded(Counting([parameter]), rounds, clip_norm=None)
+    assert isinstance(ours, Counting)
+    ours.step()  # hivemind's first step, which changes nothing
+    ours.step()
+    assert torch.equal(parameter.detach(), torch.zeros(2))
+    opened(rounds, 0, 8).fail(verbatim("the round failed"))
+    ours.step()
+    assert torch.equal(parameter.detach(), torch.zeros(2))
+    opened(rounds, 1, 8).settle(GOOD)
+    ours.step()
+    assert torch.allclose(parameter, torch.tensor([-0.9, 1.2]))
+    assert isinstance(told[-1], ContributionConfirmed)
+
+
+def test_the_norm_of_the_average_is_bounded_for_an_optimizer_of_a_script(rounds):
+    parameter = parameter_with_gradient([3.0, -4.0])
+    opened(rounds, 0, 8).settle(GOOD)
+    guarded(torch.optim.SGD([parameter], lr=1.0), rounds, clip_norm=0.5).step()
+    assert torch.allclose(parameter, torch.tensor([-0.3, 0.4]))

@@ -37,6 +37,18 @@ def test_a_verified_round_that_the_optimizer_used_is_confirmed(rounds, told):
     assert rounds.last_peers == 2
 
 
+def test_a_part_of_the_growing_contribution_is_lost_as_one_of_its_own(rounds, told):
+    rounds.grow(7, 64)
+    rounds.lose_part(24, verbatim("a device stopped"))
+    assert [type(news) for news in told] == [ContributionPending, ContributionLost]
+    assert [(news.id, news.samples) for news in told] == [("s-0000", 24)] * 2
+    assert (rounds.grown, rounds.growing) == (40, "s-0001")
+    round_ = rounds.open(7)
+    round_.settle(GOOD)
+    rounds.close()
+    assert told[-1] == ContributionConfirmed("s-0001", 7, 40, 2)
+
+
 def test_the_peers_of_confirmed_rounds_are_told(rounds):
     met = []
     rounds.met = met.append

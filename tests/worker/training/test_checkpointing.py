@@ -47,7 +47,7 @@ def make(tmp_path):
     def made(kind, **changes):
         body, files = recipe_in(tmp_path, kind)
         manifest = parse_manifest(raw(**({"recipe": body, "precision": "fp32"} | changes)))
-        return Trainer(manifest, [pick("cpu", manifest.precision)], files)
+        return Trainer(manifest, pick("cpu", manifest.precision), files)
 
     return made
 

@@ -45,6 +45,16 @@ def test_on_the_processor_only_our_own_time_counts():
     assert device.stopwatch() - begun < 0.1
 
 
+def test_ranks_on_the_processor_share_the_threads_and_take_those_of_a_lost_one():
+    before, ranks = torch.get_num_threads(), [4]
+    threads = Threads(0, cores=16, ranks=lambda: ranks[0])
+    for count, expected in ((4, 2), (3, 2), (1, 8), (16, 1)):
+        ranks[0] = count
+        threads.use(present=False)
+        assert torch.get_num_threads() == expected
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(("wanted", "present", "count"), [(0, True, 2), (0, False, 8), (3, True, 3), (3, False, 3)])
 def test_threads_are_what_was_asked_or_half_the_cores_and_few_while_somebody_is_there(wanted, present, count):
     before = torch.get_num_threads()

@@ -19,7 +19,7 @@ class Board:
     """The claims of all peers, known to each immediately."""
 
     def __init__(self):
-        self.by_peer = {}
+        self.by_peer, self.renewed = {}, set()
 
     def of(self, peer):
         return Place(self, peer)
@@ -34,6 +34,9 @@ class Place:
 
     def publish(self, claim):
         self._board.by_peer[self._peer] = claim
+
+    def renew(self):
+        self._board.renewed.add(self._peer)
 
 
 class Data:
@@ -104,7 +107,7 @@ def test_peers_may_come_go_and_start_again(data):
     board = Board()
     peers = {name: data.peer(name, board) for name in "abcd"}
     seen = together(list(peers.values()), TOTAL // BATCH // 4)
-    peers.pop("a")  # its record stays for a day
+    peers.pop("a")  # its record stays for an hour
     seen += together(list(peers.values()), TOTAL // BATCH // 4, (1, 1, 1))
     peers["e"] = data.peer("e", board)
     peers["b"] = data.peer("b", board, peers["b"].position)
@@ -119,6 +122,13 @@ def test_a_newcomer_goes_on_in_the_pass_of_the_others(data):
     late = data.peer("c", board)
     draw(late, 10)
     assert late.position // TOTAL == peers[0].position // TOTAL
+
+
+def test_a_peer_keeps_its_claim_while_it_draws_one_lot(data):
+    board = Board()
+    samples = data.peer("a", board)
+    draw(samples, 2)
+    assert board.renewed == {"a"}
 
 
 def test_wrong_claims_stop_nobody(data):

@@ -39,8 +39,9 @@ from skep.worker.training import loop as loop_module
 from skep.worker.training.data import NotFetched
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
-from skep.worker.training.loop import DOUBTFUL, HOPELESS, RATE_SECONDS, STATE_PART_BYTES, TrainingLoop
+from skep.worker.training.loop import DOUBTFUL, HOPELESS, STATE_PART_BYTES, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
+from skep.worker.training.reporter import RATE_SECONDS
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
 
@@ -105,6 +106,7 @@ class FakeTrainer:
     """Records its micro-batches; returns each of `losses`, then 2.0. More than `room` samples do not fit."""
 
     name = "Fake GPU"
+    names = ("Fake GPU",)
     parameters = ()
     room: float = math.inf
     emptied: int = 0
@@ -114,6 +116,19 @@ class FakeTrainer:
     done: list = field(default_factory=list)
     measured: list = field(default_factory=list)
     seconds: float = 0.0
+    collected: list = field(default_factory=list)
+    forgotten: int = 0
+    lost_samples: int = 0
+
+    def collect(self):
+        self.collected.append(len(self.done))
+
+    def forget(self):
+        self.forgotten += 1
+
+    def lost(self):
+        lost, self.lost_samples = self.lost_samples, 0
+        return lost
 
     def add_gradients(self, tokens, scale):
         if len(tokens) > self.room:
@@ -133,6 +148,9 @@ class FakeTrainer:
 
     def parameters_finite(self):
         return not self.spoilt
+
+    def loss_size(self, size):
+        return size
 
     def loss(self, tokens):
         self.seconds += 0.5
@@ -312,6 +330,74 @@ def test_while_the_device_computes_the_next_samples_are_chosen_and_the_gradients
     bench.run_until(lambda: len(bench.trainer.done) >= 6)
     assert bench.samples.planned[:6] == [3, 2, 3, 3, 2, 3]  # each is the size of the next micro-batch
     assert bench.trainer.measured == [3, 6]
+
+
+def test_other_devices_gradients_are_collected_before_each_hand_over_and_forgotten_with_what_is_dropped():
+    bench = Bench()
+    bench.run_until(lambda: len(bench.trainer.done) >= 3)
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.trainer.collected == [2, 4]
+    assert bench.trainer.forgotten == 0
+    bench.trainer.losses = [math.nan] * DOUBTFUL
+    bench.trainer.spoilt, bench.optimizer.reload = True, lambda: None
+    bench.run_until(lambda: bench.trainer.forgotten)
+
+
+def test_what_is_lost_of_a_micro_batch_in_halves_was_counted_before(monkeypatch):
+    bench, grown = Bench(micro_batch=2), []
+    lose_part = bench.rounds.lose_part
+    monkeypatch.setattr(bench.rounds, "lose_part", lambda *lost: (grown.append(bench.rounds.grown), lose_part(*lost)))
+    bench.trainer.lost_samples = 1
+    bench.run_until(lambda: len(bench.trainer.done) == 1)
+    assert grown == [2]
+    assert bench.rounds.grown == 1
+
+
+def test_samples_lost_with_a_device_are_recorded_as_lost_and_not_handed_over():
+    bench = Bench(micro_batch=2)
+    bench.run_until(lambda: len(bench.trainer.done) == 3)
+    bench.trainer.lost_samples = 3
+    bench.run_until(lambda: len(bench.trainer.done) == 4)
+    assert bench.link.all(ContributionPending) == [ContributionPending("s-0000", 3, 3)]
+    (lost,) = bench.link.all(ContributionLost)
+    assert (lost.samples, in_english(lost.reason)) == (
+        3,
+        "a device stopped or ran out of memory before its part was added up",
+    )
+    assert bench.rounds.grown == 5
+    bench.optimizer.round_due = True
+    bench.run_until(lambda: bench.optimizer.local_epoch == 4)
+    assert bench.optimizer.calls[-2:] == [("contribute", 7), ("round", 7)]  # with another micro-batch
+
+
+def test_samples_lost_in_the_hand_over_itself_are_not_handed_over():
+    bench = Bench(micro_batch=4)
+    bench.trainer.collect = lambda: setattr(bench.trainer, "lost_samples", 2)
+    bench.run_until(lambda: len(bench.trainer.done) >= 2)
+    assert bench.optimizer.calls == [("contribute", 6)]
+    assert bench.rounds.grown == 6
+
+
+def test_when_all_samples_are_lost_in_the_hand_over_nothing_is():
+    bench = Bench(micro_batch=4)
+    bench.trainer.collect = lambda: setattr(bench.trainer, "lost_samples", STEP_BATCH)
+    bench.run_until(lambda: len(bench.trainer.done) >= 4)
+    assert bench.optimizer.calls == []
+    assert bench.rounds.grown == 0
+
+
+def test_reports_name_the_devices_that_compute_now():
+    bench = Bench()
+    bench.trainer.names = ("Fake GPU", "Fake GPU")
+    bench.run_until(lambda: bench.link.all(WorkerProgress))
+    assert bench.link.all(WorkerProgress)[-1].devices == ("Fake GPU", "Fake GPU")
+
+
+def test_the_held_out_loss_is_computed_in_micro_batches_for_which_the_trainer_has_room():
+    bench = Bench(micro_batch=8)
+    bench.trainer.loss_size = lambda size: size // 4
+    assert bench.loop._evaluator.size() == 2
 
 
 def test_an_unfinished_step_batch_is_handed_over_before_a_round():
@@ -676,13 +762,13 @@ def test_without_work_progress_names_no_contribution():
     assert (told.progress.loss, told.progress.share_measured) == (None, None)
 
 
-def test_a_round_is_reported_at_once_and_progress_otherwise_once_a_second():
+def test_the_first_step_batch_and_rounds_are_reported_at_once_and_progress_otherwise_once_a_second():
     bench = Bench()
-    bench.run_until(lambda: len(bench.trainer.done) == 2)
-    assert len(bench.link.all(WorkerProgress)) == 1
+    bench.run_until(lambda: len(bench.trainer.done) == 4)  # of half a step batch each
+    assert [message.samples for message in bench.link.all(WorkerProgress)] == [STEP_BATCH // 2, STEP_BATCH]
     bench.optimizer.round_due = True
     bench.run_until(lambda: bench.optimizer.local_epoch == 4)
-    assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 4]
+    assert [message.progress.epoch for message in bench.link.all(WorkerProgress)] == [3, 3, 4]
 
 
 def test_what_was_freed_is_given_back_once_an_epoch(monkeypatch):

@@ -28,7 +28,7 @@ SAMPLES = 8
 
 def make(device=None, **changes):
     manifest = parse_manifest(raw(recipe__model=GPT2, recipe__sequence_length=16, **changes))
-    made = Trainer(manifest, [device or pick("cpu", manifest.precision)])
+    made = Trainer(manifest, device or pick("cpu", manifest.precision))
     for parameter in made.parameters:
         parameter.grad = torch.zeros_like(parameter)
     return made

@@ -28,7 +28,7 @@ def one_thread():
 
 def make(wanted, model=MODEL, **changes):
     manifest = parse_manifest(raw(recipe__model=model, recipe__sequence_length=16, precision=wanted, **changes))
-    return Trainer(manifest, [pick("cpu", manifest.precision)])
+    return Trainer(manifest, pick("cpu", manifest.precision))
 
 
 def some_tokens(count=8, seed=0):
@@ -104,7 +104,7 @@ def test_the_scale_leaves_no_trace_in_the_gradients(weight):
     plain = torch.autograd.grad(loss_of(parameter) * weight, parameter)[0]
     for factor in (2.0**-3, 1.0, 2.0**10, 2.0**20):
         parameter.grad = None
-        assert add_gradients([loss_of(parameter)], [weight], [[parameter]], LossScale(factor))
+        assert add_gradients(loss_of(parameter), weight, [parameter], LossScale(factor))
         assert torch.allclose(parameter.grad, plain, rtol=2e-7, atol=0)
     if weight in (1.0, 0.5, 0.25):
         assert torch.equal(parameter.grad, plain)  # powers of two cause no rounding
@@ -184,7 +184,7 @@ def test_the_scale_stays_where_powers_of_two_are_exact():
 
 def test_a_parameter_the_loss_does_not_touch_gets_no_gradient():
     used, unused = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
-    assert add_gradients([used.sum()], [1.0], [[used, unused]], LossScale())
+    assert add_gradients(used.sum(), 1.0, [used, unused], LossScale())
     assert unused.grad is None
 
 

@@ -18,7 +18,7 @@ LLAMA = GPT2 | {"type": "llama"}
 
 def make(model=GPT2, kind=Trainer, **changes):
     manifest = parse_manifest(raw(recipe__model=model, **(SMALL | changes)))
-    return kind(manifest, [pick("cpu", manifest.precision)]), manifest
+    return kind(manifest, pick("cpu", manifest.precision)), manifest
 
 
 @pytest.mark.parametrize("model", [GPT2, LLAMA])

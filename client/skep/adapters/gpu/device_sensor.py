@@ -1,4 +1,7 @@
-"""The sensor of the training device: use by other programs, free memory, temperature and power."""
+"""The sensor of the training devices: use by other programs, free memory, temperature and power.
+
+Of several, use and temperature are those of the busiest and of the warmest, the others those of the first.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,13 @@ from skep.adapters.gpu.amd import AmdCard
 from skep.adapters.gpu.nvidia import NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
 from skep.adapters.sensors.source import Polled
-from skep.core.device import Device, DeviceKind
-from skep.core.policy.conditions import Condition, Seen, answered, missing
+from skep.core.device import ALL, Device, DeviceKind, chosen, first_chosen, names_of
+from skep.core.policy.conditions import Condition, Reading, Seen, answered, missing
 from skep.core.text import Text
 
 _CARDS: Final = (DeviceKind.NVIDIA, DeviceKind.AMD)
 
+WATCHED_ON_ALL: Final = (Condition.GPU_USE, Condition.TEMPERATURE)
 HEAT_SECONDS: Final = 1.5
 """Interval of the processor's temperature: its sensors are slow to read, and it changes slowly."""
 
@@ -34,27 +38,27 @@ class DeviceSensor(Polled):
     ) -> None:
         super().__init__()
         self._wanted, self._devices, self._ours, self._root = wanted, devices, ours, root
-        self._chosen: tuple[str, Device, Callable[[], Seen]] | None = None
-        """The setting, the device, and its reader; no reader raises."""
+        self._chosen: tuple[str, list[Device], list[Callable[[], Seen]]] | None = None
+        """The setting, the devices, and their readers; no reader raises."""
         self._held = ExitStack()
 
     @property
     def name(self) -> str:
-        return self._chosen[1].name if self._chosen else "Device"
+        return names_of([each.name for each in self._chosen[1]]) if self._chosen else "Device"
 
     @property
     def tells(self) -> bool:
         """Implements ports.TellsItself: only a card's use and memory change so quickly that it must be polled."""
-        return self._chosen is not None and self._chosen[1].kind not in _CARDS
+        return self._chosen is not None and self._chosen[1][0].kind not in _CARDS
 
     def read(self) -> Seen:
         wanted = self._wanted()
         # a card that was lost is still read, so that its recovery is noticed
         if self._chosen is None or self._chosen[0] != wanted:
             self._let_go()
-            device = choose(self._devices.list(), wanted)
-            self._chosen = (wanted, device, self._reader(device))
-        seen = self._chosen[2]()
+            devices = choose_all(self._devices.list(), wanted)
+            self._chosen = (wanted, devices, [self._reader(each) for each in devices])
+        seen = worst([read() for read in self._chosen[2]])
         if self.closed.is_set():
             self._let_go()
         return seen
@@ -90,7 +94,7 @@ def choose(devices: Sequence[Device], wanted: str) -> Device:
     The best is the usable card with the most memory, then Apple's GPU, as in the worker.
     """
     processor = next(device for device in devices if device.kind is DeviceKind.CPU)
-    kind, _, index = wanted.partition(":")
+    kind, _, index = first_chosen(wanted).partition(":")
     match kind:
         case "cuda":
             fitting = [each for each in devices if each.kind in _CARDS and each.index == int(index or 0)]
@@ -102,6 +106,29 @@ def choose(devices: Sequence[Device], wanted: str) -> Device:
             graphics = [each for each in devices if each.kind is not DeviceKind.CPU]
             fitting = sorted(graphics, key=lambda each: (each.kind is DeviceKind.APPLE, -(each.memory_total or 0)))
     return next((device for device in fitting if device.unusable is None), processor)
+
+
+def choose_all(devices: Sequence[Device], wanted: str) -> list[Device]:
+    """The devices that `wanted` names, as `choose` for each; for "all", every usable card, the one of `choose` first."""
+    first = choose(devices, wanted)
+    if wanted == ALL:
+        others = [each for each in devices if each.kind in _CARDS and each.unusable is None]
+    else:
+        others = [choose(devices, each) for each in chosen(wanted)]
+    return list(dict.fromkeys([first, *others]))
+
+
+def worst(seen: Sequence[Seen]) -> Seen:
+    """The readings of the first device, but of all devices the most use by other programs and the highest temperature.
+
+    A device that does not answer counts only if none does: one that is lost computes nothing.
+    """
+    return {**seen[0], **{condition: _most([each[condition] for each in seen]) for condition in WATCHED_ON_ALL}}
+
+
+def _most(readings: Sequence[Reading[float]]) -> Reading[float]:
+    answers = [each for each in readings if each.value is not None]
+    return max(answers, key=lambda each: each.value or 0.0) if answers else readings[0]
 
 
 class ProcessorReader:

@@ -120,6 +120,25 @@ def verified(source: str, fetch: Fetch) -> Verified:
     return Verified(raw, signature, signing.check(raw, signature))
 
 
+def current(source: str, fetch: Fetch, now: datetime) -> tuple[str, Verified]:
+    """The manifest at a path, a web address or a join link, or that of a file with a link; and its own path or address.
+
+    Its signature, publisher, expiry and reach are checked. Raises ManifestError, BadInput.
+    """
+    source = resolved(source)
+    link = links.parse(source) if links.is_link(source) else None
+    source = link.manifest if link else source
+    new = verified(source, fetch)
+    if link and not link.names(new.manifest.publisher.key):
+        raise ManifestError(
+            Text("catalogue.manifest_published_not_whom_link", source=source, fingerprint=new.manifest.fingerprint),
+            Text("catalogue.nothing_was_kept_ask_whoever"),
+        )
+    check_expiry(new.manifest, now)
+    check_reach(new.manifest, reach_of(source))
+    return source, new
+
+
 def _whole(fetch: Fetch, address: str, what: Text, limit: int) -> bytes:
     raw = fetch(address, what, limit)
     if len(raw) > limit:
@@ -155,17 +174,7 @@ class FileCatalogue:
         with `consent`. One from the internet may name hosts on the internet only.
         Raises ManifestError (NeedsConsent for missing consent), StorageError.
         """
-        source = resolved(source)
-        link = links.parse(source) if links.is_link(source) else None
-        source = link.manifest if link else source
-        new = verified(source, self._fetch)
-        if link and not link.names(new.manifest.publisher.key):
-            raise ManifestError(
-                Text("catalogue.manifest_published_not_whom_link", source=source, fingerprint=new.manifest.fingerprint),
-                Text("catalogue.nothing_was_kept_ask_whoever"),
-            )
-        check_expiry(new.manifest, self._now())
-        check_reach(new.manifest, reach_of(source))
+        source, new = current(source, self._fetch, self._now())
         old = self._kept(new.manifest.id)
         if old:
             same_bytes = old.text.encode() == new.raw

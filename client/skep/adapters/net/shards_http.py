@@ -18,13 +18,15 @@ from typing import Final
 
 from skep.adapters.net.connections import INTERNET, Network
 from skep.adapters.net.part_download import Download, receive
+from skep.adapters.net.signed_checkpoints import fetch_note
 from skep.adapters.net.web import Answer, Patience, Stop, Stopped, Throttle, TryAgain, Web
 from skep.adapters.storage.shard_cache import PartFile, ShardCache, Wanted, free_bytes
 from skep.core.errors import DataError, SkepError
 from skep.core.project.addresses import Reach
 from skep.core.project.data import FileRef, Layout, ShardIndex
-from skep.core.project.manifest import VerifiedProject
+from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
+from skep.core.project.signed_checkpoint import file_of
 from skep.core.session.messages import IndexArrived, IndexFailed, ShardArrived, ShardFailed, ShardProgress
 from skep.core.text import Problem, Text
 from skep.ports import Post
@@ -45,6 +47,7 @@ class HttpShards:
     def __init__(
         self,
         cache_folder: Path,
+        notes_folder: Path,
         *,
         limit_bytes: Callable[[], int],
         keep_free_bytes: Callable[[], int],
@@ -54,12 +57,14 @@ class HttpShards:
         network: Network = INTERNET,
         rate: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web, `rate` as in
-        Throttle.
+        """Notes of signed checkpoints are kept in `notes_folder`.
+
+        `limit_bytes` and `keep_free_bytes` are as in ShardCache, `proxy` and `network` as in Web, `rate` as in Throttle.
         """
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )
+        self._notes_folder = notes_folder
         self._stop = Stop()
         patience, throttle = patience or Patience(), Throttle(rate)
         self._webs = {reach: Web(patience, self._stop, reach, proxy, network, throttle=throttle) for reach in Reach}
@@ -73,9 +78,9 @@ class HttpShards:
         """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
 
         def job() -> None:
-            data, recipe = project.manifest.data, project.manifest.recipe
-            index = self._fetch_index(self._webs[project.reach], data.index, data.sha256, recipe.layout)
-            post(IndexArrived(replace(index, files=recipe.files)))
+            manifest, web = project.manifest, self._webs[project.reach]
+            index = self._fetch_index(web, manifest.data.index, manifest.data.sha256, manifest.recipe.layout)
+            post(IndexArrived(self._with_files(index, manifest, web)))
 
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 
@@ -139,6 +144,13 @@ class HttpShards:
         index = parse_index(raw, layout)
         self._index_address = address
         return index
+
+    def _with_files(self, index: ShardIndex, manifest: Manifest, web: Web) -> ShardIndex:
+        files = manifest.recipe.files
+        if not manifest.begins_signed:
+            return replace(index, files=files)
+        note = fetch_note(manifest, web, self._notes_folder)
+        return replace(index, files=(*files, file_of(note, manifest)), checkpoint=note.text)
 
     def _fetch_unsized(self, web: Web, file: FileRef) -> Path:
         """A file of unknown size; it is small, and is kept whole or not at all."""

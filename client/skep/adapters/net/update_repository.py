@@ -36,11 +36,15 @@ Told = Callable[[int, int], None]
 class UpdateRepository:
     """One repository at `address`; `root` is the signed list of keys that skep came with.
 
-    `source` is how its files are read: from a web server, or from a copy in a file.
+    `source` is how its files are read: from a web server, or from a copy in a file. `hint` is the last sentence of every
+    error: what happens next, or what can be done.
     """
 
-    def __init__(self, folder: Path, address: str, root: bytes, source: Web | RepositoryCopy) -> None:
+    def __init__(
+        self, folder: Path, address: str, root: bytes, source: Web | RepositoryCopy, hint: Text = TRY_LATER
+    ) -> None:
         self._folder, self._address, self._root = folder, address.rstrip("/") + "/", root
+        self._hint = hint
         self._fetcher = _Fetcher(source, folder) if isinstance(source, Web) else source
 
     def newest(self, notice: str) -> Release | None:
@@ -54,7 +58,7 @@ class UpdateRepository:
             if found is None:
                 return None
             if found.length > NOTICE_LIMIT:
-                raise UpdateError(Text("update.description_too_long"), TRY_LATER)
+                raise UpdateError(Text("update.description_too_long"), self._hint)
             return read_notice(Path(updater.download_target(found, str(self._folder / "notice.json"))).read_bytes())
 
     def fetch(self, release: Release, told: Told = lambda _came, _of: None) -> Path:
@@ -66,7 +70,7 @@ class UpdateRepository:
             updater = self._updater()
             found = updater.get_targetinfo(release.archive)
             if found is None:
-                raise UpdateError(Text("update.update_server_does_not_have", version=release.version), TRY_LATER)
+                raise UpdateError(Text("update.update_server_does_not_have", version=release.version), self._hint)
             place = self._folder / release.archive
             if updater.find_cached_target(found, str(place)) is None:
                 self._hear(lambda came: told(came, found.length))
@@ -85,13 +89,13 @@ class UpdateRepository:
             if found is None:
                 return None
             if found.length > LIST_LIMIT:
-                raise UpdateError(Text("packs.list_too_long"), TRY_LATER)
+                raise UpdateError(Text("packs.list_too_long"), self._hint)
             kept = self._folder / "packs.json"
             known = read_packs(Path(updater.download_target(found, str(kept))).read_bytes())
             for wheel in {wheel for pack in known.packs for wheel in pack.wheels}:
                 vouched = updater.get_targetinfo(wheel_target(wheel))
                 if vouched is None or (vouched.length, vouched.hashes.get("sha256")) != (wheel.size, wheel.sha256):
-                    raise UpdateError(Text("packs.wheel_not_vouched_for", file=wheel.file), TRY_LATER)
+                    raise UpdateError(Text("packs.wheel_not_vouched_for", file=wheel.file), self._hint)
             return known
 
     def wheel_address(self, wheel: Wheel) -> str:
@@ -125,14 +129,14 @@ class UpdateRepository:
         except tuf_errors.ExpiredMetadataError:
             raise UpdateError(
                 Text("update.what_update_server_offers_out"),
-                Text("update.if_computer_clock_right_will", try_later=TRY_LATER),
+                Text("update.if_computer_clock_right_will", try_later=self._hint),
             ) from None
         except (tuf_errors.RepositoryError, tuf_errors.DownloadLengthMismatchError):
-            raise UpdateError(Text("update.what_update_server_offers_not"), TRY_LATER) from None
+            raise UpdateError(Text("update.what_update_server_offers_not"), self._hint) from None
         except tuf_errors.DownloadError as error:
             if isinstance(error.__cause__, Stopped):
                 raise error.__cause__ from None
-            raise UpdateError(Text("update.update_server_cannot_reached_does"), TRY_LATER) from None
+            raise UpdateError(Text("update.update_server_cannot_reached_does"), self._hint) from None
 
 
 class _Fetcher(FetcherInterface):

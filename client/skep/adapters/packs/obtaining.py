@@ -71,6 +71,8 @@ def obtain(store: PackStore, pack: Pack, get: Get, *, keep_free: int, fetched: T
             get(house, wheel, heard)
             done += to_come
         store.lay(pack, todo.sources, house.path, laid)
+    folder = store.place(pack)
+    store.keep_until_used(folder)  # its files are all that is left of the wheels
     for wheel in pack.wheels:
         house.remove(wheel)
-    return store.place(pack)
+    return folder

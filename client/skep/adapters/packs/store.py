@@ -6,7 +6,8 @@
     ├── fetched/                     verified wheels and partial downloads (see `wheelhouse`)
     ├── laid/cpu-0123456789ab/, …    each a site-packages folder with its record (see `laying`)
     ├── current -> laid/cpu-…        the one that goes on sys.path
-    └── previous -> laid/…           for going back
+    ├── previous -> laid/…           for going back
+    └── next -> laid/…               laid down, and not used before its trial has ended well
 
 A pack is laid down beside the others and then renamed; the one in use is changed by renaming a link. Both are atomic, so
 that after an interruption at any point every pack is whole.
@@ -45,6 +46,7 @@ from skep.files import sync
 
 CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
+NEXT: Final = "next"
 _INCOMING: Final = ".incoming-"
 _LOCK: Final = ".lock"
 _DIGITS: Final = 12
@@ -191,12 +193,23 @@ class PackStore:
                 remove_folder(incoming)
         return place
 
+    def keep_until_used(self, folder: Path) -> None:
+        """Keep a laid folder, instead of the one that was kept so before, until a pack is used. Raises StorageError."""
+        with self._errors():
+            self._point(NEXT, folder)
+
+    def keep_no_longer(self) -> None:
+        """Keep no folder that is not used. Raises StorageError."""
+        with self._errors():
+            (self.root / NEXT).unlink(missing_ok=True)
+
     def use(self, folder: Path) -> None:
         """Make a laid folder the current one. Raises StorageError."""
         with self._errors():
             if self.current is not None and self.current != folder:
                 self._point(PREVIOUS, self.current)
             self._point(CURRENT, folder)
+        self.keep_no_longer()
 
     def go_back(self) -> Path:
         """Make the previous folder the current one; returns it. Raises UpdateError, StorageError."""
@@ -209,20 +222,20 @@ class PackStore:
     def remove(self, folder: Path) -> None:
         """Remove the folder of a pack, also the current one. Raises StorageError."""
         with self._errors():
-            for link in (CURRENT, PREVIOUS):
+            for link in (CURRENT, PREVIOUS, NEXT):
                 if self._named_by(link) == folder:
                     (self.root / link).unlink(missing_ok=True)
             remove_folder(folder)
 
     def tidy(self) -> None:
-        """Remove what an interruption left, and packs that are neither the current nor the previous one, nor in use.
+        """Remove what an interruption left, and packs that no link leads to and no process computes with.
 
         A pack that was about to be replaced is put back: its intact files need not be fetched again.
         """
         with contextlib.suppress(OSError):
-            for link in (CURRENT, PREVIOUS):
+            for link in (CURRENT, PREVIOUS, NEXT):
                 self._put_back(link)
-            needed = {self.current, self.previous, *self.in_use()}
+            needed = {*map(self._named_by, (CURRENT, PREVIOUS, NEXT)), *self.in_use()}
             for path in self._laid.iterdir():
                 if path not in needed:
                     remove_folder(path)

@@ -66,6 +66,8 @@ class Home:
     """Addresses of peers with which it trained lately, by run id."""
     revocations_folder = Below("revoked")
     """The newest list of revoked invitations of each project that has one."""
+    checkpoint_notes_folder = Below("checkpoints")
+    """The newest note of each project's signed checkpoint."""
     updates_folder = Below("updates")
     packs_folder = Below("packs")
     """Compute packs: the training stack, in an app that comes without it."""

@@ -123,7 +123,8 @@ def _badge(verdict: Verdict) -> str:
 def _downloads(manifest: Manifest) -> str:
     index = tr("training data listed at {address}", address=manifest.data.index)
     lists = (tr("every hour the list of revoked invitations"),) if manifest.by_invitation else ()
-    return ", ".join((index, *map(_download, manifest.recipe.files), *lists, tr("and the swarm's model")))
+    model = tr("and the publisher's signed checkpoint") if manifest.begins_signed else tr("and the swarm's model")
+    return ", ".join((index, *map(_download, manifest.recipe.files), *lists, model))
 
 
 def _download(file: FileRef) -> str:

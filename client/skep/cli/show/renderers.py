@@ -17,6 +17,7 @@ from rich.live import Live
 from skep.cli.show import snapshot_view
 from skep.cli.show.speech import say, tr
 from skep.cli.show.terminal import Terminal, problem_event, toned
+from skep.core.device import names_of
 from skep.core.record.contributions import ContributionState, Totals
 from skep.core.session import messages as m
 from skep.core.session.control import finite
@@ -187,7 +188,8 @@ class PlainRenderer(Renderer):
                 self._stage = event["name"]
                 self._terminal.write(f"{say(Stage(event['name']).label)} …")
             case "joined":
-                joined = {name: event[name] for name in ("epoch", "device", "peer_id")}
+                joined = {name: event[name] for name in ("epoch", "peer_id")}
+                joined["device"] = names_of(event["devices"]) or event["device"]
                 self._terminal.write(tr("Joined at epoch {epoch} on {device} as {peer_id}.", **joined))
                 if event["client_mode"]:
                     self._terminal.write(tr("This computer is behind a router: makes connections, accepts none."))

@@ -1,6 +1,6 @@
 """The verbs about projects: `projects`, and those of the group `project`.
 
-For all users `add`, `show`, `verify`; for publishers `sign`, `shards`, `export`, `invite` and `revoke`; for invited users
+For all users `add`, `show`, `verify`; for publishers `sign`, `shards`, `export`, `checkpoint`, `invite` and `revoke`; for invited users
 `accept`, `invitations` and `decline`.
 """
 
@@ -24,7 +24,7 @@ from skep.cli.parser import Context, Verbs
 from skep.cli.show import permission
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
-from skep.cli.verbs import revocations, shards
+from skep.cli.verbs import checkpoints, revocations, shards
 from skep.cli.verbs.join import is_source
 from skep.cli.verbs.keys import add_consent, kept, private_key
 from skep.cli.verbs.packs import got
@@ -75,6 +75,7 @@ def add(verbs: Verbs) -> None:
     option("--key", metavar=tr("NAME|FILE"), help=tr("the key (the one that the manifest names)"))
     option("--out", metavar=tr("FILE"), type=Path, help=tr("where the invitation goes (this folder)"))
     revocations.add(group)
+    checkpoints.add(group)
     accept = group.verb("accept", _accept, tr("check an invitation to a project and keep it"))
     accept.add_argument("file", metavar=tr("FILE"), type=Path, help=tr("what the publisher sent"))
     add_consent(accept)

@@ -56,13 +56,15 @@ Layout = TextLayout | ImageLayout
 class ShardIndex:
     """The shards of a project. `held_out` is never trained on; it may be empty.
 
-    `files` are the other files that the recipe needs; the manifest names them, not the index on the web.
+    `files` are the other files that a peer needs: those of the recipe, which the manifest names, not the index on the
+    web, and the signed checkpoint, if the project demands one. `checkpoint` is the text of the publisher's note of it.
     """
 
     layout: Layout
     shards: tuple[ShardRef, ...]
     held_out: tuple[ShardRef, ...] = ()
     files: tuple[FileRef, ...] = ()
+    checkpoint: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,16 @@ class Recipe(ABC):
     def frozen(self) -> Shapes:
         """The tensors that are part of the model and never change."""
         return Counter()
+
+    @property
+    def largest_part(self) -> Shapes:
+        """The tensors of the largest part that one of several devices has whole: a block, or an embedding."""
+        return self.trained + self.frozen
+
+    @property
+    def activations(self) -> int:
+        """Values that training keeps for one sample, with one activation for each block; 0 where that is unknown."""
+        return 0
 
     @property
     def files(self) -> tuple[FileRef, ...]:

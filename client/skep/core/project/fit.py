@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from skep.core.device import Device, DeviceKind
-from skep.core.project.data import Shape, Shapes, values
-from skep.core.project.manifest import Manifest, OptimizerSpec, Sync
+from skep.core.device import Device, DeviceKind, chosen, first_chosen
+from skep.core.project.data import values
+from skep.core.project.manifest import Manifest, OptimizerSpec
+from skep.core.project.sent import gradient_bytes, state_bytes
+from skep.core.project.spread import FLOAT, bytes_each
 from skep.core.text import NOTHING, Text
 from skep.core.traffic import DOWNLOAD, MBIT, UPLOAD, Caps
 
 GB: Final = 1_000_000_000
-FLOAT: Final = 4
-"""Bytes of one fp32 value: a weight, a gradient or one of the optimizer's statistics."""
 PEAK: Final = 2.0
 """Factor for the second copy that exists while a state is loaded or served."""
 CPU_PEAK_EXTRA_BYTES: Final = 20
@@ -26,6 +26,8 @@ BASE_BYTES: Final = 700_000_000
 """Memory of a training process without the model: the training stack and its helper processes."""
 TIGHT: Final = 0.7
 """Above this fraction of what is available, the project fits only just."""
+
+PAIR: Final = 2
 
 
 class Verdict(StrEnum):
@@ -44,7 +46,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Needed:
-    """Bytes of the host's memory, of the disk, and of a GPU's memory if one is used."""
+    """Bytes of the host's memory, of the disk, and of the memory of each GPU that is used."""
 
     memory: float
     disk: float
@@ -96,13 +98,18 @@ def optimizer_bytes(spec: OptimizerSpec) -> int:
 def device_bytes(manifest: Manifest, card: Device | None = None) -> int:
     """Bytes per parameter on the device: weights, gradients, and the statistics that are not offloaded.
 
-    In fp16 a micro-batch's gradients are kept apart until it is known that they did not overflow. A `card` without
-    bf16 computes in fp16 if the manifest leaves the choice.
+    In fp16 a micro-batch's gradients are kept apart until it is known that they did not overflow.
     """
-    sync, without_bf16 = manifest.sync, card is not None and card.bf16 is False
+    sync = manifest.sync
     accumulators = 0 if sync.reuse_grad_buffers else FLOAT
-    apart = FLOAT if manifest.precision == "fp16" or (manifest.precision == "auto" and without_bf16) else 0
+    apart = FLOAT if _in_fp16(manifest, card) else 0
     return 2 * FLOAT + accumulators + apart + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
+
+
+def _in_fp16(manifest: Manifest, card: Device | None) -> bool:
+    """A `card` without bf16 computes in fp16 if the manifest leaves the choice."""
+    without_bf16 = card is not None and card.bf16 is False
+    return manifest.precision == "fp16" or (manifest.precision == "auto" and without_bf16)
 
 
 def host_bytes(manifest: Manifest) -> int:
@@ -112,37 +119,93 @@ def host_bytes(manifest: Manifest) -> int:
     return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
 
 
-def check(manifest: Manifest, devices: Sequence[Device], *, memory: int, disk_free: int | None) -> Fit:
+def check(
+    manifest: Manifest,
+    devices: Sequence[Device],
+    *,
+    memory: int,
+    disk_free: int | None,
+    together: Sequence[Device] = (),
+) -> Fit:
     """Compare what the project needs with `memory` (total bytes), `disk_free` (bytes) and the best usable device.
 
-    What is None is not compared.
+    Where that is too small, with those that may compute one model `together`. What is None is not compared.
     """
-    gpu = best_gpu(devices)
-    want = memory_needed(manifest, gpu)
+    cards = cards_used(manifest, devices, together)
+    want = memory_needed(manifest, cards)
     wants = [_Want(Text("fit.disk_space"), want.disk, disk_free), _Want(Text("fit.of_memory"), want.memory, memory)]
-    if gpu is not None and want.device is not None:
-        wants.append(_Want(Text("fit.of_memory_on_device", name=gpu.name), want.device, gpu.memory_total))
-    return _judge(wants)
+    if cards and want.device is not None:
+        wants.append(_Want(Text("fit.of_memory_on_device", name=cards[-1].name), want.device, cards[-1].memory_total))
+    found = _judge(wants)
+    if found.verdict is Verdict.TOO_BIG:
+        if together or not devices:
+            return found
+        all_of_them = check(manifest, devices, memory=memory, disk_free=disk_free, together=devices)
+        if all_of_them.verdict is Verdict.TOO_BIG:
+            return found
+        return Fit(found.verdict, (*found.reasons, Text("fit.all_cards_have_room", setting="compute.device")))
+    if len(cards) < PAIR or want.device is None:
+        return found
+    several = Text("fit.fits_on_several_together", count=len(cards), gb=_gb(want.device))
+    both = Text("fit.fits_on_two_together", gb=_gb(want.device))
+    said = several if len(_usable(together)) > PAIR else both
+    return Fit(Verdict.FITS_GENTLY, (said, *found.reasons))
 
 
-def memory_needed(manifest: Manifest, card: Device | None) -> Needed:
+def memory_needed(manifest: Manifest, cards: Sequence[Device]) -> Needed:
     """The requirements in the manifest, or those calculated from its model where they are higher.
 
-    Without a `card` the processor trains.
+    Without `cards` the processor trains; over several cards the model is spread, each of them with a process.
     """
     count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
     disk = max(needs.disk_gb * GB, files_bytes(manifest))
-    if card is None:
-        peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
-        return Needed(max(needs.memory_gb * GB, BASE_BYTES + count * peak + frozen), disk)
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
-    return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest, card) + frozen))
+    if len(cards) == 1:
+        in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
+        return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest, cards[0]) + frozen))
+    # the whole model is in the host's memory
+    peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
+    in_memory = max(needs.memory_gb * GB, BASE_BYTES * max(1, len(cards)) + count * peak + frozen)
+    if not cards:
+        return Needed(in_memory, disk)
+    fp16 = any(_in_fp16(manifest, card) for card in cards)
+    each = bytes_each(manifest.recipe, len(cards), half=manifest.precision != "fp32", apart=fp16)
+    return Needed(in_memory, disk, max(needs.vram_gb * GB / len(cards), each))
+
+
+def cards_used(manifest: Manifest, devices: Sequence[Device], together: Sequence[Device] = ()) -> tuple[Device, ...]:
+    """The GPUs that train, the largest first: the best one, or if that is too small the fewest of `together` that do.
+
+    Of one kind, and each of a known memory. None of it for the processor. The best one is of `together` if these are given.
+    """
+    best = best_gpu(together or devices)
+    if best is None:
+        return ()
+    if _has_room(manifest, [best]):
+        return (best,)
+    known = [d for d in _usable(together) if d.kind is best.kind and d.memory_total]
+    known.sort(key=lambda device: -(device.memory_total or 0))
+    groups = (tuple(known[:count]) for count in range(2, len(known) + 1))
+    return next((group for group in groups if _has_room(manifest, group)), (best,))
+
+
+def spread_over(manifest: Manifest, cards: Sequence[Device]) -> tuple[Device, ...]:
+    """Those of a worker's `cards` over which it spreads the model; none where the largest has room for all of it."""
+    used = cards_used(manifest, cards, cards)
+    return used if len(used) >= PAIR else ()
+
+
+def _has_room(manifest: Manifest, cards: Sequence[Device]) -> bool:
+    there, needed = cards[-1].memory_total, memory_needed(manifest, cards).device
+    return there is None or needed is None or needed <= there
 
 
 def best_gpu(devices: Sequence[Device]) -> Device | None:
     """The usable GPU with the most memory; None where only the processor can train."""
-    usable = [d for d in devices if d.kind is not DeviceKind.CPU and d.unusable is None]
-    return max(usable, key=lambda device: device.memory_total or 0, default=None)
+    return max(_usable(devices), key=lambda device: device.memory_total or 0, default=None)
+
+
+def _usable(devices: Sequence[Device]) -> list[Device]:
+    return [each for each in devices if each.kind is not DeviceKind.CPU and each.unusable is None]
 
 
 PART_BYTES: Final = 512 * 1024
@@ -252,7 +315,7 @@ PEERS: Final = 4
 
 @dataclass(frozen=True)
 class Estimate:
-    """`memory`, `device` and `disk` in bytes, `device` of a GPU's memory and None without one.
+    """`memory`, `device` and `disk` in bytes, `device` of the memory of each GPU used, and None without one.
 
     `samples` is what this computer processes per hour at full share; `traffic` is bytes per hour each way in a swarm of
     PEERS computers like this one, `most` is the upper bound of it for any swarm.
@@ -266,11 +329,11 @@ class Estimate:
     most: int
 
 
-def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int) -> Estimate:
+def estimate(manifest: Manifest, devices: Sequence[Device], *, cores: int, together: Sequence[Device] = ()) -> Estimate:
     """The estimate for this computer. `cores` are the processor's. The disk space is the manifest's limit."""
-    card = best_gpu(devices)
-    needed = memory_needed(manifest, card)
-    rate = samples_a_second(manifest, on_gpu=card is not None, cores=cores)
+    cards = cards_used(manifest, devices, together)
+    needed = memory_needed(manifest, cards)
+    rate = samples_a_second(manifest, on_gpu=bool(cards), cores=cores)
     sync, traffic = manifest.sync, traffic_per_epoch(manifest)
     fastest = HOUR / sync.matchmaking_seconds
     epochs = min(fastest, HOUR * PEERS * rate / sync.target_batch_size)
@@ -296,56 +359,22 @@ HINT = Text("fit.nothing_was_downloaded_setting_can", setting="compute.device")
 
 
 def lacking(manifest: Manifest, devices: Sequence[Device], wanted: str) -> Text:
-    """A sentence when every GPU that may be chosen is known to lack the precision; otherwise empty.
+    """A sentence when every GPU that may be chosen, or one of several that are, is known to lack the precision.
 
     `wanted` is the setting compute.device. The processor computes in every precision, and every GPU in fp16.
     """
     if manifest.precision != "bf16":
         return NOTHING
     candidates = [each for each in devices if _may_be_picked(each, wanted)]
-    if not candidates or not all(each.bf16 is False for each in candidates):
+    without = [each for each in candidates if each.bf16 is False]
+    if not without or (first_chosen(wanted) == "" and len(without) < len(candidates)):
         return NOTHING
-    return Text("fit.computes_bf16_cannot", title=manifest.title, name=candidates[0].name)
+    return Text("fit.computes_bf16_cannot", title=manifest.title, name=without[0].name)
 
 
 def _may_be_picked(device: Device, wanted: str) -> bool:
     if device.kind is DeviceKind.CPU or device.unusable is not None:
         return False
-    return wanted in ("", device.choice) or (wanted == "cuda" and device.choice == "cuda:0")
-
-
-# --- bytes sent for a model's tensors, calculated from their shapes
-
-FLOAT_BYTES: Final = {"none": 4, "float16": 2, "scaled-float16": 2, "uniform-8bit": 1}
-"""Bytes sent for one fp32 value. The additional data (a scale per row, a table of 256 values) is small and ignored."""
-FACTOR_BYTES: Final = FLOAT_BYTES["none"]
-"""PowerSGD's left factors are not compressed further, because every peer needs the same basis."""
-
-
-def bytes_per_value(compression: str, values: int, threshold: int) -> int:
-    """For a tensor with `values` values; from `threshold` on, size-adaptive compression uses 8 bits instead of 16."""
-    if compression == "size-adaptive":
-        compression = "uniform-8bit" if values >= threshold else "float16"
-    return FLOAT_BYTES[compression]
-
-
-def gradient_bytes(sync: Sync, shapes: Shapes) -> int:
-    """Bytes sent for one set of gradients."""
-    return sum(number * _gradient_bytes(sync, shape) for shape, number in shapes.items())
-
-
-def _gradient_bytes(sync: Sync, shape: Shape) -> int:
-    values, powersgd = math.prod(shape), sync.powersgd
-    if powersgd is None or not powersgd.applies_to(shape):
-        return values * bytes_per_value(sync.grad_compression, values, sync.size_adaptive_threshold)
-    rows, columns = (powersgd.rank * length for length in shape)
-    return rows * FACTOR_BYTES + columns * bytes_per_value(sync.grad_compression, columns, sync.size_adaptive_threshold)
-
-
-def state_bytes(sync: Sync, shapes: Shapes) -> int:
-    """Bytes sent for one set of parameters in averaging."""
-    sizes = [(math.prod(shape), number) for shape, number in shapes.items()]
-    return sum(
-        number * size * bytes_per_value(sync.state_compression, size, sync.size_adaptive_threshold)
-        for size, number in sizes
-    )
+    if first_chosen(wanted) == "":
+        return True
+    return device.choice in chosen(wanted) or (wanted == "cuda" and device.choice == "cuda:0")

@@ -6,9 +6,6 @@ Signatures cover `PREFIX` and the fields in a fixed order; callers pass the func
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
@@ -21,21 +18,19 @@ from skep.core.project.fields import (
     Choice,
     FieldError,
     Moment,
-    Object,
     Pattern,
     PublicKey,
-    Whole,
     declared,
     key_text,
 )
 from skep.core.project.manifest import Manifest, fingerprint
+from skep.core.project.signed_document import SignedDocument, Verify, fields_of, moment
 from skep.core.strict_json import read_object
 from skep.core.text import Text
 
 LIMIT: Final = 4096
 """Maximum size of an invitation file in bytes; one takes about 500."""
 PREFIX: Final = b"skep invitation v1\n"
-"""Precedes the signed bytes, so that a signature of other data is never valid for an invitation."""
 LEEWAY: Final = timedelta(minutes=5)
 """How far this computer's clock may lag behind the publisher's."""
 LONGEST_DAYS: Final = 3650
@@ -53,14 +48,11 @@ GIVING: Final = (DONOR, HOST)
 
 PEER: Final = Pattern("Qm[1-9A-HJ-NP-Za-km-z]{44}", Text("invitation.peer_id_skep_identity_prints"))
 
-Verify = Callable[[bytes, bytes, bytes], bool]
-"""Checks (raw Ed25519 public key, signature, message); returns whether the signature is valid."""
-
 _ASK: Final = Text("invitation.ask_project_publisher_new_invitation")
 
 
 @dataclass(frozen=True)
-class Invitation:
+class Invitation(SignedDocument):
     """The peer that may take part and in which project; `issued` and `expires` are aware, in whole seconds of UTC."""
 
     project: Annotated[str, PROJECT_ID]
@@ -74,16 +66,7 @@ class Invitation:
     names_role: bool = True
     """Whether the file says the role. One that does not is a trainer's, and its signature covers no role."""
 
-    @property
-    def signed_bytes(self) -> bytes:
-        """The bytes that the signature covers."""
-        return PREFIX + json.dumps(self._body(), sort_keys=True, separators=(",", ":")).encode()
-
-    @property
-    def text(self) -> str:
-        """The file's content."""
-        signature = base64.b64encode(self.signature).decode()
-        return json.dumps(self._body() | {"signature": signature}, indent=1) + "\n"
+    prefix = PREFIX
 
     def _body(self) -> dict[str, Any]:
         return {
@@ -92,8 +75,8 @@ class Invitation:
             "publisher": key_text(self.publisher),
             "peer": self.peer,
             **({"role": self.role} if self.names_role else {}),
-            "issued": f"{self.issued:%Y-%m-%dT%H:%M:%SZ}",
-            "expires": f"{self.expires:%Y-%m-%dT%H:%M:%SZ}",
+            "issued": moment(self.issued),
+            "expires": moment(self.expires),
         }
 
 
@@ -124,12 +107,8 @@ def read(raw: bytes, verify: Verify) -> Invitation:
     """The invitation in `raw`, its signature checked by `verify`. Raises InvitationError."""
     body = read_object(raw, LIMIT, _invalid)
     kinds = {name: kind for name, kind in declared(Invitation).fields.items() if name != "names_role"}
-    try:
-        fields = Object(dict, {"format": Whole(1, 1), **kinds}).read({"role": TRAINER} | body, "")
-    except FieldError as error:
-        raise _invalid(error.text) from None
-    del fields["format"]
-    found = Invitation(**fields | {"signature": base64.b64decode(fields["signature"])}, names_role="role" in body)
+    fields = fields_of({"role": TRAINER} | body, kinds, _invalid)
+    found = Invitation(**fields, names_role="role" in body)
     if not verify(found.publisher, found.signature, found.signed_bytes):
         raise InvitationError(Text("invitation.invitation_was_changed_after_was"), _ASK)
     return found

@@ -167,6 +167,8 @@ class Manifest:
     """Aware, UTC."""
     membership: Literal["open", "invited", "moderated"]
     """Who may take part; in a moderated project newcomers take the state from donors and hosts only (`invitation`)."""
+    initial_state: Literal["swarm", "signed"]
+    """What a newcomer begins with: the state of the swarm's donors, or the publisher's checkpoint (`signed_checkpoint`)."""
     peers: Annotated[tuple[str, ...], Several(PeerAddress(), 1, 64)]
     recipe: Recipe
     optimizer: OptimizerSpec
@@ -204,6 +206,11 @@ class Manifest:
     @property
     def by_invitation(self) -> bool:
         return self.membership != "open"
+
+    @property
+    def begins_signed(self) -> bool:
+        """Whether peers take no state from each other: a newcomer begins with the publisher's signed checkpoint."""
+        return self.initial_state == "signed"
 
     @property
     def fingerprint(self) -> str:
@@ -324,7 +331,8 @@ def parse(raw: bytes, recipe: Field) -> Manifest:
 
 def _read(body: dict[str, Any], recipe: Field) -> Manifest:
     try:
-        read: Manifest = declaration(recipe).read(body, "")
+        # manifests that were signed before there was this field stay valid
+        read: Manifest = declaration(recipe).read({"initial_state": "swarm"} | body, "")
     except Later:
         # invalid combinations are reported before values that only a later version supports
         check_flags(body["sync"])

@@ -7,9 +7,7 @@ and an earlier one is refused. Signatures cover `PREFIX` and the fields in a fix
 
 from __future__ import annotations
 
-import base64
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,15 +20,14 @@ from skep.core.project.fields import (
     SIGNATURE,
     FieldError,
     Moment,
-    Object,
     PublicKey,
     Several,
-    Whole,
     declared,
     key_text,
 )
-from skep.core.project.invitation import PEER, Invitation, Verify
+from skep.core.project.invitation import PEER, Invitation
 from skep.core.project.manifest import Manifest, fingerprint
+from skep.core.project.signed_document import SignedDocument, Verify, fields_of, moment
 from skep.core.strict_json import read_object
 from skep.core.text import Text
 
@@ -38,7 +35,6 @@ LIMIT: Final = 512 * 1024
 """Maximum size of the file in bytes; an entry takes about 110."""
 MOST: Final = 4000
 PREFIX: Final = b"skep revocations v1\n"
-"""Precedes the signed bytes, so that a signature of other data is never valid for a list."""
 
 _TELL: Final = Text("revocation.tell_publisher")
 
@@ -52,7 +48,7 @@ class Revoked:
 
 
 @dataclass(frozen=True)
-class Revocations:
+class Revocations(SignedDocument):
     """The list of one project; times are aware, in whole seconds of UTC."""
 
     project: Annotated[str, PROJECT_ID]
@@ -62,24 +58,15 @@ class Revocations:
     revoked: Annotated[tuple[Revoked, ...], Several(declared(Revoked), 0, MOST)]
     signature: Annotated[bytes, SIGNATURE] = b""
 
-    @property
-    def signed_bytes(self) -> bytes:
-        """The bytes that the signature covers."""
-        return PREFIX + json.dumps(self._body(), sort_keys=True, separators=(",", ":")).encode()
-
-    @property
-    def text(self) -> str:
-        """The file's content."""
-        signature = base64.b64encode(self.signature).decode()
-        return json.dumps(self._body() | {"signature": signature}, indent=1) + "\n"
+    prefix = PREFIX
 
     def _body(self) -> dict[str, Any]:
         return {
             "format": 1,
             "project": self.project,
             "publisher": key_text(self.publisher),
-            "issued": f"{self.issued:%Y-%m-%dT%H:%M:%SZ}",
-            "revoked": [{"peer": each.peer, "until": f"{each.until:%Y-%m-%dT%H:%M:%SZ}"} for each in self.revoked],
+            "issued": moment(self.issued),
+            "revoked": [{"peer": each.peer, "until": moment(each.until)} for each in self.revoked],
         }
 
     @functools.cached_property
@@ -129,13 +116,7 @@ def draft(manifest: Manifest, earlier: Revocations | None, peer: str, now: datet
 
 def read(raw: bytes, verify: Verify) -> Revocations:
     """The list in `raw`, its signature checked by `verify`. Raises InvitationError."""
-    body = read_object(raw, LIMIT, _invalid)
-    try:
-        fields = Object(dict, {"format": Whole(1, 1), **declared(Revocations).fields}).read(body, "")
-    except FieldError as error:
-        raise _invalid(error.text) from None
-    del fields["format"]
-    found = Revocations(**fields | {"signature": base64.b64decode(fields["signature"])})
+    found = Revocations(**fields_of(read_object(raw, LIMIT, _invalid), declared(Revocations).fields, _invalid))
     if not verify(found.publisher, found.signature, found.signed_bytes):
         raise InvitationError(Text("revocation.was_changed"), _TELL)
     return found
@@ -162,7 +143,7 @@ def check(found: Revocations, manifest: Manifest) -> None:
 
 
 def later(known: Revocations | None, found: Revocations) -> Revocations:
-    """`found`, unless it is a step back: raises InvitationError when it is older than `known`, or another of its time."""
+    """`found`, and raises InvitationError when it is older than `known`, or another of its time."""
     if known is None or found == known or found.issued > known.issued:
         return found
     raise InvitationError(

@@ -119,6 +119,8 @@ class WorkerStage(WorkerMessage, frozen=True):
 class WorkerJoined(WorkerMessage, frozen=True):
     """The worker is in the swarm. `device` is the one that torch confirmed, `precision` the one used in computing.
 
+    `devices` are all that compute, of which `device` is the first.
+
     In `client_mode` it makes connections and accepts none, as is usual behind a router; if `relayed`, it accepts those that
     come through a seed.
     """
@@ -133,6 +135,7 @@ class WorkerJoined(WorkerMessage, frozen=True):
     client_mode: bool = False
     relayed: bool = False
     heavy: bool = False
+    devices: tuple[str, ...] = ()
 
 
 class WorkerProgress(WorkerMessage, frozen=True):
@@ -141,6 +144,7 @@ class WorkerProgress(WorkerMessage, frozen=True):
     `contribution` is the id of the current contribution ("" if there is none) and `samples` its samples so far;
     `position` is the number of samples that this peer has drawn or left to others, where a restart continues. A project
     is `heavy` while a single sample takes longer than the limit for a micro-batch while this computer is in use.
+    `devices` are those that compute now; empty if they are still those of WorkerJoined.
     """
 
     progress: SwarmProgress
@@ -149,6 +153,7 @@ class WorkerProgress(WorkerMessage, frozen=True):
     position: int = 0
     heavy: bool = False
     waits_for: Wait = Wait.NOTHING
+    devices: tuple[str, ...] = ()
 
 
 class WorkerEvaluated(WorkerMessage, frozen=True):
@@ -306,8 +311,9 @@ class WorkerOptions(WorkerMessage, frozen=True):
 
     The worker reads shards and the recipe's files in `shards_folder` only. `sandbox` is how it confines itself.
 
-    `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` "" means the best
-    usable one; `threads` 0 lets the worker choose; `port` is TCP, 0 means any free one; with
+    `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` is as in the setting, "" for the best
+    usable one; `threads` 0 lets the worker choose; `nccl` are NCCL's
+    least channels, threads for sockets, and sockets of each, 0 for its own choice; `port` is TCP, 0 means any free one; with
     `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present`
     and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs;
     `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train,
@@ -320,6 +326,7 @@ class WorkerOptions(WorkerMessage, frozen=True):
     share: float = 1.0
     device: str = ""
     threads: int = 0
+    nccl: tuple[int, int, int] = (0, 0, 0)
     port: int = 0
     map_port: bool = False
     client_mode: str = "automatic"

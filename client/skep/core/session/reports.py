@@ -82,6 +82,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         joined=True,
         peer_id=message.peer_id,
         device=message.device,
+        devices=message.devices,
         client_mode=message.client_mode,
         relayed=message.relayed,
         heavy=message.heavy,
@@ -97,7 +98,12 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress) 
         return snapshot, ()
     advance = deadlines.reported(snapshot, message)
     moved = replace(
-        snapshot, progress=message.progress, position=message.position, heavy=message.heavy, advance=advance
+        snapshot,
+        progress=message.progress,
+        position=message.position,
+        heavy=message.heavy,
+        devices=message.devices or snapshot.devices,
+        advance=advance,
     )
     turned = snapshot.progress is None or snapshot.progress.epoch != message.progress.epoch
     # not on every report: samples of an unfinished epoch are lost in a crash and may be drawn again

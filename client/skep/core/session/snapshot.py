@@ -107,6 +107,8 @@ class Snapshot:
     """Whether any worker of this stay joined the swarm: then failures are retried."""
     peer_id: str = ""
     device: str = ""
+    devices: tuple[str, ...] = ()
+    """All that compute, the `device` first."""
     client_mode: bool = False
     """Whether the worker makes connections and accepts none, as is usual behind a router."""
     relayed: bool = False

@@ -32,6 +32,7 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import Final
 
+from skep.core.device import first_chosen
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
 from skep.core.policy.decision import PolicyState, grant, with_input_read
@@ -162,7 +163,8 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
 
 def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
     """The input of the rules. The device is the one that the worker confirmed, or else the chosen one."""
-    on_processor = (snapshot.device or snapshot.settings.get("compute.device")) in (PROCESSOR, "cpu")
+    chosen = first_chosen(str(snapshot.settings.get("compute.device", "")))
+    on_processor = (snapshot.device or chosen) in (PROCESSOR, "cpu")
     return Facts(
         snapshot.conditions,
         snapshot.settings,

@@ -53,6 +53,11 @@ def start_worker(snapshot: Snapshot) -> Step:
         share=snapshot.allowance.share,
         device=str(settings.get("compute.device", "")),
         threads=int(settings.get("compute.threads", 0)),
+        nccl=(
+            int(settings.get("compute.nccl_min_channels", 0)),
+            int(settings.get("compute.nccl_socket_threads", 0)),
+            int(settings.get("compute.nccl_sockets_per_thread", 0)),
+        ),
         port=int(settings.get("network.port", 0)),
         map_port=bool(settings.get("network.map_port", False)),
         client_mode=str(settings.get("network.client_mode", "automatic")),

@@ -72,7 +72,10 @@ class PracticeProcess:
                     if not piece:
                         raise SwarmError(Text("process.practice_swarm_ended_before_could"), self._last_words())
                     line += piece
-        return Path(json.loads(line)["manifest"])
+        said = json.loads(line)
+        if "manifest" not in said:  # a problem, which its last words say in the person's language
+            raise SwarmError(Text("process.practice_swarm_ended_before_could"), self._last_words())
+        return Path(said["manifest"])
 
     def _last_words(self) -> Text:
         self._log.wait(LAST_WORDS_SECONDS)

@@ -175,6 +175,7 @@ def practice_manifest(
         "license": "Apache-2.0",
         "expires": (now + timedelta(days=7)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "membership": "open",
+        "initial_state": "swarm",
         "peers": list(peers),
         "recipe": {
             "name": "causal-lm",

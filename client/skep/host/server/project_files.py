@@ -5,15 +5,17 @@ All files are checked in advance, so that missing ones are reported before they 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from skep.adapters.storage.files import os_errors
+from skep.adapters.storage.signed_checkpoints import read_note
 from skep.adapters.storage.signing import SIGNATURE_SUFFIX
-from skep.core.errors import BadInput, DataError
-from skep.core.project import revocation
+from skep.core.errors import BadInput, CheckpointError, DataError
+from skep.core.project import revocation, signed_checkpoint
 from skep.core.project.data import FileRef, Recipe, ShardIndex
 from skep.core.project.manifest import Manifest
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_name
@@ -70,7 +72,38 @@ def served_files(manifest: Manifest, data: Path, name: str, text: Path, signatur
     if manifest.by_invitation:  # which may be put there later, and is read for each request
         listed = revocation.file_name(manifest)
         files[listed] = data / listed
-    return files
+    return WithCheckpoint(files, manifest, data) if manifest.begins_signed else files
+
+
+class WithCheckpoint(Mapping[str, Path]):
+    """`files`, the note of the signed checkpoint in the folder `data`, and each checkpoint that it has named.
+
+    The publisher may put them there at any time.
+    """
+
+    def __init__(self, files: Mapping[str, Path], manifest: Manifest, data: Path) -> None:
+        self._note = signed_checkpoint.file_name(manifest.id)
+        self._files = {**files, self._note: data / self._note}
+        self._manifest, self._data = manifest, data
+        self._named: dict[str, Path] = {}
+        """Earlier ones too, whose download may be under way."""
+
+    def __getitem__(self, name: str) -> Path:
+        if name == self._note or name not in self._files:
+            self._look()
+        return (self._named | self._files)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named | self._files)
+
+    def __len__(self) -> int:
+        return len(self._named | self._files)
+
+    def _look(self) -> None:
+        with contextlib.suppress(CheckpointError):  # the volunteers, who read the note too, say what is wrong with it
+            if found := read_note(self._files[self._note], self._manifest):
+                name = shard_name(found.sha256)
+                self._named = {**self._named, name: self._data / name}
 
 
 def _index(manifest: Manifest, path: Path) -> ShardIndex:

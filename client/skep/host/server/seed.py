@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,9 +103,12 @@ def start_dht(arguments: argparse.Namespace) -> Any:
                 **guard,
             )
 
-    # what is announced may not be reachable from here
-    here = f"/ip4/{_dialled(arguments.host)}/tcp/{arguments.port}" if arguments.announce else ""
-    dht = relays.start_relaying(make, partial(relays.data_limit, address=here))
+    if arguments.announce or not ip_address(arguments.host).is_loopback:
+        # what is announced may not be reachable from here
+        here = f"/ip4/{_dialled(arguments.host)}/tcp/{arguments.port}" if arguments.announce else ""
+        dht = relays.start_relaying(make, partial(relays.data_limit, address=here))
+    else:
+        dht = make({})  # on one computer all can be dialled, and a relay takes two starts on average
     if membership:
         membership.publish(dht)
     reachability.answer_others(dht)

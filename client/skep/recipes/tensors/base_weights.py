@@ -29,7 +29,8 @@ def load_base(model: torch.nn.Module, path: Path) -> None:
         with safe_open(path, framework="pt") as file:
             _check_names(set(file.keys()), parameters.keys())
             for name, parameter in parameters.items():
-                parameter.copy_(_checked(file, name, parameter))
+                if not parameter.is_meta:  # there it has no values: they come from another process
+                    parameter.copy_(_checked(file, name, parameter))
     except SafetensorError:
         raise _unusable(Text("base_weights.they_not_safetensors_file")) from None
     except OSError as error:

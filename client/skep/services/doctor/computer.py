@@ -15,7 +15,7 @@ from skep.adapters.net.tcp_port import check_free
 from skep.adapters.process.programs import made_at
 from skep.adapters.storage.secrets import KeyringSecrets
 from skep.adapters.storage.shard_cache import free_bytes
-from skep.core.device import Device, DeviceKind
+from skep.core.device import ALL, Device, DeviceKind, chosen
 from skep.core.errors import BadInput, InvitationError, SecretsError, StorageError
 from skep.core.findings import Check, Finding, State
 from skep.core.plain_text import plain
@@ -76,7 +76,7 @@ def _disk(case: Case, free: int) -> Finding:
     keep = float(case.settings["disk.keep_free_gb"]) * bootstrap.GB
     needed = 0.0
     if case.project is not None:
-        needed = max(0.0, fit.memory_needed(case.project.manifest, card=None).disk - _size(case.home.cache_folder))
+        needed = max(0.0, fit.memory_needed(case.project.manifest, ()).disk - _size(case.home.cache_folder))
     room = free - keep - needed
     sizes = {"free": free, "keep": round(keep), "needed": round(needed)}
     found = Text("doctor.disk_needs", **sizes) if needed else Text("doctor.disk", **sizes)
@@ -98,9 +98,10 @@ def devices(case: Case) -> Iterator[Finding]:
     usable = [each for each in found if each.unusable is None]
     for each in found:
         yield _device(each)
-    if wanted and not any(_is_meant(each, wanted) for each in usable):
-        missing = Text("doctor.device_missing", wanted=wanted, setting="compute.device")
-        yield Finding(Check.DEVICE, State.FAIL, missing, Text("doctor.choose_device"), wanted)
+    for name in sorted(set(chosen(wanted)) - {"", ALL}):
+        if not any(_is_meant(each, name) for each in usable):
+            missing = Text("doctor.device_missing", wanted=name, setting="compute.device")
+            yield Finding(Check.DEVICE, State.FAIL, missing, Text("doctor.choose_device"), name)
     if plan is not None and (lacking := fit.lacking(plan, found, wanted)):
         yield Finding(Check.DEVICE, State.FAIL, lacking, fit.HINT, wanted)
 

@@ -41,13 +41,17 @@ class ClockWatch:
     def __init__(self, ask: Callable[[], Sequence[float]], tell: Callable[[WorkerNoticed], object]) -> None:
         self._ask, self._tell = ask, tell
         self._noticed: Problem | None = None
+        self._over = threading.Event()
+
+    def end(self) -> None:
+        """From now on nobody is asked."""
+        self._over.set()
 
     def start(self) -> None:
         threading.Thread(target=self._look_again_and_again, name="clocks", daemon=True).start()
 
     def _look_again_and_again(self) -> None:
-        while True:
-            time.sleep(LOOK_SECONDS)
+        while not self._over.wait(LOOK_SECONDS):
             with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
                 self.look()
 

@@ -28,7 +28,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
-from skep.worker.connection import neighbours, quotas
+from skep.worker.connection import neighbours, quotas, streams
 
 WRITTEN_FOR: Final = "1.1.12"
 """The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
@@ -37,14 +37,13 @@ DEEPEST: Final = 8
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of a value that is decoded; p2pd delivers no longer request. It may be all records of a key."""
 LONGEST_FRAME: Final = 4 * 1024 * 1024
-"""Bytes of a frame of a stream. Parts of tensors and of a state have 0.5 MiB; what describes a state may be longer."""
+"""Bytes of a frame of an answer. Parts of tensors and of a state have 0.5 MiB; what describes a state may be longer."""
 LARGEST_RECORD: Final = 16 * 1024
 """Bytes of a peer's own record; a progress record has 0.9 kB, an invitation less than 2 kB."""
 LONGEST_SUBKEY: Final = 2048
 """Bytes; the longest of hivemind's are an RSA key in text."""
-LONGEST_SECONDS: Final = 25 * 3600.0
-"""How far ahead an open project's records may expire: what a peer has trained on is kept for a day, and invitations
-until they end."""
+LONGEST_SECONDS: Final = 3600.0
+"""How far ahead an open project's records may expire. In a project by invitation, invitations are kept until they end."""
 
 _stock_receive = P2P.receive_raw_data
 _stock_decode = MSGPackSerializer._decode_ext_types.__func__  # noqa: SLF001 - hivemind has no other way
@@ -55,8 +54,9 @@ _UNDECODABLE: Final = object()
 async def _receive_raw_data(reader: asyncio.StreamReader) -> bytes:
     """In place of P2P.receive_raw_data. Raises ConnectionError, which ends the stream."""
     length = int.from_bytes(await reader.readexactly(P2P.HEADER_LEN), P2P.BYTEORDER)
-    if length > LONGEST_FRAME:
-        raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {LONGEST_FRAME}")
+    longest = streams.longest_frame.get() or LONGEST_FRAME
+    if length > longest:
+        raise ConnectionError(f"a peer announced a frame of {length} bytes, over the limit of {longest}")
     return await reader.readexactly(length)
 
 
@@ -176,3 +176,4 @@ def install() -> None:
     DHTProtocol._validate_dictionary = _keep_valid  # noqa: SLF001 - as above
     quotas.install()
     neighbours.install()
+    streams.install()

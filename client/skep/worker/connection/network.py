@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import hivemind
 from hivemind.p2p import P2P
 
 from skep.core.errors import SwarmError
 from skep.core.plain_text import first_line
-from skep.core.session.messages import WorkerOptions
 from skep.core.text import Text
 from skep.dialling import DIAL_SECONDS, dial_one, endpoint
 from skep.worker.connection import guards, reachability, relays
@@ -42,13 +41,35 @@ _CLOCKS: Final = re.compile(r"local time must be within \d+ seconds.*local: (\d+
 """The message of hivemind's check of the clock, when it first talks to a seed."""
 
 
+class Addressed(Protocol):
+    """How this peer may be reached: as the options of these names in WorkerOptions, of a worker or of a script.
+
+    `seeds` are multiaddresses to start from, besides those that a project names.
+    """
+
+    @property
+    def run_folder(self) -> str: ...
+    @property
+    def identity_path(self) -> str: ...
+    @property
+    def listen_host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
+    @property
+    def client_mode(self) -> str: ...
+    @property
+    def map_port(self) -> bool: ...
+    @property
+    def seeds(self) -> Sequence[str]: ...
+
+
 def put_sockets_in(folder: Path) -> None:
     """Let the sockets between hivemind and its p2pd be made in `folder`, for every P2P of this process from now on."""
     P2P._UNIX_SOCKET_PREFIX = f"/unix{folder / 'h-'}"  # noqa: SLF001 - hivemind has no other way
 
 
 def reach(
-    options: WorkerOptions,
+    options: Addressed,
     peers: Sequence[str],
     membership: Membership | None = None,
     *,
@@ -79,6 +100,12 @@ def reach(
             raise error from None
 
 
+def begin(options: Addressed) -> hivemind.DHT:
+    """Start the DHT of a swarm's first peer, through which others join. Raises SwarmError."""
+    put_sockets_in(Path(options.run_folder))
+    return connect_as_needed(options, partial(_connect, options, (), membership=None), bool)
+
+
 def _answering_seeds(seeds: Sequence[str]) -> Sequence[str]:
     """Those to which a connection can be made. Raises SwarmError if there is none, with the reason for each."""
     dialled = dial(seeds)
@@ -95,7 +122,7 @@ def _answering_seeds(seeds: Sequence[str]) -> Sequence[str]:
 
 
 def connect_as_needed(
-    options: WorkerOptions,
+    options: Addressed,
     connect: Callable[..., hivemind.DHT],
     meanwhile: Callable[[], object],
     *,
@@ -123,7 +150,7 @@ def connect_as_needed(
 
 
 def _connect(
-    options: WorkerOptions,
+    options: Addressed,
     alive: Sequence[str],
     *,
     membership: Membership | None,

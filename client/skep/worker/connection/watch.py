@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final
 
 import hivemind
@@ -109,10 +108,10 @@ class _Questions:
             self.part.ask(SILENT_SECONDS)
             self.silent = 0.0
 
-    def ask_again_and_again(self) -> None:
-        while True:
+    def ask_again_and_again(self, over: threading.Event) -> None:
+        while not over.is_set():
             self.ask()
-            time.sleep(ASK_SECONDS)
+            over.wait(ASK_SECONDS)
 
 
 class Watch:
@@ -120,20 +119,25 @@ class Watch:
 
     def __init__(self, parts: Iterable[Part], alarm: Callable[[Problem], object]) -> None:
         self._questions = [_Questions(part) for part in parts]
-        self._alarm = alarm
+        self._alarm, self._over = alarm, threading.Event()
+
+    def end(self) -> None:
+        """From now on there is no alarm: the parts are about to end."""
+        self._over.set()
 
     def start(self) -> None:
-        jobs = [each.ask_again_and_again for each in self._questions]
+        jobs: list[Callable[[], None]] = [partial(each.ask_again_and_again, self._over) for each in self._questions]
         for job in (*jobs, self._look_again_and_again):
             threading.Thread(target=job, name="watch", daemon=True).start()
 
     def _look_again_and_again(self) -> None:
-        looked, problem = since_boot(), None
-        while problem is None:
-            time.sleep(LOOK_SECONDS)
+        looked = since_boot()
+        while not self._over.wait(LOOK_SECONDS):
             now = since_boot()
             problem, looked = self.look(now - looked), now
-        self._alarm(problem)
+            if problem is not None and not self._over.is_set():
+                self._alarm(problem)
+                return
 
     def look(self, passed: float) -> Problem | None:
         """What is wrong with the first part that has ended or hangs, `passed` seconds after the last look."""

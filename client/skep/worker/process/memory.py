@@ -49,19 +49,25 @@ def give_back() -> None:
 
 
 class DroppedInForks:
-    """While the owner of the method `tensors` exists, processes forked from this one drop the tensors that it returns.
+    """Until `end`, and while the owner of the method `tensors` exists, forked processes drop the tensors that it returns.
 
     A forked process would otherwise keep its own copy of everything that this process writes to later. Only a weak
     reference to the owner is kept.
     """
 
+    _over = False
+
     def __init__(self, tensors: Callable[[], Iterable[torch.Tensor]]) -> None:
         self._tensors = WeakMethod(tensors)
         os.register_at_fork(after_in_child=self._drop)
 
+    def end(self) -> None:
+        """From now on forked processes keep the tensors."""
+        self._over = True
+
     def _drop(self) -> None:
         tensors = self._tensors()
-        if tensors is None:
+        if tensors is None or self._over:
             return
         for tensor in [each for each in tensors() if each.device.type == "cpu"]:
             tensor.data = tensor.new_empty(0)

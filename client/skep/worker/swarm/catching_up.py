@@ -1,17 +1,24 @@
-"""How a peer gets the swarm's state: from its own snapshot or from other peers, on joining and when it fell behind."""
+"""How a peer gets the swarm's state, on joining and when it fell behind: from its own snapshot, and from other peers.
+
+Where the project's newcomers begin with the publisher's signed checkpoint, that takes the place of other peers' states: none
+of them is asked for, whatever happens. A peer that lacks steps then takes those of the others in a round of the state.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-from skep.core.errors import SwarmError
+from skep.core.errors import SkepError, SwarmError
 from skep.core.text import NOTHING, Text
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Tell
+from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
 
@@ -40,6 +47,8 @@ class CatchingUp:
     _state_pause: float
     _fresh: int
     """Epochs that a snapshot may be behind."""
+    _signed: SignedState | None
+    """If there is one, no state of other peers is ever loaded."""
 
     def withdraw_from_rounds(self) -> None:
         """Leave pre-arranged rounds."""
@@ -55,22 +64,51 @@ class CatchingUp:
         """As in SyncStrategy."""
         raise NotImplementedError
 
-    def take_up_snapshot(self) -> None:
-        """Begin with the state that this computer has kept, unless the swarm is much further.
+    def begin(self) -> None:
+        """Take up a state for which no peer is asked, if there is one: our own, or else the publisher's.
+
+        Raises CheckpointError, StorageError when the publisher's cannot be used.
+        """
+        if not self.take_up_snapshot() and self._signed is not None:
+            self._take_up_signed(self._signed)
+
+    def _take_up_signed(self, signed: SignedState) -> None:
+        """Raises CheckpointError, StorageError."""
+        tensors = signed.tensors()
+        try:
+            self.state_averager.adopt(signed.epoch, tensors)
+        except SwarmError as error:
+            raise signed.unfit() from error
+        self.tracker.stand_at(signed.epoch)
+
+    def take_up_snapshot(self) -> bool:
+        """Begin with the state that this computer has kept, unless the swarm is much further; whether that was done.
 
         Where nobody trains, the run goes on from it, however old it is.
         """
         kept = self._snapshots.newest() if self._snapshots else None
-        if self._snapshots is None or kept is None or self.tracker.global_epoch - kept.epoch > self._fresh:
-            return
+        if self._snapshots is None or kept is None or not self._is_new_enough(kept.epoch):
+            return False
         try:
             self.state_averager.adopt(kept.epoch, self._snapshots.tensors(kept))
         except SwarmError:
-            return  # a state of another optimizer, say; the swarm has a right one
+            return False  # a state of another optimizer, say; the swarm has a right one
         self.tracker.stand_at(kept.epoch)
+        return True
+
+    def _is_new_enough(self, epoch: int) -> bool:
+        """Whether a snapshot of `epoch` is. The publisher's checkpoint shows how far the swarm was, also without peers."""
+        reached = self.tracker.global_epoch
+        if self._signed is not None:
+            if epoch >= self._signed.epoch:
+                return True
+            reached = max(reached, self._signed.epoch)
+        return bool(reached - epoch <= self._fresh)
 
     @property
     def _needs_state(self) -> bool:
+        if self._signed is not None:
+            return False
         ahead = self.tracker.global_epoch - self.local_epoch
         return bool(ahead > (self._fresh if self.local_epoch else 0))
 
@@ -80,34 +118,51 @@ class CatchingUp:
             self.state_averager.ask_for_state(self.tracker.global_epoch)
 
     def synchronise(self) -> None:
-        """Before the first sample: load the swarm's state, unless there is none yet or ours is. Raises SwarmError."""
+        """Before the first sample: load the swarm's state, unless there is none yet, ours is, or no peer's is taken.
+
+        Raises SwarmError.
+        """
         if self._needs_state:
             self.catch_up(NOTHING)
-        elif self.local_epoch:
+        elif self.local_epoch or self._signed is not None:
             self._enter_epoch()
 
     def catch_up(self, reason: Text) -> None:
-        """Load the newest state from the swarm, checked. Raises SwarmError.
+        """Load the newest state from the swarm, checked, unless no peer's state is taken. Raises SwarmError.
 
         However old it is when it has arrived, this peer goes on in the swarm's epoch: another download would take as
-        long. Its parameters lack steps then, until it takes those of the others in a round of the state.
+        long. Its parameters lack steps then, until it takes those of the others in a round of the state. So do those of
+        a peer that has loaded none.
         """
+        self._go_on(reason, self._load_all if self._signed is None else self.grad_averager.forget)
+
+    def reload(self) -> None:
+        """As in SyncStrategy. Our own snapshot is not used: it may be what the numbers went wrong from."""
+        signed = self._signed
+        renew = self._load_all if signed is None else partial(self._begin_again, signed)
+        try:
+            self._go_on(Text("round.model_was_not_finite"), renew)
+        except SkepError as error:
+            raise SwarmError(Text("round.model_was_lost"), Text("round.skep_joins_again")) from error
+
+    def _go_on(self, reason: Text, renew: Callable[[], None]) -> None:
+        """Drop what waits for a round, have `renew` bring another state or keep this one, and enter the swarm's epoch."""
         self.withdraw_from_rounds()
         self.state_averager.step(wait_for_delayed_updates=True)
         self._rounds.lose(reason)
+        renew()
+        self._enter_epoch()
+        give_back()
+
+    def _begin_again(self, signed: SignedState) -> None:
+        self._take_up_signed(signed)
+        self.grad_averager.forget()
+
+    def _load_all(self) -> None:
         self._load_state()
         self.tracker.loaded(self.local_epoch, self.state_averager.asked_at)
         self.grad_averager.catch_up()
-        self._enter_epoch()
         self._apart.together()
-        give_back()
-
-    def reload(self) -> None:
-        """As in SyncStrategy."""
-        try:
-            self.catch_up(Text("round.model_was_not_finite"))
-        except SwarmError as error:
-            raise SwarmError(Text("round.model_was_lost"), Text("round.skep_joins_again")) from error
 
     def _enter_epoch(self) -> None:
         """Go on in the swarm's epoch, with the state that we have."""
@@ -128,6 +183,7 @@ class CatchingUp:
         that the other is ahead, with hardly a sample.
         """
         if self.state_averager.reached > self.local_epoch:
+            self.withdraw_from_rounds()  # of the epoch before, whose number our search tells
             with self.tracker.pause_updates():
                 self.state_averager.local_epoch = self.state_averager.reached
                 self.tracker.update_epoch(self.local_epoch)

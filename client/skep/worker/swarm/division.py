@@ -23,8 +23,11 @@ KNOWN_SECONDS: Final = 10.0
 """How long an answer is used without waiting for a newer one."""
 ANSWER_SECONDS: Final = 3.0
 """How long to wait for an answer; then what was known before is used."""
-RECORD_SECONDS: Final = 24 * 3600.0
-"""Lifetime of a record: what a peer has drawn counts for this pass after it has left, until this time."""
+RECORD_SECONDS: Final = 55 * 60.0
+"""Lifetime of a record: what a peer has drawn counts for this pass after it has left, until this time. Peers take none
+that expires later than in an hour (`guards`), and clocks differ."""
+RENEWAL_SECONDS: Final = 20 * 60.0
+"""A record that has not changed is published again after this time."""
 
 
 class DataDivision:
@@ -39,7 +42,8 @@ class DataDivision:
         self._known, self._known_at = Claims(), -math.inf
         self._answer: MPFuture[Any] | None = None
         self._asked_at = self._published_at = -math.inf
-        self._unpublished: Claim | None = None
+        self._own_claim: Claim | None = None
+        self._is_told = True
 
     def claims(self) -> Claims | None:
         now = time.monotonic()
@@ -54,14 +58,17 @@ class DataDivision:
         return self._known if now - self._known_at < KNOWN_SECONDS else None
 
     def publish(self, claim: Claim) -> None:
-        self._unpublished = claim
+        self._own_claim, self._is_told = claim, False
+        self._publish(time.monotonic())
+
+    def renew(self) -> None:
         self._publish(time.monotonic())
 
     def _publish(self, now: float) -> None:
-        claim = self._unpublished
-        if claim is None or now - self._published_at < CALL_SECONDS:
+        claim, passed = self._own_claim, now - self._published_at
+        if claim is None or passed < (RENEWAL_SECONDS if self._is_told else CALL_SECONDS):
             return
-        self._unpublished, self._published_at = None, now
+        self._is_told, self._published_at = True, now
         self._dht.store(
             self._key,
             subkey=self._own,

@@ -32,7 +32,7 @@ from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.averaging import averagers, codecs
 from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
 from skep.worker.swarm.claims import ended_together
-from skep.worker.swarm.optimizers import optimizer_factory, scheduler, tensors_of
+from skep.worker.swarm.optimizers import tensors_of
 from skep.worker.swarm.rounds import Round, RoundFacts
 from skep.worker.swarm.state.uplink import Uplink
 from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
@@ -63,10 +63,10 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
     def __init__(self, own: Participant, *, state_pause: float = STATE_PAUSE_SECONDS) -> None:
         """`state_pause` as STATE_PAUSE_SECONDS."""
-        manifest, sync, rounds = own.manifest, own.manifest.sync, own.rounds
+        run, sync, rounds = own.run, own.run.sync, own.rounds
         self._state_pause = state_pause
         self._rounds, self._apart = rounds, Apart(sync.average_state_every, own.notice)
-        self._total_epochs = manifest.schedule.total_epochs
+        self._total_epochs = run.total_epochs
         self._round_of: WeakKeyDictionary[StepControl, Round] = WeakKeyDictionary()
         # hivemind passes these to the state averager only
         shared = {
@@ -77,15 +77,15 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         }
         threshold = sync.size_adaptive_threshold
         self._trained, self._stepping = own.parameters, list[torch.optim.Optimizer]()
-        self._dropped = DroppedInForks(self._not_averaged)
+        dropped = DroppedInForks(self._not_averaged)
         super().__init__(
             dht=own.dht,
-            run_id=manifest.run_id,
+            run_id=run.run_id,
             target_batch_size=sync.target_batch_size,
             batch_size_per_step=own.step_batch,
-            params=own.parameters,
-            optimizer=partial(self._make_stepping, optimizer_factory(manifest.optimizer, rounds)),
-            scheduler=partial(scheduler, schedule=manifest.schedule),
+            params=own.groups or own.parameters,
+            optimizer=partial(self._make_stepping, run.optimizer(rounds)),
+            scheduler=run.scheduler,
             matchmaking_time=sync.matchmaking_seconds,
             averaging_timeout=sync.averaging_timeout_seconds,
             next_chunk_timeout=sync.silence_seconds,
@@ -103,11 +103,13 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS, **fetching(sync.matchmaking_seconds)},
         )
+        dropped.end()  # the averagers are forked by now; later forks, such as a DataLoader's, may need the model
         self.grad_averager.step_batch = self.tracker.step_batch = own.step_batch
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
         self.grad_averager.ends = lambda: self.local_epoch
+        self.grad_averager.is_due = lambda: self.tracker.ready_to_update_epoch
         self.tracker.rate = own.rate
-        self._tell_loading, self._snapshots = own.loading, own.snapshots
+        self._tell_loading, self._snapshots, self._signed = own.loading, own.snapshots, own.signed
         # a state that lacks more steps would stay apart from the others' if no round of the state comes soon
         self._fresh = FRESH_EPOCHS if sync.average_state_every <= FRESH_EPOCHS else 1
 
@@ -258,7 +260,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             if self.tracker.ready_to_update_epoch:
                 hand_over()
                 self._update_global_epoch(None)
-                if self.tracker.others and self._apart.must_load(self.local_epoch):
+                if self._signed is None and self.tracker.others and self._apart.must_load(self.local_epoch):
                     with contextlib.suppress(SwarmError):  # without a state, training goes on as it is
                         self.catch_up(Text("round.computer_had_missed_round"))
         return bool(self.local_epoch != before)
@@ -384,7 +386,7 @@ def failure_words(error: BaseException) -> Text:
 
 def take_part(own: Participant) -> GlobalRounds:
     made = GlobalRounds(own)
-    made.take_up_snapshot()
+    made.begin()
     made.ask_for_state()
     return made
 

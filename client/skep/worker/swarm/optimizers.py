@@ -1,11 +1,10 @@
-"""The manifest's optimizers, including LAMB, which step only on gradients of a usable round."""
+"""The manifest's optimizers, including LAMB, and those of scripts, which step only on gradients of a usable round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from copy import copy
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -64,11 +63,15 @@ def trust(parameter: torch.Tensor, update: torch.Tensor) -> float:
 
 
 Factory = Callable[[Iterable[Any]], torch.optim.Optimizer]
+CHANGING: Final[tuple[str, ...]] = ("lr", "weight_decay")
+"""The options of an optimizer by which a step on zeros changes parameters."""
 
 
 class GuardedStep(torch.optim.Optimizer):
     """Mixed in before an optimizer: its step checks the oldest open round first, and closes it."""
 
+    _rounds: Rounds
+    _clip_norm: float | None
     _ready = False
     """Whether hivemind's virtual first step, which only creates the state's tensors, is done."""
 
@@ -104,7 +107,10 @@ class GuardedStep(torch.optim.Optimizer):
         Needs memory for a copy of one tensor and its statistics at a time, where a copy of all could be too much.
         """
         sound = True
-        single = copy(self)  # has the same state, and groups of its own: other threads read ours
+        # has the same state, and groups of its own: other threads read ours; torch's copying would drop what an optimizer
+        # of a script keeps beside its state
+        single = object.__new__(type(self))
+        vars(single).update(vars(self))
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is None:
@@ -124,12 +130,12 @@ class GuardedStep(torch.optim.Optimizer):
         Stock applies weight decay in it, which LAMB would scale to the size of a whole step.
         """
         self._ready = True
-        kept = [(group["lr"], group["weight_decay"]) for group in self.param_groups]
-        for group in self.param_groups:
-            group["lr"] = group["weight_decay"] = 0.0
+        kept = [{name: group[name] for name in CHANGING if name in group} for group in self.param_groups]
+        for group, options in zip(self.param_groups, kept, strict=True):
+            group.update(dict.fromkeys(options, 0.0))
         super().step()
-        for group, (rate, decay) in zip(self.param_groups, kept, strict=True):
-            group["lr"], group["weight_decay"] = rate, decay
+        for group, options in zip(self.param_groups, kept, strict=True):
+            group.update(options)
 
     def _clip(self) -> bool:
         """Scale the gradients down to the manifest's norm; return whether they were finite and plausible."""
@@ -148,6 +154,14 @@ class GuardedSGD(GuardedStep, torch.optim.SGD):
 
 class GuardedLamb(GuardedStep, Lamb):
     """LAMB, for very large batches."""
+
+
+def guarded(made: torch.optim.Optimizer, rounds: Rounds, clip_norm: float | None) -> torch.optim.Optimizer:
+    """`made`, of any class of optimizers that step each parameter by itself; from now on its step is a GuardedStep."""
+    kind = type(made)
+    attributes = {"_rounds": rounds, "_clip_norm": clip_norm}
+    made.__class__ = type(kind.__name__, (GuardedStep, kind), {"__module__": kind.__module__} | attributes)
+    return made
 
 
 def optimizer_factory(spec: OptimizerSpec, rounds: Rounds) -> Factory:

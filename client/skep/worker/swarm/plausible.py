@@ -35,6 +35,12 @@ def size_of(tensor: torch.Tensor) -> float:
     return float(torch.linalg.vector_norm(tensor)) / math.sqrt(tensor.numel()) if tensor.numel() else 0.0
 
 
+@torch.no_grad()
+def magnitude(tensor: torch.Tensor) -> float:
+    """The sum of the absolute values."""
+    return float(tensor.abs().sum(dtype=torch.float64))
+
+
 def plausible_changes(changes: Sequence[torch.Tensor], sizes: Sequence[float]) -> bool:
     """Whether averaging may change tensors of these `sizes` by `changes`; not if one of them is not finite."""
     pairs = zip(changes, sizes, strict=True)

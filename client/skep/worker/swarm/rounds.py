@@ -172,6 +172,13 @@ class Rounds:
                 self._tell(ContributionPending(lost.id, lost.epoch, lost.samples))
                 self._tell(ContributionLost(lost.id, lost.epoch, lost.samples, reason))
 
+    def lose_part(self, samples: int, reason: Text) -> None:
+        """Report `samples` of the growing contribution as lost, as a contribution of their own."""
+        with self._lock:
+            left, self.grown = self.grown - samples, samples
+            self.lose(reason)
+            self.grown = left
+
     def end(self, reason: Text) -> None:
         """Report everything undecided as lost. The training thread may still run; its later calls report nothing."""
         with self._lock:

@@ -6,21 +6,25 @@ To add one: a module of this package with a `STRATEGY`, which is a StrategyMaker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import hivemind
 import torch
 
-from skep.core.project.manifest import SYNC_MODES, Manifest
+from skep.core.project.manifest import SYNC_MODES, Manifest, Sync
 from skep.core.text import Text
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.watch import Part
 from skep.worker.swarm.apart import Notice
+from skep.worker.swarm.optimizers import Factory, optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Tell, nobody
+from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
 
 ASLEEP: Final = Text("round.computer_was_asleep")
@@ -72,7 +76,7 @@ class SyncStrategy(Protocol):
         """Wait at most `within` seconds until averaging is possible; drops what is in `.grad` so far."""
 
     def synchronise(self) -> None:
-        """Before the first sample: load the swarm's state, unless there is none yet."""
+        """Before the first sample: load the swarm's state, unless there is none yet, and enter its epoch."""
 
     # --- a peer that trains
 
@@ -99,7 +103,7 @@ class SyncStrategy(Protocol):
         """Synchronise after the computer slept while this peer trained; False means that it should be called again."""
 
     def reload(self) -> None:
-        """Replace parameters that are not finite by the swarm's, and drop what was contributed and not averaged."""
+        """Replace parameters that are not finite by the swarm's or the publisher's; drop what was not averaged."""
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """Tensors on the training device besides the model and its gradients."""
@@ -115,16 +119,44 @@ class SyncStrategy(Protocol):
 
 
 @dataclass(frozen=True)
+class Run:
+    """What the peers of one swarm have in common, of a project or of scripts.
+
+    `optimizer` gives the factory of an optimizer that steps as its rounds allow (GuardedStep). `scheduler` makes the
+    schedule, which is stepped once per epoch; None keeps the learning rate. `total_epochs` is infinite for a run without
+    an end.
+    """
+
+    run_id: str
+    sync: Sync
+    optimizer: Callable[[Rounds], Factory]
+    scheduler: Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler] | None = None
+    total_epochs: float = math.inf
+
+
+def run_of(manifest: Manifest) -> Run:
+    return Run(
+        manifest.run_id,
+        manifest.sync,
+        partial(optimizer_factory, manifest.optimizer),
+        partial(scheduler, schedule=manifest.schedule),
+        manifest.schedule.total_epochs,
+    )
+
+
+@dataclass(frozen=True)
 class Participant:
     """What a strategy needs to know of this peer.
 
     `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
     what becomes of each contribution, and `loading` is told how far a state has come that is being loaded. The
     state is kept in `snapshots`, if anywhere. The more `bandwidth`, the more this peer averages for others; 1 if they can
-    dial it. `notice` tells the user of a problem that does not end training.
+    dial it. `notice` tells the user of a problem that does not end training. With `signed`, a newcomer begins with that
+    state, and no state of another peer is ever loaded. `groups` are the parameters in the same order, in groups with
+    options of torch's optimizers; None for one group.
     """
 
-    manifest: Manifest
+    run: Run
     dht: hivemind.DHT
     parameters: list[torch.nn.Parameter]
     step_batch: int
@@ -135,6 +167,8 @@ class Participant:
     loading: Tell = nobody
     snapshots: Snapshots | None = None
     bandwidth: float = 1.0
+    signed: SignedState | None = None
+    groups: Sequence[dict[str, Any]] | None = None
 
 
 StrategyMaker = Callable[[Participant], SyncStrategy]

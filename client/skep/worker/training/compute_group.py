@@ -1,17 +1,16 @@
-"""The devices of this computer that compute the gradients of one model together, in 16 or 32 bits over fp32 parameters.
+"""The device that computes the gradients of a model, in 16 or 32 bits over fp32 parameters.
 
 fp16 ends at 65504 and loses what is below 6e-8, so the loss is scaled up before the backward pass. hivemind's and
 torch's own scalers undo that when the optimizer steps; here gradients of many micro-batches wait in `.grad` for a
 round, so the scale is undone for each micro-batch before anything is added. `.grad` is always unscaled fp32. This
-module only adds to it and never clears it.
+module only adds to it and never clears it. Several devices: `skep.worker.ranks`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from copy import deepcopy
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -35,119 +34,123 @@ ALONE: Final = "AlbertLayerGroup"
 """The layer class of ALBERT, the one family that transformers cannot checkpoint."""
 
 
-@dataclass(frozen=True)
-class _Member:
-    """One device, with the model or a copy of it."""
-
-    device: TrainingDevice
-    model: torch.nn.Module
-
-    @property
-    def trained(self) -> list[torch.nn.Parameter]:
-        return [p for p in self.model.parameters() if p.requires_grad]
-
-
 class ComputeGroup:
-    """One to many `devices`, of one kind and in one precision.
+    """What computes the gradients of one model: here one `device`, in the subclass of `skep.worker.ranks` several.
 
-    The first holds the model whose parameters and gradients the rest of the program uses. Each other device holds a
-    copy, which is updated before each micro-batch and computes its part of the samples.
+    The rest of the program uses the parameters of `model` and their `.grad`, on the device `home`.
     """
 
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
     """Called once a micro-batch was handed to the devices, which may still compute. Must not wait for them."""
 
-    def __init__(self, devices: Sequence[TrainingDevice], recipe: OpenRecipe) -> None:
-        self._recipe = recipe
-        self._first, *others = devices
-        self.model = recipe.build().to(self._first.device)
+    def __init__(self, device: TrainingDevice, recipe: OpenRecipe) -> None:
+        self._recipe, self._device = recipe, device
+        self.model = recipe.build().to(self.home)
         self.model.train()
-        if self._first.precision != "fp32":
+        if device.precision != "fp32":
             keep_norms_in_fp32(self.model)
-        self.loss_scale = LossScale() if self._first.precision == "fp16" else None
-        copies = [_Member(each, deepcopy(self.model).to(each.device)) for each in others]
-        self._members = [_Member(self._first, self.model), *copies]
+        self.loss_scale = LossScale() if device.precision == "fp16" else None
+
+    @property
+    def home(self) -> torch.device:
+        """Where the parameters and their `.grad` are."""
+        return self._device.device
 
     @property
     def name(self) -> str:
-        return ", ".join(member.device.name for member in self._members)
+        return ", ".join(self.names)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of the devices that compute now."""
+        return [self._device.name]
 
     @property
     def kind(self) -> str:
         """As torch names it: "cpu", "cuda" or "mps"."""
-        return self._first.device.type
+        return self._device.device.type
 
     @property
     def parameters(self) -> list[torch.nn.Parameter]:
-        return self._members[0].trained
+        return [p for p in self.model.parameters() if p.requires_grad]
 
     def tensors(self) -> Iterator[torch.Tensor]:
-        """All tensors of the models on their devices: parameters, their gradients, buffers."""
-        for member in self._members:
-            gradients = (p.grad for p in member.model.parameters() if p.grad is not None)
-            yield from chain(member.model.parameters(), gradients, member.model.buffers())
+        """All tensors of the model on its device: parameters, their gradients, buffers."""
+        gradients = (p.grad for p in self.model.parameters() if p.grad is not None)
+        yield from chain(self.model.parameters(), gradients, self.model.buffers())
 
     def stopwatch(self) -> float:
         """Seconds of computing by the calling thread."""
-        return self._first.stopwatch()
+        return self._device.stopwatch()
 
     def empty_caches(self) -> None:
         """Free the device memory that torch has cached and does not use."""
-        for member in self._members:
-            member.device.empty_caches()
+        self._device.empty_caches()
 
     def recompute_activations(self) -> None:
-        for member in self._members:
-            recompute_activations(member.model)
+        recompute_activations(self.model)
 
     def add_gradients(self, batch: Batch, scale: float) -> float:
         """Add the gradients of `scale` x mean loss over the samples of `batch` to `.grad`.
 
         Returns the loss in nats per prediction. If it is not finite, nothing was added: the loss was not finite, or its
-        gradients overflowed in fp16. If a single device runs out of memory midway, complete gradients were added to
-        some parameters and none to the others; if one of several devices does, none were added.
+        gradients overflowed in fp16. If the device runs out of memory midway, complete gradients were added to some
+        parameters and none to the others; if one of several devices does, none were added.
         """
-        parts = batch.split(math.ceil(len(batch) / len(self._members)))
-        working = self._members[: len(parts)]
-        self._update(working[1:])
-        with ExitStack() as at_low_priority:
-            for member in working:
-                at_low_priority.enter_context(member.device.low_priority())
-            # start the work of all devices before waiting for one
-            losses = [self._loss(member, part) for member, part in zip(working, parts, strict=True)]
-            weights = [len(part) / len(batch) for part in parts]
-            value = sum(float(loss.detach()) * weight for loss, weight in zip(losses, weights, strict=True))
-            if math.isfinite(value) and not self._backward(working, losses, [scale * weight for weight in weights]):
+        with self._device.low_priority():
+            loss = self._loss(batch)
+            value = float(loss.detach())
+            if math.isfinite(value) and not self._backward(loss, scale):
                 value = math.nan
             self.meanwhile()
-        for member in working:
-            member.device.synchronize()
+        self._device.synchronize()
         return value
+
+    def compute(self, batch: Batch, factor: float) -> tuple[float, Gradients | None]:
+        """The loss as above, and the gradients of `factor` x loss, added nowhere; none if the loss is not finite."""
+        with self._device.low_priority():
+            loss = self._loss(batch)
+            value = float(loss.detach())
+            check, finite = self.loss_scale is not None, math.isfinite(value)
+            found = gradients_of(loss, self.parameters, factor, check=check) if finite else None
+        self._device.synchronize()
+        return value, found
 
     @torch.no_grad()
     def loss(self, batch: Batch) -> float:
         """Mean loss over `batch`, in nats per prediction, without gradients."""
-        with self._first.low_priority():
-            return float(self._loss(self._members[0], batch))
+        with self._device.low_priority():
+            return float(self._loss(batch))
 
-    def _loss(self, member: _Member, batch: Batch) -> torch.Tensor:
-        with autocast(member.device.precision, self.kind):
-            return self._recipe.loss(member.model, batch.to(member.device.device))
+    def loss_size(self, size: int) -> int:
+        """Samples for which `loss` has room, where a micro-batch with gradients has `size`."""
+        return size
 
-    def _backward(self, working: Sequence[_Member], losses: Sequence[torch.Tensor], weights: Sequence[float]) -> bool:
-        """Whether the gradients of the sum of `weights` x `losses` were added to `.grad`."""
-        if len(working) == 1 and self.loss_scale is None:
-            (losses[0] * weights[0]).backward()
+    def _loss(self, batch: Batch) -> torch.Tensor:
+        with autocast(self._device.precision, self.kind):
+            return self._recipe.loss(self.model, batch.to(self._device.device))
+
+    def _backward(self, loss: torch.Tensor, weight: float) -> bool:
+        """Whether the gradients of `weight` x `loss` were added to `.grad`."""
+        if self.loss_scale is None:
+            (loss * weight).backward()
             return True
-        return add_gradients(losses, weights, [member.trained for member in working], self.loss_scale)
+        return add_gradients(loss, weight, self.parameters, self.loss_scale)
 
-    @torch.no_grad()
-    def _update(self, copies: Sequence[_Member]) -> None:
-        for copy in copies:
-            for ours, theirs in zip(self.model.parameters(), copy.model.parameters(), strict=True):
-                theirs.requires_grad_(ours.requires_grad)
-                if ours.requires_grad:
-                    theirs.copy_(ours, non_blocking=True)
+    # --- what there is to do for several devices only
+
+    def begin(self) -> None:
+        """Let the devices find each other, once the network's processes are forked and before anything is computed."""
+
+    def collect(self) -> None:
+        """Add to `.grad` the gradients that other devices hold."""
+
+    def forget(self) -> None:
+        """Drop the gradients that other devices hold."""
+
+    def lost(self) -> int:
+        """Samples whose gradients are lost with a device, since the last call."""
+        return 0
 
 
 def autocast(precision: str, device_type: str) -> AbstractContextManager[object]:
@@ -186,56 +189,44 @@ class LossScale:
             self.factor, self._good = min(LARGEST_SCALE, self.factor * 2), 0
 
 
-def add_gradients(
-    losses: Sequence[torch.Tensor],
-    weights: Sequence[float],
-    parameters: Sequence[Sequence[torch.nn.Parameter]],
-    scale: LossScale | None,
-) -> bool:
-    """Add the gradients of the sum of `weights` x `losses` (scalars) to `.grad`, unscaled; whether they were finite.
+@dataclass(frozen=True)
+class Gradients:
+    """Gradients of one loss times a factor for fp16, which are not in `.grad` yet. `finite` is looked at in fp16 only."""
 
-    Each loss depends on its own list of `parameters`; all lists are copies of the first, whose `.grad` receives the
-    sum. With a `scale`, gradients that overflowed are discarded before they are added.
-    """
-    factor = scale.factor if scale else 1.0
-    found = [
-        torch.autograd.grad(loss * factor, list(own), allow_unused=True)
-        for loss, own in zip(losses, parameters, strict=True)
-    ]
-    factors = [weight / weights[0] for weight in weights[1:]]
-    sums = [_sum(first, others, factors) for first, *others in zip(*found, strict=True)]
-    pairs = [(p, new) for p, new in zip(parameters[0], sums, strict=True) if new is not None]
-    finite = scale is None or bool(torch.isfinite(total_norm(new for _, new in pairs)))
-    if finite:
-        _add(pairs, weights[0] / factor)
-    if scale is not None:
-        scale.learn(finite=finite)
-    return finite
+    pairs: Sequence[tuple[torch.nn.Parameter, torch.Tensor]]
+    finite: bool
+
+    @torch.no_grad()
+    def add(self, factor: float) -> None:
+        """Add `factor` x these gradients to `.grad`."""
+        for parameter, new in self.pairs:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.add_(new, alpha=factor)
+
+
+def gradients_of(
+    loss: torch.Tensor, parameters: Sequence[torch.nn.Parameter], factor: float, *, check: bool
+) -> Gradients:
+    """The gradients of `factor` x `loss` (a scalar); with `check`, whether they are finite."""
+    found: Sequence[torch.Tensor | None] = torch.autograd.grad(loss * factor, list(parameters), allow_unused=True)
+    pairs = [(p, new) for p, new in zip(parameters, found, strict=True) if new is not None]
+    return Gradients(pairs, not check or bool(torch.isfinite(total_norm(new for _, new in pairs))))
+
+
+def add_gradients(
+    loss: torch.Tensor, weight: float, parameters: Sequence[torch.nn.Parameter], scale: LossScale
+) -> bool:
+    """Add the gradients of `weight` x `loss` (a scalar) to `.grad`, unscaled, if they are finite; whether they were."""
+    found = gradients_of(loss, parameters, scale.factor, check=True)
+    if found.finite:
+        found.add(weight / scale.factor)
+    scale.learn(finite=found.finite)
+    return found.finite
 
 
 def total_norm(gradients: Iterable[torch.Tensor]) -> torch.Tensor:
     return torch.nn.utils.get_total_norm(list(gradients))
-
-
-@torch.no_grad()
-def _sum(
-    first: torch.Tensor | None, others: Sequence[torch.Tensor | None], factors: Sequence[float]
-) -> torch.Tensor | None:
-    """The sum of `first` and the others times their factors, on the device of `first`. None if there is no gradient."""
-    if first is None:
-        return None
-    for other, factor in zip(others, factors, strict=True):
-        if other is not None:
-            first = first.add(other.to(first.device), alpha=factor)  # not in place: it may be another parameter's too
-    return first
-
-
-@torch.no_grad()
-def _add(pairs: Iterable[tuple[torch.nn.Parameter, torch.Tensor]], factor: float) -> None:
-    for parameter, new in pairs:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-        parameter.grad.add_(new, alpha=factor)
 
 
 def recompute_activations(model: Any) -> None:

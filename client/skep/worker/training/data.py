@@ -168,6 +168,9 @@ class Division(Protocol):
     def publish(self, claim: Claim) -> None:
         """Tell the others what this peer claims."""
 
+    def renew(self) -> None:
+        """Tell it again if the others would forget it. To be called for each batch."""
+
 
 class Undivided:
     """Of a peer that knows no others."""
@@ -176,6 +179,9 @@ class Undivided:
         return Claims()
 
     def publish(self, claim: Claim) -> None:
+        pass
+
+    def renew(self) -> None:
         pass
 
 
@@ -285,6 +291,7 @@ class Samples:
             return self._choose(position)
         here = self._order.locate(position)
         if (here.pass_number, here.lot.number) in self._own:
+            self._division.renew()
             return position
         claims = self._division.claims()
         if claims is None:

@@ -196,7 +196,7 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> st
     """
     if wanted == "auto":
         return facts.gpus[device.index or 0].best_precision if device.type == "cuda" else "fp32"
-    if not _has(device, wanted, facts):
+    if not has_precision(device, wanted, facts):
         raise DoesNotFit(
             Text("device.project_computes_cannot", wanted=wanted, device=_name_of(device, facts)),
             Text("device.setting_can_choose_processor_slow", setting="compute.device"),
@@ -205,7 +205,7 @@ def choose_precision(wanted: str, device: torch.device, facts: TorchFacts) -> st
     return wanted
 
 
-def _has(device: torch.device, precision: str, facts: TorchFacts) -> bool:
+def has_precision(device: torch.device, precision: str, facts: TorchFacts) -> bool:
     """Whether the device supports `precision` in hardware; torch's emulation of bf16 on old cards does not count."""
     if precision != "bf16" or device.type not in {"cuda", "mps"}:
         return True
@@ -219,18 +219,18 @@ PRESENT_CORES: Final = 8
 class Threads:
     """Processor threads for training; `wanted` 0 chooses them by the physical cores this process may use.
 
-    That is half of the cores while this computer is not in use, and fewer while it is. An explicit number always
-    applies.
+    That is half of the cores while this computer is not in use, and fewer while it is. An explicit number always applies.
+    As many processes as `ranks` says at present compute on the processor, and share the threads.
     """
 
-    def __init__(self, wanted: int, cores: int | None = None) -> None:
+    def __init__(self, wanted: int, cores: int | None = None, *, ranks: Callable[[], int] = lambda: 1) -> None:
         cores = cores or usable_cores()
-        self._present = wanted or max(1, cores // PRESENT_CORES)
-        self._away = wanted or max(1, cores // 2)
+        self._present, self._away = wanted or cores // PRESENT_CORES, wanted or cores // 2
+        self._ranks = ranks
 
     def use(self, *, present: bool) -> None:
         """Set the number of threads for the calling thread's computing from now on."""
-        count = self._present if present else self._away
+        count = max(1, (self._present if present else self._away) // self._ranks())
         if count != torch.get_num_threads():
             torch.set_num_threads(count)
 
@@ -282,7 +282,7 @@ def _best(facts: TorchFacts, precision: str, trial: Callable[[torch.device], Tex
     candidates = [torch.device("cuda", index) for index in by_memory]
     if facts.mps_available:
         candidates.append(torch.device("mps"))
-    candidates.sort(key=lambda device: not _has(device, precision, facts))
+    candidates.sort(key=lambda device: not has_precision(device, precision, facts))
     return next((device for device in candidates if not trial(device)), CPU)
 
 

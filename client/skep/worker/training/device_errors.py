@@ -52,15 +52,19 @@ def is_loss_of_device(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in _GONE)
 
 
+class NoRoom(DoesNotFit):
+    """The model does not fit into a device's memory."""
+
+
 @contextlib.contextmanager
 def as_does_not_fit(title: str, device: str) -> Iterator[None]:
-    """Raise DoesNotFit, with a message for the user, if the code inside runs out of memory."""
+    """Raise NoRoom, with a message for the user, if the code inside runs out of memory."""
     try:
         yield
     except (MemoryError, OSError, RuntimeError) as error:
         if not is_lack_of_memory(error):
             raise
-        raise DoesNotFit(Text("device.does_not_fit_into_memory", title=title, device=device), MAKE_ROOM) from None
+        raise NoRoom(Text("device.does_not_fit_into_memory", title=title, device=device), MAKE_ROOM) from None
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import Final
 
 from skep.core.errors import SwarmError
 from skep.core.session import messages
-from skep.core.session.phases import SwarmProgress, Wait
+from skep.core.session.phases import Wait
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.connection.network import ByteCounters
@@ -28,6 +27,7 @@ from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
 from skep.worker.training.data import NotFetched, Samples, hear_data
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
+from skep.worker.training.reporter import Reporter
 from skep.worker.training.resource_limits import ResourceLimits
 from skep.worker.training.trainer import Evaluator, Trainer
 
@@ -40,16 +40,12 @@ HAND_OVER_SECONDS: Final = 45.0
 """After the run's end: a worker exits when it has sent no part of its state for this long. The host looks less often."""
 STATE_PART_BYTES: Final = 64 * 1024
 """Less than this sent is no part of a state."""
-REPORT_SECONDS: Final = 1.0
-RATE_SECONDS: Final = 10.0
 DOUBTFUL: Final = 10
 """Micro-batches in a row whose loss is not finite after which the parameters are checked."""
 HOPELESS: Final = 100
 """The same, after which training ends, to begin again with the swarm's state. In fp16 the scale of the loss needs up
 to 32 to adapt."""
 RUN_FINISHED: Final = Text("round.run_is_finished")
-LOSSES: Final = 32
-"""Micro-batches whose mean loss is shown."""
 
 
 @dataclass
@@ -85,7 +81,7 @@ class TrainingLoop:
     waits_for: Wait = Wait.NOTHING
 
     def __post_init__(self) -> None:
-        self._evaluator = Evaluator(self.trainer, self.samples, lambda: self.limits.size)
+        self._evaluator = Evaluator(self.trainer, self.samples, self._evaluated_size)
         self._reporter = Reporter(self)
         self._last_wait = "joining", time.monotonic()
         self.pace.slept = self.sleep.slept
@@ -191,17 +187,24 @@ class TrainingLoop:
         wall = time.monotonic() - begun
         self.limits.took(size, wall, self.pace.spent)
         if not math.isfinite(loss):
+            self._count_lost()
             self._doubt()
             return 0  # nothing was added; these samples are not counted
         self._skipped = 0
         self._reporter.trained(loss, size)
         self.rounds.grow(self.sync.epoch, size)
         self._filled += size
+        self._count_lost()  # some of them may be of this micro-batch, if it was computed in halves
         if self._filled == self.step_batch:
             self._hand_over()
+            self._reporter.handed_over()
             # a newcomer trains before its first evaluation, which takes as long as several batches
             self._evaluator.begin(self.sync.epoch)
         return size
+
+    def _evaluated_size(self) -> int:
+        """Samples of a micro-batch without gradients."""
+        return self.trainer.loss_size(self.limits.size)
 
     def _work_ahead(self) -> None:
         """While the device computes a micro-batch: what its step batch, if it is the last, and the next one need."""
@@ -214,7 +217,7 @@ class TrainingLoop:
         """After a loss that is not finite: if there were many, the cause may be the parameters and not the samples."""
         self._skipped += 1
         if self._skipped % DOUBTFUL == 0 and not self.trainer.parameters_finite():
-            self._filled = 0
+            self._drop()
             with self._in_swarm() as wait:
                 wait.behind = "state"
                 self.sync.reload()
@@ -228,7 +231,7 @@ class TrainingLoop:
         try:
             return self.limits.add_gradients(batch, scale)
         except PartialGradients:
-            self._filled = 0
+            self._drop()
             self.sync.discard(Text("training.gradients_unusable"))
             return math.nan
 
@@ -236,11 +239,26 @@ class TrainingLoop:
         """Count the gradients since the last call into this epoch, if they are finite."""
         if not self._filled:
             return
+        self.trainer.collect()
+        self._count_lost()
         filled, self._filled = self._filled, 0
+        if not filled:  # all of them were lost with a device
+            return
         if self.trainer.gradients_finite():
             self.sync.contribute(filled)
         else:
             self.sync.discard(Text("training.gradients_unusable"))
+
+    def _drop(self) -> None:
+        """Forget what was not handed over yet."""
+        self._filled = 0
+        self.trainer.forget()
+
+    def _count_lost(self) -> None:
+        """Count no longer the samples whose gradients are lost with one of several devices."""
+        if lost := self.trainer.lost():
+            self._filled -= lost
+            self.rounds.lose_part(lost, Text("ranks.lost_with_device"))
 
     def _keep_in_step(self) -> bool:
         """Synchronise with the swarm as far as needed; return whether the epoch changed."""
@@ -282,7 +300,7 @@ class TrainingLoop:
 
     def _see_out(self, stop: threading.Event) -> None:
         """After the run's last epoch: compute nothing, take the last step, report the end, hand over the state."""
-        self._filled = 0
+        self._drop()
         if self.rounds.grown:
             self.sync.discard(RUN_FINISHED)
         self._rest()
@@ -320,79 +338,3 @@ class TrainingLoop:
                         Text("training.swarm_does_not_answer_since"),
                         Text("training.skep_tries_again_check_network"),
                     )
-
-
-@dataclass
-class Reporter:
-    """Reports of a loop, every `every` seconds."""
-
-    loop: TrainingLoop
-    every: float = REPORT_SECONDS
-    _losses: deque[float] = field(default_factory=lambda: deque(maxlen=LOSSES))
-    _trained: deque[tuple[float, int]] = field(default_factory=deque)
-    _told_at: float = 0.0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def trained(self, loss: float, samples: int) -> None:
-        """A micro-batch was counted; `loss` in nats per token."""
-        with self._lock:
-            self._losses.append(loss)
-            self._trained.append((time.monotonic(), samples))
-
-    def tell(self, *, at_once: bool = False) -> None:
-        """Report, unless the last report is more recent than `every` seconds. From any thread."""
-        with self._lock:
-            now = time.monotonic()
-            if at_once or now - self._told_at >= self.every:
-                self._told_at = now
-                self._send(now)
-
-    @contextmanager
-    def beating(self) -> Iterator[None]:
-        """A context in which a thread reports when the training thread has not done so for `every` seconds."""
-        over = threading.Event()
-        thread = threading.Thread(target=self._beat, args=(over,), name="reports", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join(REPORT_SECONDS)
-
-    def _beat(self, over: threading.Event) -> None:
-        while not over.wait(max(0.05, self._told_at + self.every - time.monotonic())):
-            self.tell()
-
-    def _send(self, now: float) -> None:
-        # held, so that a round that begins meanwhile does not assign these samples to the next contribution
-        with self.loop.rounds.held():
-            samples = self.loop.rounds.grown
-            growing = self.loop.rounds.growing if samples else ""
-            progress = self.progress(now)
-            self.loop.link.send(
-                messages.WorkerProgress(
-                    progress, growing, samples, self.loop.samples.position, self.loop.limits.heavy, self.loop.waits_for
-                )
-            )
-
-    def progress(self, now: float) -> SwarmProgress:
-        """The progress that front ends show. `now` is monotonic seconds."""
-        swarm, pace = self.loop.sync.progress, self.loop.pace
-        while self._trained and self._trained[0][0] < now - RATE_SECONDS:
-            self._trained.popleft()
-        return SwarmProgress(
-            epoch=self.loop.sync.epoch,
-            peers=self.loop.rounds.last_peers,
-            loss=sum(self._losses) / len(self._losses) if self._losses else None,
-            samples_per_second=sum(size for _, size in self._trained) / RATE_SECONDS,
-            share_asked=pace.share,
-            share_measured=pace.measured,
-            samples_accumulated=swarm.samples,
-            target_batch_size=swarm.target,
-            seconds_left=swarm.seconds_left,
-            compute_seconds=pace.compute_seconds,
-            nap_seconds=pace.nap_seconds,
-            waiting_seconds=pace.waiting_seconds,
-            bytes_sent=self.loop.traffic.sent.value,
-            bytes_received=self.loop.traffic.received.value,
-        )

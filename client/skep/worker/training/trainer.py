@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,13 @@ from skep.worker.training.compute_group import ComputeGroup, total_norm
 from skep.worker.training.data import Samples
 from skep.worker.training.device import TrainingDevice
 from skep.worker.training.device_errors import MAKE_ROOM, is_lack_of_memory
-from skep.worker.training.resource_limits import AWAY_ON_GPU, AWAY_ON_PROCESSOR, DryRun, expected_of_twice
+from skep.worker.training.resource_limits import (
+    AWAY_ON_GPU,
+    AWAY_ON_PROCESSOR,
+    DryRun,
+    ModelOffload,
+    expected_of_twice,
+)
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
@@ -49,8 +55,8 @@ def step_batch_for(target_batch_size: int) -> int:
 class Trainer(ComputeGroup):
     """The compute group for the model of a manifest."""
 
-    def __init__(self, manifest: Manifest, devices: Sequence[TrainingDevice], files: Files = NO_FILES) -> None:
-        super().__init__(devices, open_recipe(manifest.recipe, files))
+    def __init__(self, manifest: Manifest, device: TrainingDevice, files: Files = NO_FILES) -> None:
+        super().__init__(device, open_recipe(manifest.recipe, files))
         self._manifest = manifest
         self.checkpointing = False
         self._norm: torch.Tensor | None = None
@@ -127,6 +133,10 @@ class Trainer(ComputeGroup):
                 return None
             raise
         return best
+
+    def offload(self, tensors: Callable[[], Iterable[torch.Tensor]]) -> ModelOffload:
+        """What moves `tensors`, and the models of other devices, into RAM and back."""
+        return ModelOffload(self._device.device, tensors)
 
     def recompute_activations(self) -> None:
         super().recompute_activations()

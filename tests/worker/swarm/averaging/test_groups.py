@@ -172,6 +172,16 @@ def test_a_part_that_was_let_through_is_not_held_by_a_group_whose_round_never_be
     assert asyncio.run(scene()) == REFUSED
 
 
+def test_who_is_in_a_group_is_known_until_it_is_over():
+    groups, step = Groups(dict), object()
+    groups.found(b"one", step, ["a", "b"])
+    groups.found(b"two", step, ["a", "c"])
+    groups.end(b"one")
+    assert [groups.has(peer) for peer in "abc"] == [True, False, True]
+    groups.end_all(step)
+    assert not groups.has("a")
+
+
 def test_the_memory_of_groups_is_bounded():
     groups = Groups(dict)
     for number in range(10 * KEPT):

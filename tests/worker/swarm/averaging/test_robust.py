@@ -127,6 +127,7 @@ def ours(shapes):
 GOOD = [(0, torch.ones(4), 1.0), (1, torch.ones(4), 1.0)]
 BAD = {
     "not finite": (2, torch.tensor([1.0, math.nan, 1.0, 1.0]), 1.0),
+    "too large to have a norm": (2, torch.full((4,), 3e38), 1.0),
     "another shape": (2, torch.ones(7), 1.0),
     "a shape that is broadcast": (2, torch.full((1,), 100.0), 1.0),
     "whole numbers": (2, torch.full((4,), 7), 1.0),

@@ -1,4 +1,4 @@
-"""What is done with the result of an all-reduce, with a stand-in for hivemind's runner."""
+"""Who is taken into a group, and what is done with the result of an all-reduce, with a stand-in for hivemind's runner."""
 
 import asyncio
 import math
@@ -16,8 +16,8 @@ from hivemind.utils import MSGPackSerializer
 
 from skep.worker.swarm.averaging import honest_averager
 from skep.worker.swarm.averaging.all_reduce import Used
-from skep.worker.swarm.averaging.averagers import LACKING_WEIGHT, CheckedStateAverager
-from skep.worker.swarm.averaging.groups import EPOCH, epoch_told
+from skep.worker.swarm.averaging.averagers import LACKING_WEIGHT, CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.averaging.groups import DUE, EPOCH, epoch_told
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.averaging.state_rounds import CheckedRounds, facts_of
 from skep.worker.swarm.rounds import RoundFacts
@@ -140,7 +140,7 @@ def bare(kind):
     return object.__new__(type(kind.__name__, (kind,), {"__del__": lambda _self: None}))
 
 
-def leader(kind, said):
+def leader(kind, said, *, due=False):
     """One that gathers a group; None said means that it does not."""
 
     async def take(_request, _context):
@@ -148,7 +148,7 @@ def leader(kind, said):
 
     made = bare(kind)
     made._admissions = None
-    step = None if said is None else SimpleNamespace(data_for_gather=claim(said))
+    step = None if said is None else SimpleNamespace(data_for_gather=claim(said), triggered=due)
     made._matchmaking = SimpleNamespace(step_control=step, rpc_join_group=take)
     return made
 
@@ -176,6 +176,25 @@ def test_peers_of_ours_form_a_group_for_the_state_of_one_epoch_and_take_stock_pe
     assert answer(leader(TrainingStateAverager, own), said) == [averaging_pb2.ACCEPTED]
     expected = averaging_pb2.ACCEPTED if taken else averaging_pb2.NOT_LOOKING_FOR_GROUP
     assert answer(leader(CheckedRounds, own), said) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("own", "due", "said", "taken"),
+    [
+        pytest.param({EPOCH: 5}, False, {EPOCH: 5}, True, id="the same"),
+        pytest.param({EPOCH: 5}, False, {EPOCH: 4, DUE: True}, False, id="behind, ours is not due"),
+        pytest.param({EPOCH: 5}, True, {EPOCH: 4, DUE: True}, True, id="behind, ours is due too"),
+        pytest.param({EPOCH: 5}, True, {EPOCH: 6, DUE: False}, False, id="ahead, and not due"),
+        pytest.param({EPOCH: 5}, True, {EPOCH: 6, DUE: "yes"}, False, id="ahead, says nonsense"),
+        pytest.param({EPOCH: 5}, True, {EPOCH: 6}, False, id="ahead, does not say"),
+        pytest.param({EPOCH: 5}, True, {EPOCH: 6, DUE: True}, True, id="ahead, and due"),
+        pytest.param({EPOCH: 5}, False, None, True, id="a stock peer"),
+        pytest.param({EPOCH: None}, False, {EPOCH: 5}, True, id="we only help"),
+    ],
+)
+def test_a_group_for_gradients_is_of_one_epoch_or_begins_at_once(own, due, said, taken):
+    expected = averaging_pb2.ACCEPTED if taken else averaging_pb2.NOT_LOOKING_FOR_GROUP
+    assert answer(leader(CheckedGradientAverager, own, due=due), said) == [expected]
 
 
 class Control(Future):

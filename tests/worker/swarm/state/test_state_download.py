@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ from skep.core.errors import SwarmError
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
-from skep.worker.swarm.state.download import EPOCHS_AHEAD, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.download import EPOCHS_AHEAD, NotAllowedError, Progress, StateDownload, Wanted
 from skep.worker.swarm.state.pieces import Piece
 from skep.worker.swarm.state.uplink import Uplink
 
@@ -95,19 +96,19 @@ class Gone:
 class OutOfReach:
     """A donor that is out of reach for some calls after it has broken off once, as without a connection."""
 
-    def __init__(self, calls):
-        self.donor, self._left = Donor(ends="once", after=3), calls
+    def __init__(self, calls, error=P2PDaemonError):
+        self.donor, self._left, self._error = Donor(ends="once", after=3), calls, error
 
     async def open(self, place):
         if self.donor.calls and self._left:
             self._left -= 1
-            raise P2PDaemonError("failed to dial")
+            raise self._error("failed to dial")
         return await self.donor.open(place)
 
 
-def download(*donors, wanted=WANTED, progress=None, patience=5.0):
+def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambda: False):
     async def listed():
-        return list(range(len(donors)))
+        return [] if unlisted() else list(range(len(donors)))
 
     def call(donor, place):
         return donors[donor].open(place)
@@ -153,8 +154,28 @@ def test_what_has_arrived_is_kept_while_its_only_donor_is_out_of_reach():
     assert away.donor.sent == sum(tensor.nbytes for tensor in TENSORS)
 
 
+def test_what_has_arrived_is_kept_while_no_donor_is_found():
+    # without a connection the records of the donors cannot be read either
+    looks = iter([False, True, True, True])
+    assert is_whole(asyncio.run(download(away := OutOfReach(calls=2), unlisted=lambda: next(looks, False))))
+    assert away.donor.sent == sum(tensor.nbytes for tensor in TENSORS)
+
+
+def test_donors_that_are_not_found_again_are_given_up():
+    begun = time.monotonic()
+    looks = iter([False])
+    assert asyncio.run(download(OutOfReach(calls=math.inf), patience=0.1, unlisted=lambda: next(looks, True))) is None
+    assert time.monotonic() - begun < 5.0
+
+
 def test_a_donor_that_stays_out_of_reach_is_given_up():
     assert load(OutOfReach(calls=math.inf), patience=0.1) is None
+
+
+def test_a_donor_whose_invitation_has_ended_is_not_asked_again():
+    begun = time.monotonic()
+    assert load(OutOfReach(calls=math.inf, error=NotAllowedError), patience=30.0) is None
+    assert time.monotonic() - begun < 5.0
 
 
 def test_a_donor_of_ours_goes_on_where_the_stream_broke_off():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from skep.core.device import CHOICE
 from skep.core.settings.hours import FORM, FULL_WEEK, PATTERN
 from skep.core.settings.setting import Kind, Setting, number, percent, whole, yes_no
 from skep.core.text import Text
@@ -14,13 +15,16 @@ SETTINGS: Final = (
         Kind.TEXT,
         "",
         empty="best",
-        pattern=r"cpu|mps|cuda(:\d{1,2})?",
+        pattern=CHOICE,
         form=Text("setting.device_cpu_cuda_0_first"),
     ),
     Setting("compute.share_away", **percent(1.0, 0.05, 1.0)),
     Setting("compute.share_using", **percent(0.2, 0.0, 1.0, zero="pause")),
     Setting("compute.idle_minutes", **number(3.0, "min", 0.5, 60)),
     Setting("compute.threads", **whole(0, "", 1, 512, zero="automatic")),
+    Setting("compute.nccl_min_channels", **whole(0, "", 1, 64, zero="automatic")),
+    Setting("compute.nccl_socket_threads", **whole(0, "", 1, 16, zero="automatic")),
+    Setting("compute.nccl_sockets_per_thread", **whole(0, "", 1, 16, zero="automatic")),
     Setting("compute.ramp_seconds", **number(10.0, "s", 0, 120)),
     Setting("memory.leave_gpu_gb", **number(1.0, "GB", 0, 256)),
     Setting("memory.leave_ram_gb", **number(2.0, "GB", 0, 1024)),

@@ -28,7 +28,7 @@ from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_
 from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import Sync
-from skep.worker.swarm.averaging.groups import EPOCH
+from skep.worker.swarm.averaging.groups import DUE, EPOCH
 from skep.worker.swarm.averaging.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import CheckedRounds
@@ -41,6 +41,8 @@ INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
 LACKING_WEIGHT: Final = 1e-3
 """In a round of the state, of a peer whose parameters lack steps. Not 0: two such peers may meet alone."""
+MOST_STEPS: Final = 100_000
+"""Of a schedule that needs each step, at a time: they take seconds. No honest peer is that many epochs ahead."""
 MOST_TARGETS: Final = 2
 """How many times the target of samples one peer may have for an epoch, which ends at the target: while its round is
 formed, it goes on."""
@@ -68,6 +70,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
     step_batch: int = 1
     ends: Callable[[], int | None] = staticmethod(lambda: None)
     """The epoch that the next round ends; None if this peer only helps."""
+    is_due: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether that epoch is over already."""
 
     def __init__(self, *args: Any, most_samples: float = math.inf, **kwargs: Any) -> None:
         self._most_samples = most_samples  # before hivemind's constructor, which forks
@@ -77,7 +81,8 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
         return RobustMean(self.peer_id, self._most_samples)
 
     def schedule_step(self, scheduled_time: float | None = None, **kwargs: Any) -> StepControl:
-        scheduled: StepControl = super().schedule_step(scheduled_time, gather={EPOCH: self.ends()}, **kwargs)
+        told = {EPOCH: self.ends(), DUE: self.is_due()}
+        scheduled: StepControl = super().schedule_step(scheduled_time, gather=told, **kwargs)
         return scheduled
 
     @torch.no_grad()
@@ -95,9 +100,13 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
         """Buffers of accumulated gradients besides `.grad`; none with `reuse_grad_buffers`."""
         return self._local_accumulators or ()
 
-    def catch_up(self) -> None:
-        """Discard the gradients: the parameters they were computed with were replaced by the swarm's."""
+    def forget(self) -> None:
+        """Discard the gradients: the parameters they were computed with are replaced, or the swarm has gone on."""
         self.reset_accumulated_grads_()
+
+    def catch_up(self) -> None:
+        """Forget, and take over from other peers what is needed beside the swarm's state."""
+        self.forget()
 
     @torch.no_grad()
     def reset_accumulated_grads_(self) -> None:
@@ -120,12 +129,16 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
             factor.zero_()
         self._seed_empty_columns()
 
-    def catch_up(self) -> None:
-        """Drop the error feedback, which belongs to parameters that were replaced, and take over the swarm's Q."""
-        super().catch_up()
+    def forget(self) -> None:
+        """Drop the error feedback too, which belongs to those parameters."""
+        super().forget()
         with self.lock_averaged_tensors:
             for feedback in self._ms:
                 feedback.zero_()
+
+    def catch_up(self) -> None:
+        """Forget, and take over the swarm's Q."""
+        super().catch_up()
         self.load_factors()  # without it the first rounds only leave out more
 
     def load_factors(self) -> bool:
@@ -258,9 +271,12 @@ class CheckedStateAverager(CheckedRounds):
     def _update_scheduler(self) -> None:
         """Called right after the step, before the lock of the optimizer is released.
 
-        hivemind makes one step of the schedule for each epoch that it is behind, however many another peer claims.
+        hivemind makes one step of the schedule for each epoch that it is behind, however many another peer claims. The
+        rate of a LambdaLR depends on the epoch alone; other schedules, which only scripts have, need each step.
         """
-        if self.scheduler and self.local_epoch > self.scheduler._step_count:  # noqa: SLF001 - as hivemind
+        behind = self.local_epoch - self.scheduler._step_count if self.scheduler else 0  # noqa: SLF001 - as hivemind
+        direct = isinstance(self.scheduler, torch.optim.lr_scheduler.LambdaLR) or behind > MOST_STEPS
+        if behind > 0 and direct:
             self.scheduler.last_epoch, self.scheduler._step_count = self.local_epoch - 1, self.local_epoch  # noqa: SLF001 - as above
         super()._update_scheduler()
         if self._steps_now:

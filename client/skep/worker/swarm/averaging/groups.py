@@ -4,15 +4,17 @@ Stock behaviour that this corrects, each covered by a test:
 - a part for a group that is over waits until this peer's next round, and a part for a group that will begin is refused
   if another one ends meanwhile;
 - a peer that claims a large bandwidth reduces the whole model for its group, and so decides what the average is;
-- a peer whose claim cannot be decoded makes the round fail for its whole group.
+- a peer whose claim cannot be decoded makes the round fail for its whole group;
+- a peer one epoch behind is taken into the group of the next epoch. Its round is due and the others' is not: it gives up
+  before they begin, is missing in their round, and behind again in the next one.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Container, Iterable
-from typing import Final
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from typing import Any, Final
 
 from hivemind.averaging.allreduce import AveragingMode
 from hivemind.averaging.control import StepControl
@@ -36,6 +38,8 @@ MOST_BANDWIDTH: Final = 1.0
 
 EPOCH: Final = "epoch"
 """In what a peer of skep says of itself for a round. Stock peers say a number, which may be one off, or nothing."""
+DUE: Final = "due"
+"""Beside EPOCH: whether the epoch was over already when the peer began to search, so that its round begins immediately."""
 LONGEST_EPOCH: Final = 9
 """Digits of an epoch in a message of a round."""
 
@@ -53,11 +57,33 @@ def is_credible(claim: bytes) -> bool:
     return bandwidth is None or (isinstance(bandwidth, int | float) and 0 <= bandwidth <= MOST_BANDWIDTH)
 
 
+def _said(claim: bytes) -> Mapping[Any, Any]:
+    """What a peer of skep says beside hivemind's own part of a claim; nothing if it is none."""
+    said = MSGPackSerializer.loads(MSGPackSerializer.loads(claim)[2]) if is_credible(claim) else None
+    return said if isinstance(said, dict) else {}
+
+
 def epoch_told(claim: bytes) -> int | None:
     """The epoch that a peer of skep says that it brings to a round; None if it does not say."""
-    told = MSGPackSerializer.loads(MSGPackSerializer.loads(claim)[2]) if is_credible(claim) else None
-    epoch = told.get(EPOCH) if isinstance(told, dict) else None
+    epoch = _said(claim).get(EPOCH)
     return epoch if type(epoch) is int else None
+
+
+def of_one_epoch(search: StepControl, claim: bytes) -> bool:
+    """Whether a peer with this claim may be in the group that we search for: not if it says another epoch than ours."""
+    own, other = epoch_told(search.data_for_gather), epoch_told(claim)
+    return own is None or other is None or own == other
+
+
+def due_together(search: StepControl, claim: bytes) -> bool:
+    """As `of_one_epoch`, and of different epochs if the round of the one in the later epoch is due too.
+
+    Else the one behind, whose round is due, gives up before the other begins.
+    """
+    if of_one_epoch(search, claim):
+        return True
+    ours_is_later = (epoch_told(search.data_for_gather) or 0) > (epoch_told(claim) or 0)
+    return search.triggered if ours_is_later else _said(claim).get(DUE) is True
 
 
 def as_message(epoch: int | None) -> bytes:
@@ -123,13 +149,19 @@ class Groups:
     def __init__(self, running: Callable[[], Container[bytes]], unknown_seconds: float = UNKNOWN_SECONDS) -> None:
         self._running, self._unknown_seconds = running, unknown_seconds
         self._found: dict[StepControl, set[bytes]] = defaultdict(set)
+        self._members: dict[bytes, frozenset[PeerID]] = {}
         self._over: deque[bytes] = deque(maxlen=KEPT)
         self._changed = asyncio.Event()
 
-    def found(self, group: bytes, step: StepControl) -> None:
+    def found(self, group: bytes, step: StepControl, members: Iterable[PeerID] = ()) -> None:
         """The search of `step` has ended with a group; averaging in it begins when the step is due."""
         self._found[step].add(group)
+        self._members[group] = frozenset(members)
         self.tell()
+
+    def has(self, peer: PeerID) -> bool:
+        """Whether this peer is in a group that is not over."""
+        return any(peer in members for members in self._members.values())
 
     def epoch_of(self, group: bytes) -> int | None:
         """The epoch that this peer brings to the group's round; None if it does not say."""
@@ -139,6 +171,7 @@ class Groups:
         """Nothing will be averaged in this group any more."""
         for groups in self._found.values():
             groups.discard(group)
+        self._members.pop(group, None)
         self._over.append(group)
         self.tell()
 

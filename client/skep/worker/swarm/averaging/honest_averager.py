@@ -33,12 +33,13 @@ from hivemind.utils.asyncio import achain, as_aiter, azip
 from skep.core.errors import SwarmError
 from skep.core.text import Problem
 from skep.worker.connection.auth import AdmissionList, Membership
+from skep.worker.connection.streams import limits_of
 from skep.worker.process.memory import give_back, map_large_blocks
 from skep.worker.swarm.averaging.all_reduce import PromptAllReduce, Used, all_of, examine
-from skep.worker.swarm.averaging.groups import Company, Groups, epoch_told, is_credible
+from skep.worker.swarm.averaging.groups import Company, Groups, due_together, epoch_told, is_credible
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.search import BoundedSearch
-from skep.worker.swarm.plausible import finite
+from skep.worker.swarm.plausible import finite, magnitude
 from skep.worker.swarm.rounds import RoundFacts
 from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.coming import Coming
@@ -46,8 +47,8 @@ from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
 from skep.worker.swarm.state.download import (
     EPOCHS_AHEAD,
     Arrived,
-    BrokenOffError,
     Frames,
+    NotAllowedError,
     Progress,
     StateDownload,
     Wanted,
@@ -81,6 +82,7 @@ class HonestAverager(DecentralizedAverager):
 
     number_of_averager = 0
     """As it counts in `uplink`."""
+    _accepts = staticmethod(due_together)
     _search: BoundedSearch | None = None
     _donor: StateDonor | None = None
     _loading: asyncio.Task[Arrived | None] | None = None
@@ -129,6 +131,10 @@ class HonestAverager(DecentralizedAverager):
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
         if not is_credible(request.gather) or not await self._admits(context.remote_id):
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.PROTOCOL_VIOLATION)
+            return
+        search = self._matchmaking.step_control
+        if search and not self._accepts(search, request.gather):
+            yield averaging_pb2.MessageFromLeader(code=averaging_pb2.NOT_LOOKING_FOR_GROUP)
             return
         async for message in super().rpc_join_group(request, context):
             yield message
@@ -245,7 +251,7 @@ class HonestAverager(DecentralizedAverager):
 
     async def _call_donor(self, donor: PeerID, place: Place | None) -> Frames:
         if self._admissions and not await self._admissions.may_give(donor):
-            raise BrokenOffError(NO_DONOR)
+            raise NotAllowedError(NO_DONOR)
         stub: Any = self.get_stub(self._p2p, donor, namespace=self.prefix)
         if place is None:
             frames: Frames = await stub.rpc_download_state(averaging_pb2.DownloadRequest())
@@ -258,7 +264,7 @@ class HonestAverager(DecentralizedAverager):
         async with aclosing(frames):
             async for frame in frames:
                 if self._admissions and not await self._admissions.may_give(donor):
-                    raise BrokenOffError(NO_DONOR)
+                    raise NotAllowedError(NO_DONOR)
                 yield frame
 
     # --- a round
@@ -266,6 +272,7 @@ class HonestAverager(DecentralizedAverager):
     async def _step(self, *, step: StepControl, **kwargs: Any) -> None:
         if self._search is None:
             self._search = BoundedSearch(self._matchmaking, self._groups, self._company)
+            limits_of(self._p2p).is_groupmate = self._groups.has
         again = asyncio.create_task(self._admissions.publish_again()) if self._admissions else None
         try:
             await super()._step(step=step, **kwargs)
@@ -391,8 +398,3 @@ class HonestAverager(DecentralizedAverager):
 async def in_thread(call: Callable[[Given], Value], given: Given) -> Value:
     """Compute in another thread: this one answers the other peers."""
     return await asyncio.get_running_loop().run_in_executor(None, call, given)
-
-
-@torch.no_grad()
-def magnitude(tensor: torch.Tensor) -> float:
-    return float(tensor.abs().sum(dtype=torch.float64))

@@ -128,7 +128,7 @@ class BoundedSearch:
 
     def _note(self, step: StepControl, group: GroupInfo) -> GroupInfo:
         if step in self._found and not self._found[step].done():
-            self._groups.found(group.group_id, step)
+            self._groups.found(group.group_id, step, group.peer_ids)
             self._found[step].set_result(group)
         else:
             self._groups.end(group.group_id)  # it came too late, and its members are told so

@@ -11,18 +11,16 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, AsyncIterator  # noqa: UP035 - hivemind knows a streaming RPC by typing's own name only
+from typing import Any
 
 import torch
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.allreduce import AllReduceRunner
 from hivemind.averaging.control import StepControl
 from hivemind.optim.state_averager import TrainingStateAverager
-from hivemind.p2p import P2PContext
-from hivemind.proto import averaging_pb2
 
 from skep.worker.swarm.averaging.all_reduce import Used
-from skep.worker.swarm.averaging.groups import EPOCH, epoch_told
+from skep.worker.swarm.averaging.groups import EPOCH, epoch_told, of_one_epoch
 from skep.worker.swarm.averaging.honest_averager import HonestAverager, in_thread
 from skep.worker.swarm.averaging.robust import Combination, Median
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
@@ -51,16 +49,7 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
 
     # --- the averager's process
 
-    async def rpc_join_group(
-        self, request: averaging_pb2.JoinRequest, context: P2PContext
-    ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
-        step = self._matchmaking.step_control
-        own, other = step and epoch_told(step.data_for_gather), epoch_told(request.gather)
-        if own is not None and other is not None and own != other:
-            yield averaging_pb2.MessageFromLeader(code=averaging_pb2.NOT_LOOKING_FOR_GROUP)
-            return
-        async for message in super().rpc_join_group(request, context):
-            yield message
+    _accepts = staticmethod(of_one_epoch)
 
     def _new_combination(self) -> Combination:
         return Median()

@@ -21,10 +21,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from skep.core.errors import StorageError
+from skep.core.project.signed_checkpoint import FILE_FORMAT
 from skep.core.text import Text
 from skep.files import os_errors, replacing
 
-FORMAT: Final = "skep checkpoint 1"
 PARAMETER: Final = "parameter."
 OPTIMIZER: Final = "optimizer."
 _NAME: Final = re.compile(r"epoch-(\d{8})\.safetensors")
@@ -113,7 +113,7 @@ def read(path: Path) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             names = list(file.keys())
-            if metadata.get("format") != FORMAT:
+            if metadata.get("format") != FILE_FORMAT:
                 raise StorageError(Text("checkpoints.not_checkpoint_skep", path=str(path)), Text("signing.check_path"))
             # copies, because the library's tensors may be parts of one block of memory, the file itself
             parameters = {
@@ -148,7 +148,7 @@ def _tensors(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
 
 def _metadata(checkpoint: Checkpoint) -> dict[str, str]:
     return {
-        "format": FORMAT,
+        "format": FILE_FORMAT,
         "run_id": checkpoint.run_id,
         "epoch": str(checkpoint.epoch),
         "manifest": checkpoint.manifest,

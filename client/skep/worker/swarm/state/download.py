@@ -74,6 +74,10 @@ class BrokenOffError(Exception):
     """A donor has nothing for us, is gone or stalled."""
 
 
+class NotAllowedError(BrokenOffError):
+    """The donor may not hand over a state, or not any more."""
+
+
 class BusyError(Exception):
     """A donor has no place now."""
 
@@ -255,15 +259,16 @@ class StateDownload:
     async def run(self) -> Arrived | None:
         """The first whole and right state; None when no donor has one. Raises the first Refusal when they sent wrong ones only.
 
-        While donors are busy, they are asked again, without limit; while those that have sent something do not answer, as
-        long as what has arrived is kept.
+        While donors are busy, they are asked again, without limit; while those that have sent something do not answer, or
+        none is found any more, as long as what has arrived is kept.
         """
         refusal: Refusal | None = None
         partial = Partial(self._wanted, self._progress, self._since)
         taken, given_up_at = 0, 0.0
         while True:
-            busy = lost = False
-            for donor in await self._donors():
+            donors, busy = await self._donors(), False
+            lost = not donors
+            for donor in donors:
                 self._progress.note(0)
                 if donor in self.liars:
                     continue
@@ -276,7 +281,7 @@ class StateDownload:
                 except BusyError:
                     busy = True
                 except BrokenOffError as error:
-                    lost = True
+                    lost = lost or not isinstance(error, NotAllowedError)
                     logger.info("%s did not send its state: %s", donor, error)
             if partial.taken != taken:
                 taken, given_up_at = partial.taken, time.monotonic() + self._patience
