@@ -211,6 +211,8 @@ def test_a_worker_that_joins_paused_computes_nothing_until_it_is_resumed(worker,
     assert_accounted(made)
 
 
+# a stop leaves a second for it
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("end", [FinishTraining(), StopTraining()])
 def test_a_worker_that_leaves_saves_its_state_and_the_next_one_goes_on_from_it(worker, seeds, tmp_path, end):

@@ -235,6 +235,58 @@ def test_a_departure_always_ends_the_process_and_its_children(tmp_path, trouble)
         pipe.close()
 
 
+SAVING = """
+import sys, threading, time, types
+from pathlib import Path
+from skep.core.project.data import ShardIndex, TextLayout
+from skep.core.session.messages import WorkerOptions
+from skep.worker.main import Volunteer
+from skep.core.sandbox import Level
+from skep.worker.process.link import Link
+
+run_folder, saved, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=run_folder, sandbox=Level.NONE)
+volunteer = Volunteer(options, Link.over_stdio())
+volunteer.__dict__["_manifest"] = types.SimpleNamespace(title="a project")
+
+
+class Loop:
+    sync = property(lambda self: self)
+
+    def run(self, stop, *_):
+        threading.Thread(target=volunteer.stop, daemon=True).start()
+        print("stopping", file=sys.stderr, flush=True)
+        stop.wait()
+
+    def save(self, within):
+        time.sleep(seconds)
+        saved.write_text("saved")
+
+
+joining = types.SimpleNamespace(run=Loop)
+sys.modules["skep.worker.joining"] = types.SimpleNamespace(Joining=lambda *_: joining)
+volunteer.run()
+volunteer.depart()
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("seconds", "is_saved"), [(0.8, True), (60.0, False)])
+def test_a_stopped_worker_saves_its_state_if_that_takes_no_longer_than_a_stop_may(tmp_path, seconds, is_saved):
+    saved = tmp_path / "saved"
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVING, str(tmp_path / "run"), str(saved), str(seconds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stderr.readline() == b"stopping\n"
+        begun = time.monotonic()
+        assert process.wait(PATIENCE) == 0, process.stderr.read()
+    assert time.monotonic() - begun < STOP_SECONDS
+    assert saved.exists() == is_saved
+
+
 def test_what_follows_a_start_is_heard_though_it_comes_in_the_same_breath(worker):
     made = worker(serve=False)
     made.start()

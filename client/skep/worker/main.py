@@ -49,6 +49,8 @@ from skep.worker.training.pace import Pace, RequestedLimits
 
 GRACE_SECONDS: Final = 0.6
 """How long the training thread has to notice a stop before the listening thread ends the process."""
+STOP_SAVE_SECONDS: Final = 0.5
+"""How much longer after a stop, where the training thread has noticed it and saves the state."""
 GOODBYE_SECONDS: Final = 0.5
 SAVE_SECONDS: Final = 30.0
 """How long a peer that leaves may write its state; the engine ends a wait for the last round at about that time too."""
@@ -114,7 +116,7 @@ class Volunteer:
         self._priority = processes.SessionPriority(present=options.present)
         self._rates = Rates(Caps(options.upload, options.download))
         self._farewell: Farewell | None = None
-        self._trains = False
+        self._trains = self._saves = False
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -155,7 +157,7 @@ class Volunteer:
             return
         self._trains = True
         loop.run(self._stop, self._finish, self._at_edge)
-        # after a stop, the listening thread ends this process when GRACE_SECONDS are over
+        self._saves = True  # after a stop, `stop` ends this process in the meantime
         loop.sync.save(SAVE_SECONDS)
 
     def _leave_when_uninvited(self, title: str) -> None:
@@ -189,6 +191,8 @@ class Volunteer:
         self._priority.leave()
         if self._trains:
             time.sleep(GRACE_SECONDS)
+        if self._saves:
+            time.sleep(STOP_SAVE_SECONDS)
         self.depart()
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
