@@ -8,7 +8,8 @@ from skep import bootstrap
 from skep.adapters.gpu.devices import LocalDevices
 from skep.core.device import Device, DeviceKind
 from skep.core.errors import DoesNotFit
-from skep.core.project.fit import GB, Verdict
+from skep.core.project.fit import Verdict
+from skep.core.project.needs import GB
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.services import joining
 

@@ -87,7 +87,7 @@ class Joining:
         """
         ram, note = MemoryWatch(self.options.leave_ram), self._note_of_checkpoint()
         with self._stage(Stage.HARDWARE):
-            chosen, others, sharded = self._devices()
+            chosen, others, ranks = self._devices()
             on_processor = chosen.device.type == device.CPU.type
             threads = device.Threads(self.options.threads, ranks=lambda: 1 + len(others.ranks) if on_processor else 1)
             threads.use(present=False)
@@ -109,7 +109,7 @@ class Joining:
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
             step_batch = step_batch_for(self.manifest.sync.target_batch_size)
-            trainer = self._trainer(chosen, others, files, sharded=sharded)
+            trainer = self._trainer(chosen, others, files, ranks)
             self.pace.stopwatch = trainer.stopwatch
             own = Participant(
                 run_of(self.manifest),
@@ -169,8 +169,8 @@ class Joining:
             limits=limits,
         )
 
-    def _devices(self) -> tuple[device.TrainingDevice, Others, bool]:
-        """Rank 0's device, the other ranks, and whether they share the model. Raises DoesNotFit."""
+    def _devices(self) -> tuple[device.TrainingDevice, Others, choice.Choice]:
+        """Rank 0's device, the other ranks, and what was chosen. Raises DoesNotFit."""
         ranks = choice.devices_of(self.options.device, self.manifest, self._notice)
         first, *more = ranks.names
         if more:
@@ -179,9 +179,9 @@ class Joining:
         others = fork(more, self.manifest)
         chosen = device.pick(first, self.manifest.precision)
         chosen.cap_memory(self.options.leave_gpu)
-        return chosen, others, ranks.sharded
+        return chosen, others, ranks
 
-    def _trainer(self, chosen: device.TrainingDevice, others: Others, files: Files, *, sharded: bool) -> Trainer:
+    def _trainer(self, chosen: device.TrainingDevice, others: Others, files: Files, ranks: choice.Choice) -> Trainer:
         """Of copies, or of shards if these are to share the model, or rank 0 has no room for a copy.
 
         Raises DoesNotFit, DeviceError.
@@ -189,7 +189,7 @@ class Joining:
         if not others.ranks:
             return Trainer(self.manifest, chosen, files)
         options = self.options
-        building = Building(options.leave_gpu, options.nice, options.present)
+        building = Building(options.leave_gpu, options.nice, options.present, offload=ranks.offload)
 
         def build(kind: type[GroupTrainer]) -> GroupTrainer:
             return kind(
@@ -204,7 +204,7 @@ class Joining:
                 present=lambda: self.requested.present,
             )
 
-        if not sharded:
+        if not ranks.sharded:
             with suppress(NoRoom), as_does_not_fit(self.manifest.title, chosen.name):
                 return build(GroupTrainer)
             gc.collect()

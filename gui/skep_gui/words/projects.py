@@ -7,8 +7,9 @@ from enum import StrEnum
 from typing import Final
 
 from skep.core.plain_text import plain
-from skep.core.project.fit import GB, PEERS, Estimate, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
+from skep.core.project.fit import PEERS, Estimate, Fit, Verdict, warnings
 from skep.core.project.manifest import Manifest, VerifiedProject
+from skep.core.project.needs import GB, parameters_of, traffic_per_epoch
 from skep.core.sandbox import Sandbox
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot

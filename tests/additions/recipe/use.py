@@ -4,7 +4,8 @@ import sys
 
 from manifests import raw
 from skep.core.errors import ManifestError
-from skep.core.project.fit import check, parameters_of
+from skep.core.project.fit import check
+from skep.core.project.needs import parameters_of
 from skep.recipes.registry import parse_manifest
 
 BODY = {"name": "bigram", "sequence_length": 16, "vocabulary": 64, "seed": 0}

@@ -2,17 +2,8 @@ import pytest
 
 from manifests import raw
 from skep.core.device import Device, DeviceKind
-from skep.core.project.fit import (
-    CARD_FLOPS,
-    GB,
-    HOUR,
-    PEERS,
-    PROCESSOR_FLOPS,
-    estimate,
-    lone_processor_rate,
-    memory_needed,
-    traffic_per_epoch,
-)
+from skep.core.project.fit import CARD_FLOPS, HOUR, PEERS, PROCESSOR_FLOPS, estimate, lone_processor_rate
+from skep.core.project.needs import GB, memory_needed, traffic_per_epoch
 from skep.core.text import verbatim
 from skep.recipes.registry import parse_manifest
 

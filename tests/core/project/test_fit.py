@@ -6,20 +6,9 @@ import pytest
 from english import in_english
 from manifests import lora, raw
 from skep.core.device import Device, DeviceKind
-from skep.core.project.fit import (
-    GB,
-    Fit,
-    Verdict,
-    check,
-    device_bytes,
-    host_bytes,
-    least_rate,
-    limited,
-    optimizer_bytes,
-    parameters_of,
-    traffic_per_epoch,
-)
+from skep.core.project.fit import Fit, Verdict, check, least_rate, limited
 from skep.core.project.manifest import PowerSGD
+from skep.core.project.needs import GB, device_bytes, host_bytes, optimizer_bytes, parameters_of, traffic_per_epoch
 from skep.core.project.sent import gradient_bytes
 from skep.core.text import verbatim
 from skep.core.traffic import MBIT, Caps

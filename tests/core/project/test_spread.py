@@ -8,16 +8,8 @@ from english import in_english
 from manifests import images, lora, masked, raw
 from skep.core.device import Device, DeviceKind
 from skep.core.project.data import Recipe, Shapes, TextLayout, values
-from skep.core.project.fit import (
-    GB,
-    Verdict,
-    cards_used,
-    check,
-    estimate,
-    memory_needed,
-    parameters_of,
-    spread_over,
-)
+from skep.core.project.fit import Verdict, check, estimate
+from skep.core.project.needs import GB, cards_used, memory_needed, offloads, parameters_of, spread_over
 from skep.core.project.spread import bytes_each, chosen_together
 from skep.core.text import verbatim
 from skep.language.translator import translator
@@ -73,7 +65,7 @@ def test_what_another_setting_would_allow_is_said():
     fit = judged([card(8), card(6, 1)], together=[])
     assert fit.verdict is Verdict.TOO_BIG
     assert in_english(fit.reasons)[1] == "All cards together have room for it, with compute.device set to all."
-    assert len(judged([card(8), card(1, 1)], together=[]).reasons) == 1
+    assert len(judged([card(8), card(0.5, 1)], together=[]).reasons) == 1
     assert len(judged([], memory=1).reasons) == 1
 
 
@@ -91,7 +83,7 @@ def test_the_fewest_cards_are_used_and_the_smallest_of_them_counts():
     assert cards_used(plan(), three, three) == (three[1], three[2], three[0])
     assert "fits on 3 cards together" in in_english(judged(three).reasons)[0]
     assert [each.index for each in cards_used(plan(), three, [card(7, 5), *three])] == [0, 5]
-    small = [card(8), card(1, 1)]
+    small = [card(8), card(0.5, 1)]
     assert cards_used(plan(), small, small) == (small[0],)
     assert "needs 9.7 GB of memory on Card 0" in in_english(judged(small).reasons)[0]
 
@@ -105,7 +97,29 @@ def test_a_worker_spreads_the_model_over_the_cards_that_were_counted_together():
     cards = [card(1, 2), card(8), card(8, 1)]
     assert spread_over(plan(), cards) == tuple(cards[1:])
     assert spread_over(plan(), [card(24), card(8, 1)]) == ()
-    assert spread_over(plan(), [card(8), card(1, 1)]) == ()
+    assert spread_over(plan(), [card(8), card(0.5, 1)]) == ()
+
+
+def test_shares_for_which_the_cards_have_no_room_together_are_in_the_hosts_memory():
+    small = {"needs__vram_gb": 1}
+    cards, count = [card(3), card(1, 2), card(0.5, 3), card(2, 1)], parameters_of(plan(**small))
+    used = cards_used(plan(**small), cards, cards)
+    assert [each.index for each in used] == [0, 1, 2]  # as many as have room for a part: each does less then
+    assert offloads(plan(**small), used)
+    assert not offloads(plan(**small), [card(8), card(8, 1)])
+    assert not offloads(plan(**small), [card(1)])
+    needed = memory_needed(plan(**small), used)
+    on_each = (8 + 6 / 3) * LAYER + 2 * ACTIVATIONS
+    assert needed.device == pytest.approx(on_each)
+    assert needed.memory == 3 * 700_000_000 + (44 + 8) * count
+    fit = judged(cards, **small)
+    assert fit.verdict is Verdict.FITS_GENTLY
+    assert in_english(fit.reasons)[0] == (
+        "No single card has room for it, nor have all together, but it fits if its parameters stay in main memory, with "
+        f"{on_each / GB:.1f} GB on each of 3 cards. That is slower."
+    )
+    assert judged(cards, memory=needed.memory / GB - 1, **small).verdict is Verdict.TOO_BIG
+    assert judged(cards, needs__vram_gb=40).verdict is Verdict.TOO_BIG  # what the publisher says counts
 
 
 def test_a_card_with_room_for_all_of_it_trains_alone():

@@ -10,7 +10,8 @@ import snapshots as shots
 from english import in_english
 from manifests import lora, raw
 from skep.core.device import Device, DeviceKind
-from skep.core.project.fit import GB, Estimate, Fit, Verdict
+from skep.core.project.fit import Estimate, Fit, Verdict
+from skep.core.project.needs import GB
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase

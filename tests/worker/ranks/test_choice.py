@@ -195,6 +195,13 @@ def test_as_few_cards_share_it_as_the_fit_has_counted(cards):
     assert devices_of("cuda:0,cuda:2,cuda:1", PLAN, pytest.fail) == Choice(("cuda:2", "cuda:1"), sharded=True)
 
 
+def test_where_they_have_no_room_together_the_shards_are_in_the_hosts_memory(cards):
+    cards(cuda_0=2, cuda_1=2)
+    large = {"type": "gpt2", "layers": 24, "heads": 16, "width": 2048, "vocabulary": 256}
+    plan = parse_manifest(raw(recipe__model=large))
+    assert devices_of("all", plan, pytest.fail) == Choice(("cuda:0", "cuda:1"), sharded=True, offload=True)
+
+
 def test_where_they_have_no_room_together_copies_are_tried(cards):
     cards(cuda_0=2, cuda_1=2)
     assert devices_of("all", PLAN, pytest.fail) == Choice(("cuda:0", "cuda:1"))

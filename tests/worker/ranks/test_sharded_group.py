@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.distributed.fsdp import CPUOffloadPolicy, FSDPModule
 
 from english import in_english
 from manifests import raw
@@ -20,7 +21,8 @@ from skep.recipes.registry import open_recipe, parse_manifest
 from skep.worker.joining import Joining
 from skep.worker.ranks import orders, rendezvous, sharded_rank
 from skep.worker.ranks import rank as rank_module
-from skep.worker.ranks.group import LATE_SECONDS, GroupTrainer
+from skep.worker.ranks.choice import Choice
+from skep.worker.ranks.group import LATE_SECONDS, Building, GroupTrainer
 from skep.worker.ranks.others import fork
 from skep.worker.ranks.sharded_group import SHARDED_SECONDS, ShardedTrainer
 from skep.worker.ranks.sharding import ShardedModel
@@ -47,8 +49,8 @@ class SmallMemory(ShardedModel):
 class TightMemory(ShardedModel):
     """Has memory only where activations are computed again."""
 
-    def __init__(self, recipe, mesh, precision, *, recompute=False):
-        super().__init__(recipe, mesh, precision, recompute=recompute)
+    def __init__(self, recipe, mesh, precision, *, recompute=False, offload=False):
+        super().__init__(recipe, mesh, precision, recompute=recompute, offload=offload)
         self.recomputes = recompute
 
     def _loss(self, part):
@@ -301,6 +303,19 @@ def test_the_others_have_their_time_when_rank_0_runs_out_of_memory(begin, monkey
     assert given == [LATE_SECONDS + SHARDED_SECONDS]
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_shards_in_the_hosts_memory_give_the_gradients_of_one(begin, precision):
+    one, several = alone(precision), begin(2, precision, building=Building(offload=True))
+    for seed in range(2):
+        one.add_gradients(some_tokens(8, seed), 0.5)
+        several.add_gradients(some_tokens(8, seed), 0.5)
+    several.collect()
+    assert distance(several, one) < (1e-5 if precision == "fp32" else 2e-2)
+    parts = [each for each in several._rank._model._model.modules() if isinstance(each, FSDPModule)]
+    groups = [group for each in parts for group in each._get_fsdp_state()._fsdp_param_groups]
+    assert {type(group.offload_policy) for group in groups} == {CPUOffloadPolicy}
+
+
 def test_all_ranks_compute_losses(begin):
     assert begin().loss_size(8) == 8
 
@@ -335,7 +350,7 @@ def build(tmp_path):
     def build(others):
         options = WorkerOptions(manifest="", index=None, run_folder=str(tmp_path), nice=0)
         joining = Joining(options, MANIFEST, *[mock.Mock(present=False)] * 8)
-        return joining._trainer(TrainingDevice(CPU, "CPU", "fp32"), others, NO_FILES, sharded=False)
+        return joining._trainer(TrainingDevice(CPU, "CPU", "fp32"), others, NO_FILES, Choice(("cpu",) * 2))
 
     return build
 

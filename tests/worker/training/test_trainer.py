@@ -4,7 +4,7 @@ import torch
 from english import raises
 from manifests import raw
 from skep.core.errors import DoesNotFit
-from skep.core.project.fit import parameters_of
+from skep.core.project.needs import parameters_of
 from skep.recipes.registry import parse_manifest
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.training.device import pick

@@ -10,8 +10,9 @@ from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.plain_text import plain
 from skep.core.project.data import FileRef
 from skep.core.project.fields import key_text
-from skep.core.project.fit import GB, Fit, Verdict, parameters_of, traffic_per_epoch, warnings
+from skep.core.project.fit import Fit, Verdict, warnings
 from skep.core.project.manifest import Manifest
+from skep.core.project.needs import GB, parameters_of, traffic_per_epoch
 from skep.core.sandbox import Sandbox
 from skep.language import units
 

@@ -1,4 +1,4 @@
-"""The fit check: whether this computer can train a project, and the resources needed, before any download. Pure."""
+"""The fit check: whether this computer can train a project, and what that takes, before any download. Pure."""
 
 from __future__ import annotations
 
@@ -10,24 +10,22 @@ from typing import Final
 
 from skep.core.device import Device, DeviceKind, chosen, first_chosen
 from skep.core.project.data import values
-from skep.core.project.manifest import Manifest, OptimizerSpec
+from skep.core.project.manifest import Manifest
+from skep.core.project.needs import (
+    GB,
+    PAIR,
+    cards_used,
+    memory_needed,
+    offloads,
+    traffic_per_epoch,
+    usable,
+)
 from skep.core.project.sent import gradient_bytes, state_bytes
-from skep.core.project.spread import FLOAT, bytes_each
 from skep.core.text import NOTHING, Text
 from skep.core.traffic import DOWNLOAD, MBIT, UPLOAD, Caps
 
-GB: Final = 1_000_000_000
-PEAK: Final = 2.0
-"""Factor for the second copy that exists while a state is loaded or served."""
-CPU_PEAK_EXTRA_BYTES: Final = 20
-"""Per parameter at that peak, in addition to device and host together, where the model is in the host's memory too;
-measured: 43.5 in total with offload and reuse, calculated as 24 without this."""
-BASE_BYTES: Final = 700_000_000
-"""Memory of a training process without the model: the training stack and its helper processes."""
 TIGHT: Final = 0.7
 """Above this fraction of what is available, the project fits only just."""
-
-PAIR: Final = 2
 
 
 class Verdict(StrEnum):
@@ -45,78 +43,10 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Needed:
-    """Bytes of the host's memory, of the disk, and of the memory of each GPU that is used."""
-
-    memory: float
-    disk: float
-    device: float | None = None
-
-
-@dataclass(frozen=True)
 class _Want:
     what: Text
     needed: float
     there: float | None
-
-
-def parameters_of(manifest: Manifest) -> int:
-    """The number of parameters that are trained and averaged."""
-    return values(manifest.recipe.trained)
-
-
-def frozen_bytes(manifest: Manifest) -> int:
-    """Bytes of a frozen base in fp32, on the device, and in memory while it is loaded."""
-    return values(manifest.recipe.frozen) * FLOAT
-
-
-def files_bytes(manifest: Manifest) -> int:
-    """Bytes of the recipe's files on the disk, as far as known."""
-    return sum(file.bytes for file in manifest.recipe.files)
-
-
-def traffic_per_epoch(manifest: Manifest) -> int:
-    """The most bytes each way in an epoch, with the gradients and the state averaged once.
-
-    In a group of n peers, each sends and receives (n-1)/n of it.
-    """
-    sync, shapes = manifest.sync, manifest.recipe.trained
-    gradients = gradient_bytes(sync, shapes)
-    state = state_bytes(sync, shapes) // sync.average_state_every
-    return 2 * (gradients + state)
-
-
-def optimizer_bytes(spec: OptimizerSpec) -> int:
-    """Bytes per parameter of the optimizer's statistics: two moments for Adam and LAMB, the momentum for SGD."""
-    match spec.name:
-        case "adamw" | "lamb":
-            return 2 * FLOAT
-        case "sgd":
-            return FLOAT if spec.betas[0] > 0 else 0
-
-
-def device_bytes(manifest: Manifest, card: Device | None = None) -> int:
-    """Bytes per parameter on the device: weights, gradients, and the statistics that are not offloaded.
-
-    In fp16 a micro-batch's gradients are kept apart until it is known that they did not overflow.
-    """
-    sync = manifest.sync
-    accumulators = 0 if sync.reuse_grad_buffers else FLOAT
-    apart = FLOAT if _in_fp16(manifest, card) else 0
-    return 2 * FLOAT + accumulators + apart + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
-
-
-def _in_fp16(manifest: Manifest, card: Device | None) -> bool:
-    """A `card` without bf16 computes in fp16 if the manifest leaves the choice."""
-    without_bf16 = card is not None and card.bf16 is False
-    return manifest.precision == "fp16" or (manifest.precision == "auto" and without_bf16)
-
-
-def host_bytes(manifest: Manifest) -> int:
-    """Bytes per parameter in the host's memory: averaged weights and gradients, and what is offloaded there."""
-    sync = manifest.sync
-    feedback = FLOAT if sync.powersgd else 0
-    return 2 * FLOAT + feedback + (optimizer_bytes(manifest.optimizer) if sync.offload_optimizer else 0)
 
 
 def check(
@@ -146,66 +76,13 @@ def check(
         return Fit(found.verdict, (*found.reasons, Text("fit.all_cards_have_room", setting="compute.device")))
     if len(cards) < PAIR or want.device is None:
         return found
+    if offloads(manifest, cards):
+        from_memory = Text("fit.fits_from_memory", count=len(cards), gb=_gb(want.device))
+        return Fit(Verdict.FITS_GENTLY, (from_memory, *found.reasons))
     several = Text("fit.fits_on_several_together", count=len(cards), gb=_gb(want.device))
     both = Text("fit.fits_on_two_together", gb=_gb(want.device))
-    said = several if len(_usable(together)) > PAIR else both
+    said = several if len(usable(together)) > PAIR else both
     return Fit(Verdict.FITS_GENTLY, (said, *found.reasons))
-
-
-def memory_needed(manifest: Manifest, cards: Sequence[Device]) -> Needed:
-    """The requirements in the manifest, or those calculated from its model where they are higher.
-
-    Without `cards` the processor trains; over several cards the model is spread, each of them with a process.
-    """
-    count, frozen, needs = parameters_of(manifest), frozen_bytes(manifest), manifest.needs
-    disk = max(needs.disk_gb * GB, files_bytes(manifest))
-    if len(cards) == 1:
-        in_memory = max(needs.memory_gb * GB, BASE_BYTES + count * host_bytes(manifest) * PEAK + frozen)
-        return Needed(in_memory, disk, max(needs.vram_gb * GB, count * device_bytes(manifest, cards[0]) + frozen))
-    # the whole model is in the host's memory
-    peak = device_bytes(manifest) + host_bytes(manifest) + CPU_PEAK_EXTRA_BYTES
-    in_memory = max(needs.memory_gb * GB, BASE_BYTES * max(1, len(cards)) + count * peak + frozen)
-    if not cards:
-        return Needed(in_memory, disk)
-    fp16 = any(_in_fp16(manifest, card) for card in cards)
-    each = bytes_each(manifest.recipe, len(cards), half=manifest.precision != "fp32", apart=fp16)
-    return Needed(in_memory, disk, max(needs.vram_gb * GB / len(cards), each))
-
-
-def cards_used(manifest: Manifest, devices: Sequence[Device], together: Sequence[Device] = ()) -> tuple[Device, ...]:
-    """The GPUs that train, the largest first: the best one, or if that is too small the fewest of `together` that do.
-
-    Of one kind, and each of a known memory. None of it for the processor. The best one is of `together` if these are given.
-    """
-    best = best_gpu(together or devices)
-    if best is None:
-        return ()
-    if _has_room(manifest, [best]):
-        return (best,)
-    known = [d for d in _usable(together) if d.kind is best.kind and d.memory_total]
-    known.sort(key=lambda device: -(device.memory_total or 0))
-    groups = (tuple(known[:count]) for count in range(2, len(known) + 1))
-    return next((group for group in groups if _has_room(manifest, group)), (best,))
-
-
-def spread_over(manifest: Manifest, cards: Sequence[Device]) -> tuple[Device, ...]:
-    """Those of a worker's `cards` over which it spreads the model; none where the largest has room for all of it."""
-    used = cards_used(manifest, cards, cards)
-    return used if len(used) >= PAIR else ()
-
-
-def _has_room(manifest: Manifest, cards: Sequence[Device]) -> bool:
-    there, needed = cards[-1].memory_total, memory_needed(manifest, cards).device
-    return there is None or needed is None or needed <= there
-
-
-def best_gpu(devices: Sequence[Device]) -> Device | None:
-    """The usable GPU with the most memory; None where only the processor can train."""
-    return max(_usable(devices), key=lambda device: device.memory_total or 0, default=None)
-
-
-def _usable(devices: Sequence[Device]) -> list[Device]:
-    return [each for each in devices if each.kind is not DeviceKind.CPU and each.unusable is None]
 
 
 PART_BYTES: Final = 512 * 1024

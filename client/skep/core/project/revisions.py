@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from skep.core.errors import ManifestError
-from skep.core.project.fit import traffic_per_epoch
 from skep.core.project.manifest import Manifest
+from skep.core.project.needs import traffic_per_epoch
 from skep.core.text import Text
 
 _NEEDS: Final = {

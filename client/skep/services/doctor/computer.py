@@ -20,6 +20,7 @@ from skep.core.errors import BadInput, InvitationError, SecretsError, StorageErr
 from skep.core.findings import Check, Finding, State
 from skep.core.plain_text import plain
 from skep.core.project import fit
+from skep.core.project.needs import memory_needed
 from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase
 from skep.core.text import Text
@@ -76,7 +77,7 @@ def _disk(case: Case, free: int) -> Finding:
     keep = float(case.settings["disk.keep_free_gb"]) * bootstrap.GB
     needed = 0.0
     if case.project is not None:
-        needed = max(0.0, fit.memory_needed(case.project.manifest, ()).disk - _size(case.home.cache_folder))
+        needed = max(0.0, memory_needed(case.project.manifest, ()).disk - _size(case.home.cache_folder))
     room = free - keep - needed
     sizes = {"free": free, "keep": round(keep), "needed": round(needed)}
     found = Text("doctor.disk_needs", **sizes) if needed else Text("doctor.disk", **sizes)

@@ -17,8 +17,8 @@ import torch
 
 from skep.core.device import ALL, Device, DeviceKind, chosen, labelled
 from skep.core.errors import DoesNotFit
-from skep.core.project.fit import spread_over
 from skep.core.project.manifest import Manifest
+from skep.core.project.needs import offloads, spread_over
 from skep.core.text import NOTHING, Problem, Text
 from skep.worker.training.device import CPU, TorchFacts, choose_precision, has_precision, look, try_out, why_not
 
@@ -30,10 +30,14 @@ NCCL: Final = ("NCCL_MIN_NCHANNELS", "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHR
 
 @dataclass(frozen=True)
 class Choice:
-    """A name, as torch has it, for each rank; "" for the best device. `sharded` where they share one model's memory."""
+    """A name, as torch has it, for each rank; "" for the best device. `sharded` where they share one model's memory.
+
+    With `offload` the shards are in the host's memory.
+    """
 
     names: tuple[str, ...]
     sharded: bool = False
+    offload: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ def devices_of(wanted: str, manifest: Manifest, tell: Callable[[Problem], object
     names = tuple(name for name, _ in found.devices) or names
     shared = spread_over(manifest, [card for _, card in found.devices])
     sharing = tuple(name for name, card in found.devices if any(card is each for each in shared))
-    return Choice(sharing, sharded=True) if sharing else Choice(names)
+    return Choice(sharing, sharded=True, offload=offloads(manifest, shared)) if sharing else Choice(names)
 
 
 def set_nccl(parameters: tuple[int, int, int]) -> None:

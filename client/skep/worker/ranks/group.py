@@ -58,11 +58,12 @@ Tell = Callable[[Problem], object]
 
 @dataclass(frozen=True)
 class Building:
-    """What ranks besides rank 0 need to know, as in WorkerOptions."""
+    """What ranks besides rank 0 need to know, as in WorkerOptions, and whether shards are in the host's memory."""
 
     leave_gpu: int = 0
     nice: int = 0
     present: bool = False
+    offload: bool = False
 
 
 class GroupTrainer(Trainer):
@@ -95,6 +96,7 @@ class GroupTrainer(Trainer):
         Raises DoesNotFit if the model cannot be trained on `device`, and what torch raises if its memory is too small.
         """
         self._others, self._folder, self._present = others, folder, present
+        self._building = building
         self._told, self._alarm = told, alarm
         self._meetings, self._lost, self._beyond = 0, 0, 0.0
         self._short = False

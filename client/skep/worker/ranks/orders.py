@@ -102,11 +102,13 @@ class Move:
 class Shard:
     """Make this rank's shards and fill them from rank 0's masters, whole. Answer: Done, Broken or NoMemory.
 
-    With `recompute`, keep few activations; `factor` is that on the loss in fp16.
+    With `recompute`, keep few activations; with `offload`, the shards in the host's memory; `factor` is that on the
+    loss in fp16.
     """
 
     recompute: bool
     factor: float
+    offload: bool
 
 
 @dataclass(frozen=True)

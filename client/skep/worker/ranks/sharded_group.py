@@ -203,7 +203,7 @@ class ShardedTrainer(GroupTrainer):
         self._rank.drop()
         self._meet()
         factor = self.loss_scale.factor if self.loss_scale else FIRST_SCALE
-        order, marks = orders.Shard(self.checkpointing, factor), self._marks()
+        order, marks = orders.Shard(self.checkpointing, factor, self._building.offload), self._marks()
         self._everyone(partial(self._rank.obey, order), order)
         self._shared = marks
         self.loss_scale = self._rank.loss_scale

@@ -70,7 +70,8 @@ class ShardedRank:
     def _make(self, order: orders.Shard) -> orders.Answer:
         assert dist.group.WORLD is not None
         mesh = DeviceMesh.from_group(dist.group.WORLD, self._device.device.type)
-        model = ShardedModel(self._recipe, mesh, self._device.precision, recompute=order.recompute)
+        how = {"recompute": order.recompute, "offload": order.offload}
+        model = ShardedModel(self._recipe, mesh, self._device.precision, **how)
         if model.loss_scale is not None:
             model.loss_scale.factor = order.factor
         model.load(self._masters)
