@@ -49,6 +49,12 @@ def test_in_fp16_a_micro_batchs_gradients_are_apart():
     assert memory_needed(plan(precision="fp16"), [card(24)] * 2).device == memory_needed(plan(), apart).device
 
 
+def test_a_card_that_may_compute_in_fp16_or_fp32_needs_the_larger_of_both():
+    apart = [card(24)] * 19 + [card(24, 1, bf16=False)]
+    needed = {precision: memory_needed(plan(precision=precision), apart).device for precision in ("fp16", "fp32")}
+    assert memory_needed(plan(), apart).device == needed["fp32"] > needed["fp16"]
+
+
 def test_what_does_not_fit_one_card_fits_both_together():
     assert judged([card(8)]).verdict is Verdict.TOO_BIG
     assert len(judged([card(8)], together=[]).reasons) == 1

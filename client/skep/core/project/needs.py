@@ -22,6 +22,8 @@ measured: 43.5 in total with offload and reuse, calculated as 24 without this.""
 BASE_BYTES: Final = 700_000_000
 """Memory of a training process without the model: the training stack and its helper processes."""
 PAIR: Final = 2
+FP16: Final = "fp16"
+FP32: Final = "fp32"
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,15 @@ def device_bytes(manifest: Manifest, card: Device | None = None) -> int:
     """
     sync = manifest.sync
     accumulators = 0 if sync.reuse_grad_buffers else FLOAT
-    apart = FLOAT if _in_fp16(manifest, card) else 0
+    apart = FLOAT if FP16 in _precisions(manifest, [card] if card else []) else 0
     return 2 * FLOAT + accumulators + apart + (0 if sync.offload_optimizer else optimizer_bytes(manifest.optimizer))
 
 
-def _in_fp16(manifest: Manifest, card: Device | None) -> bool:
-    """A `card` without bf16 computes in fp16 if the manifest leaves the choice."""
-    without_bf16 = card is not None and card.bf16 is False
-    return manifest.precision == "fp16" or (manifest.precision == "auto" and without_bf16)
+def _precisions(manifest: Manifest, cards: Sequence[Device]) -> Sequence[str]:
+    """Those in which `cards` may compute. If the manifest leaves the choice, one without bf16 takes what is quicker on it."""
+    if manifest.precision != "auto":
+        return (manifest.precision,)
+    return (FP16, FP32) if any(card.bf16 is False for card in cards) else ("bf16",)
 
 
 def host_bytes(manifest: Manifest) -> int:
@@ -109,7 +112,7 @@ def memory_needed(manifest: Manifest, cards: Sequence[Device]) -> Needed:
     if not cards:
         return Needed(in_memory, disk)
     if offload := offloads(manifest, cards):
-        in_memory += share_bytes(manifest.recipe, apart=_any_in_fp16(manifest, cards))
+        in_memory += share_bytes(manifest.recipe, apart=FP16 in _precisions(manifest, cards))
     return Needed(in_memory, disk, _on_each(manifest, cards, offload=offload))
 
 
@@ -123,13 +126,11 @@ def _on_each(manifest: Manifest, cards: Sequence[Device], *, offload: bool = Fal
     if len(cards) == 1:
         calculated: float = parameters_of(manifest) * device_bytes(manifest, cards[0]) + frozen_bytes(manifest)
     else:
-        apart, half = _any_in_fp16(manifest, cards), manifest.precision != "fp32"
-        calculated = bytes_each(manifest.recipe, len(cards), half=half, apart=apart, offload=offload)
+        calculated = max(
+            bytes_each(manifest.recipe, len(cards), half=each != FP32, apart=each == FP16, offload=offload)
+            for each in _precisions(manifest, cards)
+        )
     return max(manifest.needs.vram_gb * GB / len(cards), calculated)
-
-
-def _any_in_fp16(manifest: Manifest, cards: Sequence[Device]) -> bool:
-    return any(_in_fp16(manifest, card) for card in cards)
 
 
 def cards_used(manifest: Manifest, devices: Sequence[Device], together: Sequence[Device] = ()) -> tuple[Device, ...]:
