@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -56,6 +57,18 @@ def swarm(tmp_path):
         yield folder, index, small_epochs(addresses, sha256)
 
 
+def run_stock(command, deadline):
+    """What it says of each epoch."""
+    stock = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # with its children, which hold its pipes open
+    too_long = threading.Timer(deadline - time.monotonic(), os.killpg, (stock.pid, signal.SIGKILL))
+    too_long.start()
+    out, errors = stock.communicate()
+    too_long.cancel()
+    assert stock.returncode == 0, errors[-2000:]
+    return [json.loads(line) for line in out.splitlines()]
+
+
 def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_path):
     folder, index, manifest = swarm
     (tmp_path / "manifest.json").write_text(manifest)
@@ -71,24 +84,14 @@ def test_a_stock_peer_and_skep_end_an_epoch_with_equal_parameters(swarm, tmp_pat
         parse_manifest(manifest.encode()).run_id,
         str(shard),
     ]
+    command += ["--epochs", str(MOST_EPOCHS), "--alike", str(ALIKE)]
+    deadline = time.monotonic() + DEADLINE
     with SkepPeer(folder, manifest, index) as skep:
-        stock = subprocess.Popen(
-            [*command, "--epochs", str(MOST_EPOCHS), "--alike", str(ALIKE)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        # with its children, which hold its pipes open
-        too_long = threading.Timer(DEADLINE, os.killpg, (stock.pid, signal.SIGKILL))
-        too_long.start()
-        out, errors = stock.communicate()
-        too_long.cancel()
-        shutil.rmtree(sockets)
-        assert stock.returncode == 0, errors[-2000:]
-        assert not skep.all(WorkerFailed)
-        results = [json.loads(line) for line in out.splitlines()]
-        last = results[-1]
-        assert last["moved"] > 1e-3, results  # both have trained
-        assert last["difference"] < ALIKE * last["moved"], results
-        assert [message for message in skep.all(ContributionConfirmed) if message.peers == 1]
+        # a state round alone makes the parameters alike, and gradients may fail to meet while the computer is busy
+        while not [message for message in skep.all(ContributionConfirmed) if message.peers == 1]:
+            results = run_stock(command, deadline)
+            assert not skep.all(WorkerFailed)
+            last = results[-1]
+            assert last["moved"] > 1e-3, results  # both have trained
+            assert last["difference"] < ALIKE * last["moved"], results
+    shutil.rmtree(sockets)
