@@ -62,6 +62,7 @@ def test_training_stands_back_behind_other_sessions_while_somebody_is_there_and_
         assert [session_nice(child.pid) for child in children] == [0] * len(children)
 
 
+@pytest.mark.alone
 def test_a_pause_is_obeyed_after_the_micro_batch_in_hand(worker):
     for _ in range(5):
         before = len(worker.all(WorkerPaused))
