@@ -199,6 +199,7 @@ def test_a_loss_that_is_not_finite_adds_nothing(begin):
 @pytest.mark.parametrize("count", ["small"])
 def test_a_micro_batch_too_large_for_one_rank_is_computed_in_halves_and_counted_once(begin, count):
     one, several, too_large = alone(), begin(), []
+    several._division.took = lambda *_: None  # parts stay equal, however busy the computer is
     one.add_gradients(some_tokens(12), 1.0)
     loss = add_gradients(several, some_tokens(12), 1.0, too_large.append)
     several.collect()
