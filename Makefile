@@ -76,7 +76,7 @@ test: $(READY) system-packages ## every check and the default test suites (about
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(BIN)/python tests/each_file.py 2 $(BESIDE) -- $(call longest_first,tests/training)
-	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
+	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(TWO) $(ALONE) $(call marked,alone)
 
 .PHONY: system-packages
