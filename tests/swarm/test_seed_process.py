@@ -4,6 +4,7 @@ import psutil
 import pytest
 
 from skep.adapters.storage.identity import FileIdentity
+from skep.core.errors import SwarmError
 from skep.host.server.peer_process import PeerProcess
 from terminals import wait_until
 
@@ -43,3 +44,11 @@ def test_a_seed_that_does_not_end_when_asked_is_killed_with_its_p2pd(seed):
     family[0].suspend()
     made.end()
     assert running(family) == []
+
+
+def test_a_seed_that_does_not_start_says_why(tmp_path):
+    (tmp_path / "seed.id").write_bytes(b"no key")
+    made = PeerProcess(["--identity", str(tmp_path / "seed.id")], tmp_path / "seed.log")
+    with pytest.raises(SwarmError) as raised:
+        made.start()
+    assert "P2PDaemonError" in str(raised.value.title.args["reason"])

@@ -184,6 +184,54 @@ def test_a_call_that_ends_while_more_is_sent_gives_its_place_back(guarded):
     assert after == before + 1
 
 
+@contextlib.asynccontextmanager
+async def answering():
+    """A function that calls a peer, which answers at once: the stream, of which the answer was read."""
+    async with connected() as (calls, _running):
+
+        async def answer(parts, _context):
+            await anext(parts)
+            yield part(10)
+
+        async def call():
+            reader, writer = await calls.open("answer")
+            await P2P.send_protobuf(part(10), writer)
+            await P2P.receive_protobuf(averaging_pb2.AveragingData, reader)
+            return reader, writer
+
+        await calls.server._add_protobuf_stream_handler("answer", answer, averaging_pb2.AveragingData)
+        yield call
+
+
+def test_a_stream_is_not_closed_before_its_caller_could_take_the_answer(guarded):
+    async def closed():
+        async with answering() as call:
+            reader, _writer = await call()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(streams.END_SECONDS / 2):
+                    await reader.read()
+                    return True
+            await reader.read()  # in the end it is closed
+            return False
+
+    assert asyncio.run(closed()) is not guarded
+
+
+def test_a_caller_that_closes_its_stream_gives_its_place_back_at_once():
+    async def called():
+        async with answering() as call:
+            begun = asyncio.get_running_loop().time()
+            for _ in range(3 * OF_ONE_PEER):
+                _, writer = await call()
+                writer.close()
+                await writer.wait_closed()
+            return asyncio.get_running_loop().time() - begun
+
+    with unguarded_again():
+        guards.install()
+        assert asyncio.run(called()) < 2 * streams.END_SECONDS
+
+
 def test_a_stream_that_says_nothing_ends(monkeypatch):
     monkeypatch.setattr(streams, "FIRST_SECONDS", 0.5)
 

@@ -70,8 +70,16 @@ class PeerProcess:
         too_slow.cancel()
         if first is None:
             self.end()
-            raise SwarmError(Text("peer_process.seed_peer_did_not_start"), Text("peer_process.log", log=str(self._log)))
+            raise SwarmError(self._why_not_started(), Text("peer_process.log", log=str(self._log)))
         return [str(address) for address in first["addresses"]]
+
+    def _why_not_started(self) -> Text:
+        """With the last line that it wrote, if any; once it has ended."""
+        assert self._pipe is not None
+        written = [line for line in self._pipe.last if line.strip()]
+        if written:
+            return Text("peer_process.seed_peer_did_not_start_reason", reason=written[-1].strip())
+        return Text("peer_process.seed_peer_did_not_start")
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Its output, until it has ended."""

@@ -120,3 +120,23 @@ def test_a_sender_that_is_slow_and_not_lost_is_waited_for():
     case = asyncio.run(main())
     assert case.tensor.tolist() == [0.5] * VALUES
     assert not case.runner.banned_senders
+
+
+async def at_once():
+    pass
+
+
+@pytest.mark.parametrize(("answers", "ours", "banned"), [(4, False, True), (4, True, False), (3, True, True)])
+def test_a_sender_may_close_its_stream_once_it_has_all_answers(answers, ours, banned):
+    async def main():
+        case = Case(PromptAllReduce, company=Losing(), combination=RobustMean(OURS)) if ours else Case(AllReduceRunner)
+        average = asyncio.create_task(case._average())
+        stream = case.runner.rpc_aggregate_part(case._stream(at_once), SimpleNamespace(remote_id=THEIRS))
+        async with asyncio.timeout(DEADLINE):
+            for _ in range(answers):
+                await anext(stream)
+            await stream.aclose()
+        await end(average)
+        return case.runner.banned_senders
+
+    assert asyncio.run(main()) == ({THEIRS} if banned else set())

@@ -61,6 +61,7 @@ class PromptAllReduce(AllReduceRunner):
         self._company, self._combination, self._epoch = company, combination, epoch
         self.weights: dict[PeerID, float] = {}
         self.epochs: dict[PeerID, int] = {}
+        self._answered = set[PeerID]()
         self._losses: dict[PeerID, asyncio.Task[None]] = {}
         self._left = set[asyncio.Task[None]]()
         super().__init__(*args, **kwargs)
@@ -92,8 +93,17 @@ class PromptAllReduce(AllReduceRunner):
         first = await anext(stream)
         self.weights[context.remote_id] = first.weight
         self._hear(context.remote_id, first)
+        answers = 0
         async for answer in self._told(super().rpc_aggregate_part(achain(as_aiter(first), stream), context)):
+            answers += answer.code == averaging_pb2.AVERAGED_PART
+            if answers == self.tensor_part_reducer.num_parts:
+                self._answered.add(context.remote_id)
             yield answer
+
+    async def _ban_sender(self, peer_id: PeerID) -> None:
+        """As hivemind's, which also bans a peer that closes its stream once it has all answers."""
+        if peer_id not in self._answered:
+            await super()._ban_sender(peer_id)
 
     async def _generate_input_for_peer(self, peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
         async for message in self._told(super()._generate_input_for_peer(peer_index)):
@@ -121,7 +131,8 @@ class PromptAllReduce(AllReduceRunner):
             self.epochs |= told
 
     def _get_peer_stub(self, peer: PeerID) -> Any:
-        return _Listening(super()._get_peer_stub(peer), partial(self._hear, peer))
+        parts = self.tensor_part_container.num_parts_by_peer[self.ordered_peer_ids.index(peer)]
+        return _Listening(super()._get_peer_stub(peer), parts, partial(self._hear, peer))
 
     def _loss_of(self, peer: PeerID) -> asyncio.Task[None]:
         """Ends once the peer is lost."""
@@ -189,10 +200,10 @@ class PromptAllReduce(AllReduceRunner):
 
 
 class _Listening:
-    """Another peer's calls; `hear` gets its answers."""
+    """Another peer's calls; `hear` gets its answers. The stream is closed once all `parts` have come (see `streams`)."""
 
-    def __init__(self, stub: Any, hear: Callable[[averaging_pb2.AveragingData], None]) -> None:
-        self._stub, self._hear = stub, hear
+    def __init__(self, stub: Any, parts: int, hear: Callable[[averaging_pb2.AveragingData], None]) -> None:
+        self._stub, self._parts, self._hear = stub, parts, hear
 
     async def rpc_aggregate_part(
         self, parts: AsyncIterator[averaging_pb2.AveragingData]
@@ -200,11 +211,16 @@ class _Listening:
         return self._heard(await self._stub.rpc_aggregate_part(parts))
 
     async def _heard(
-        self, answers: AsyncIterator[averaging_pb2.AveragingData]
+        self, answers: AsyncGenerator[averaging_pb2.AveragingData, None]
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        async for answer in answers:
-            self._hear(answer)
-            yield answer
+        left = self._parts
+        async with aclosing(answers):
+            async for answer in answers:
+                self._hear(answer)
+                yield answer
+                left -= 1
+                if not left:
+                    return
 
 
 @torch.no_grad()
