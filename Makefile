@@ -18,7 +18,8 @@ ALONE := -m "alone and not long"
 # a crashed process ends the run: xdist would start another one, and with --no-loadscope-reorder wait for it without end
 SPLIT := --dist loadfile --max-worker-restart 0
 TWO := -n 2 $(SPLIT)
-# more where most of the time is waiting, for peers, rounds and deadlines: not in scripts, which import and compute
+# more where most of the time is waiting, for peers, rounds and deadlines: not in scripts, which import and compute, nor end
+# to end, where each test starts five processes that import torch
 THREE := -n 3 $(SPLIT)
 FOUR := -n 4 $(SPLIT)
 # in the given order: xdist would start with the files with the most tests, and end with a single long one
@@ -69,14 +70,14 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: $(READY) system-packages ## every check and the default test suites (about 25 minutes on 2 cores)
+test: $(READY) system-packages ## every check and the default test suites (about 30 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli))
 	OMP_NUM_THREADS=1 $(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))
 	QT_QPA_PLATFORM=offscreen $(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/gui)
 	$(BIN)/python tests/each_file.py 4 $(BESIDE) -- $(call longest_first,tests/swarm)
 	$(BIN)/python tests/each_file.py 2 $(BESIDE) -- $(call longest_first,tests/training)
-	$(PYTEST) $(THREE) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
+	$(PYTEST) $(TWO) $(IN_ORDER) $(BESIDE) $(call longest_first,tests/end_to_end tests/packaged)
 	$(PYTEST) $(TWO) $(ALONE) $(call marked,alone)
 
 .PHONY: system-packages

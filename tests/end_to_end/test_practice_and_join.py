@@ -197,6 +197,7 @@ def test_a_killed_front_end_takes_its_worker_along_and_the_ledger_opens(join):
     assert stats["all"]["lost"]["samples"] == before["lost"]["samples"] + before["pending"]["samples"]
 
 
+@pytest.mark.alone
 def test_ctrl_c_leaves_within_three_seconds_and_loses_nothing_silently(join):
     running = join()
     running.wait_for(lambda e: e["event"] == "progress" and e["samples_accumulated"] > 0, JOIN_SECONDS)
