@@ -28,7 +28,8 @@ def other(recipe):
 
 
 def optimizer(masters):
-    return torch.optim.AdamW([p for p in masters.parameters() if p.requires_grad], lr=1e-3, weight_decay=0.1)
+    # with torch's epsilon of 1e-8 the rounding of a gradient that is nearly zero decides the direction of a step
+    return torch.optim.AdamW([p for p in masters.parameters() if p.requires_grad], lr=1e-3, eps=1e-4, weight_decay=0.1)
 
 
 def batches(recipe, count=STEPS, samples=8):
