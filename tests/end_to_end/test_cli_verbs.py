@@ -231,6 +231,27 @@ def test_ctrl_c_while_starting_is_quiet(home, delay):
     assert "Traceback" not in error
 
 
+ENDS = """
+import os, signal, sys
+from skep.cli.main import run
+stock = signal.signal
+def interrupted(number, handler):
+    if handler is signal.SIG_IGN:
+        signal.signal = stock
+        os.kill(os.getpid(), signal.SIGINT)
+    return stock(number, handler)
+signal.signal = interrupted
+sys.exit(run())
+"""
+"""Gets a Ctrl-C just before it ignores it."""
+
+
+def test_ctrl_c_while_it_ends_is_quiet():
+    done = subprocess.run([sys.executable, "-c", ENDS, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+    assert done.stdout
+
+
 def test_help_of_every_verb_is_printed(home):
     for verb in ("join", "pause", "project", "settings", "practice", "demo", "stats"):
         done = here(home, verb, "--help")

@@ -10,15 +10,18 @@ from skep.cli.interrupt import INTERRUPTED
 
 
 def run() -> int:
-    """Run the command line of this process; returns the exit code."""
+    """Run the command line of this process; returns the exit code. Ctrl-C is ignored from then on.
+
+    While the interpreter winds down it would print a traceback.
+    """
     try:
         from skep.cli.application import main  # noqa: PLC0415 - see the module's docstring
 
         code = main(sys.argv[1:], os.environ)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # in here, since Ctrl-C may come before it has taken effect
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         code = INTERRUPTED
-    # a late Ctrl-C while the interpreter winds down would print a traceback
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return code
 
 
