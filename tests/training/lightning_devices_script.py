@@ -4,8 +4,12 @@ Prints a JSON line for each contribution, and one with the parameter on both ran
 """
 
 import json
+import os
+import socket
 import sys
+import time
 
+import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
@@ -67,13 +71,22 @@ class Module(LightningModule):
         return torch.optim.SGD(self.parameters(), lr=1.0)
 
 
+def end_slowly(seconds):
+    """End as an interpreter does on a busy computer: connections are closed some time before the process has ended."""
+    for each in psutil.Process().net_connections("tcp"):
+        if each.status == psutil.CONN_ESTABLISHED:
+            socket.socket(fileno=os.dup(each.fd)).shutdown(socket.SHUT_RDWR)
+    time.sleep(seconds)
+    sys.exit(7)
+
+
 class Watching(Callback):
     def on_train_batch_end(self, trainer, module, *_):
         found = trainer.strategy.all_gather(module.weight.detach())
         if trainer.is_global_zero:
             tell("batch", weights=found.flatten().tolist())
         if options.get("fails_on_rank") == trainer.global_rank:
-            sys.exit(7)
+            end_slowly(options["ends_after"])
 
 
 training.join = SwarmOfNobody

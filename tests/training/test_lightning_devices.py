@@ -84,8 +84,9 @@ def test_the_end_of_a_run_ends_the_training_of_both():
     assert len(seen["done"]) == 1
 
 
-def test_a_process_that_ends_ends_the_script_with_a_sentence():
-    seen, code, errors = told(samples=[2.0] * 64, fails_on_rank=1)
+@pytest.mark.parametrize("seconds", [0.0, 3.0])
+def test_a_process_that_ends_ends_the_script_with_a_sentence(seconds):
+    seen, code, errors = told(samples=[2.0] * 64, fails_on_rank=1, ends_after=seconds)
     assert code != 0
     assert not seen["done"]
     assert "The process of device 1 has ended with exit code 7" in errors

@@ -41,6 +41,8 @@ GLOO: Final = "gloo"
 WATCH_SECONDS: Final = 0.1
 GRACE_SECONDS: Final = 2.0
 """How long the loss of a process may take to be noticed where it is waited for; after that the script is ended."""
+LOST_SECONDS: Final = 10.0
+"""How long a process may take to end once its connections are closed: its interpreter winds down, on a busy computer."""
 END_SECONDS: Final = 0.5
 """How long the other processes may take to end, after this one has."""
 
@@ -109,10 +111,10 @@ class RankLauncher(_SubprocessScriptLauncher):
         return failed or ((len(codes), 0) if all(code == 0 for code in codes) else None)
 
     def explain(self, error: BaseException) -> None:
-        """Say so if the error comes from the end of another rank, which may be noticed a little later."""
+        """Say so if the error comes from the end of another rank, whose process may end a little later."""
         if not isinstance(error, dist.DistError) and GLOO not in str(error):
             return
-        deadline = time.monotonic() + GRACE_SECONDS / 2
+        deadline = time.monotonic() + LOST_SECONDS
         while self._lost is None and time.monotonic() < deadline:
             time.sleep(WATCH_SECONDS)
         if self._lost is not None and not self._told:
