@@ -17,6 +17,8 @@ from torch.distributed.device_mesh import DeviceMesh
 DEADLINE = 120
 """Seconds for all ranks together; the machine may be busy."""
 GONE = None
+ADAM = {"lr": 1e-3, "eps": 1e-4}
+"""For steps that are compared: with torch's epsilon of 1e-8 the rounding of a gradient near zero decides their direction."""
 
 
 class Failed(str):

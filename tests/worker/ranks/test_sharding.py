@@ -28,8 +28,8 @@ def other(recipe):
 
 
 def optimizer(masters):
-    # with torch's epsilon of 1e-8 the rounding of a gradient that is nearly zero decides the direction of a step
-    return torch.optim.AdamW([p for p in masters.parameters() if p.requires_grad], lr=1e-3, eps=1e-4, weight_decay=0.1)
+    trained = [each for each in masters.parameters() if each.requires_grad]
+    return torch.optim.AdamW(trained, **gloo_ranks.ADAM, weight_decay=0.1)
 
 
 def batches(recipe, count=STEPS, samples=8):

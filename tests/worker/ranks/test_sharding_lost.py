@@ -16,8 +16,6 @@ from skep.worker.ranks.sharding import ShardedModel
 SHAPE = {"type": "gpt2", "layers": 2, "heads": 2, "width": 32, "vocabulary": 256}
 RECIPE = open_recipe(parse_manifest(raw(recipe__model=SHAPE, recipe__sequence_length=16)).recipe)
 RANKS, LOST, DEADLINE = 4, 2, 5.0
-ADAM = {"lr": 1e-3, "eps": 1e-4}
-"""With torch's epsilon of 1e-8 the rounding of a gradient that is nearly zero decides the direction of a step."""
 
 
 def batches():
@@ -39,7 +37,7 @@ def lose_a_rank(rank, count, folder, how):
     """Losses before and after, the seconds until the loss of a rank was noticed, and rank 0's parameters."""
     first, lost, last = batches()
     masters = RECIPE.build() if rank == 0 else None
-    stepping = None if masters is None else torch.optim.AdamW(masters.parameters(), **ADAM)
+    stepping = None if masters is None else torch.optim.AdamW(masters.parameters(), **gloo_ranks.ADAM)
     model = ShardedModel(RECIPE, gloo_ranks.join(rank, count, folder / "first", DEADLINE), "fp32")
     model.load(masters)
     losses = [model.add_gradients(part(first, rank, count), 1.0, len(first))]
@@ -67,7 +65,7 @@ def lose_a_rank(rank, count, folder, how):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_three_of_four_ranks_go_on_with_the_same_masters(how):
     model = RECIPE.build()
-    stepping, losses = torch.optim.AdamW(model.parameters(), **ADAM), []
+    stepping, losses = torch.optim.AdamW(model.parameters(), **gloo_ranks.ADAM), []
     first, _, last = batches()
     for batch in (first, last):
         loss = RECIPE.loss(model, batch)
