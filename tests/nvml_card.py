@@ -43,9 +43,13 @@ class Card:
 
     @property
     def limit(self):
-        """The power limit that was set, in watts; None if none was set."""
+        """The first card's power limit that was set, in watts; None if none was set."""
+        return self.limit_of(1)
+
+    def limit_of(self, number):
+        """As `limit`, for the second card and so on."""
         with contextlib.suppress(FileNotFoundError):
-            return int(self._limit_file.read_text()) / 1000
+            return int(self.file.with_name(f"card.limit{number if number > 1 else ''}").read_text()) / 1000
         return None
 
     @limit.setter

@@ -1,4 +1,4 @@
-"""Construction of the sensors for this computer, and of the limiter of the card's power.
+"""Construction of the sensors for this computer, and of the limiter of the cards' power.
 
 Part of the composition root (`bootstrap`). The sensors of Linux are imported where they are used, since their libraries exist on Linux only.
 """
@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Final
 
-from skep.adapters.gpu.device_sensor import DeviceSensor, choose
+from skep.adapters.gpu.device_sensor import DeviceSensor, choose_all
 from skep.adapters.gpu.devices import LocalDevices
-from skep.adapters.gpu.power_limit import ONLY_NVIDIA, NvidiaLimiter, PowerCapKeeper
+from skep.adapters.gpu.power_limit import ONLY_NVIDIA, Card, NvidiaLimiter, PowerCapKeeper
 from skep.adapters.macos.activity import MacActivity
 from skep.adapters.process.own_processes import OwnProcesses, is_our_process, practice_process
 from skep.adapters.sensors.battery import on_battery
@@ -115,7 +115,7 @@ def own_roots(home: Home) -> Iterable[int]:
     return (os.getpid(),) if practice is None else (os.getpid(), practice)
 
 
-# --- the cap on the card's power
+# --- the caps on the cards' power
 
 
 def power_cap(device: Device) -> PowerCap | None:
@@ -129,21 +129,21 @@ def power_cap(device: Device) -> PowerCap | None:
             return PowerCap(refused=ONLY_NVIDIA)
 
 
-def limited_card(devices: Devices, wanted: str) -> tuple[str, NvidiaLimiter] | None:
-    """The card that trains according to the setting compute.device, with a name that is stable while it is in its slot.
-
-    None if skep cannot limit its power.
-    """
-    device = choose(devices.list(), wanted)
-    if device.kind is not DeviceKind.NVIDIA:
-        return None
-    return f"{device.name}, {device.kind}:{device.index}", NvidiaLimiter(device.index)
+def limited_cards(devices: Devices, wanted: str) -> Sequence[Card]:
+    """Every card whose power skep can limit. `wanted` is the setting compute.device."""
+    listed = devices.list()
+    trains = choose_all(listed, wanted)
+    return [
+        Card(f"{each.name}, {each.kind}:{each.index}", each.choice, NvidiaLimiter(each.index), trains=each in trains)
+        for each in listed
+        if each.kind is DeviceKind.NVIDIA
+    ]
 
 
 @contextmanager
 def power_capped(home: Home, engine: Engine) -> Iterator[None]:
-    """Apply the power cap while the engine computes; restores the card's own limit afterwards."""
-    keeper = PowerCapKeeper(lambda: limited_card(LocalDevices(), _device(engine)), home.power_limit_file, engine.post)
+    """Apply the power caps while the engine computes; restores the cards' own limits afterwards."""
+    keeper = PowerCapKeeper(lambda: limited_cards(LocalDevices(), _device(engine)), home.power_limit_file, engine.post)
     keeper.start()
     engine.observe(keeper.observe)
     try:

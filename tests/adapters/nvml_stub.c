@@ -15,7 +15,10 @@
  *   process PID SM STAMP  use by one process in percent, at this time stamp; as many as there are lines
  *   running PID           a process that computes on the card
  *   lost 1                the card has fallen off the bus
- * The power limit that was set is kept in a file beside it, whose name ends in .limit, so that it outlives a process. */
+ *   cards 2               instead of NVML_STUB_CARDS
+ * A word of the second card alone ends in 2, as in "temperature2 80", that of the third in 3.
+ * The power limits that were set are kept in files beside it, whose names end in .limit, .limit2 and so on, so that they
+ * outlive a process. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +53,13 @@ static double told(const char *name, double otherwise) {
     return found;
 }
 
+/* The value of the card behind `handle`: its own, or that of all. */
+static double told_of(void *handle, const char *name, double otherwise) {
+    char own[128];
+    snprintf(own, sizeof own, "%s%zu", name, (size_t)handle);
+    return told(own, told(name, otherwise));
+}
+
 static int asked(const char *name) {
     const char *value = getenv(name);
     return value ? atoi(value) : (int)told(name, 0);
@@ -61,11 +71,11 @@ static double seconds(void) {
     return told("clock", (double)now.tv_sec + (double)now.tv_nsec / 1e9);
 }
 
-static double heat(void) {
+static double heat(void *handle) {
     static double degrees, since = -1;
     double now = seconds(), share = told("share", -1), ambient = told("ambient", 35);
     double goal = ambient + told("rise", 50) * share / 100, step;
-    if (share < 0) return told("temperature", 61);
+    if (share < 0) return told_of(handle, "temperature", 61);
     if (since < 0) { degrees = ambient; since = now; }
     step = told("rate", 1) * (now - since);
     since = now;
@@ -92,7 +102,7 @@ int nvmlSystemGetDriverVersion(char *text, unsigned int size) {
 
 int nvmlDeviceGetCount_v2(unsigned int *count) {
     FAIL_IF_ASKED();
-    *count = getenv("NVML_STUB_CARDS") ? (unsigned)asked("NVML_STUB_CARDS") : 1;
+    *count = getenv("NVML_STUB_CARDS") ? (unsigned)asked("NVML_STUB_CARDS") : (unsigned)told("cards", 1);
     return 0;
 }
 
@@ -119,12 +129,11 @@ int nvmlDeviceGetCudaComputeCapability(void *handle, int *major, int *minor) {
 }
 
 int nvmlDeviceGetMemoryInfo(void *handle, memory_t *memory) {
-    (void)handle;
     FAIL_IF_ASKED();
     static double since = -1;
     double now = seconds(), used;
     if (since < 0) since = now;
-    used = told("used", 4096) + told("fills", 0) * (now - since);
+    used = told_of(handle, "used", 4096) + told("fills", 0) * (now - since);
     memory->total = 24ULL << 30;
     memory->used = used < 24576 ? (unsigned long long)used << 20 : memory->total;
     memory->free = memory->total - memory->used;
@@ -132,9 +141,8 @@ int nvmlDeviceGetMemoryInfo(void *handle, memory_t *memory) {
 }
 
 int nvmlDeviceGetTemperatureV(void *handle, temperature_t *temperature) {
-    (void)handle;
     FAIL_IF_ASKED();
-    temperature->degrees = (int)heat();
+    temperature->degrees = (int)heat(handle);
     return 0;
 }
 
@@ -218,9 +226,18 @@ int nvmlDeviceGetPowerManagementLimitConstraints(void *handle, unsigned *lowest,
     return 0;
 }
 
-static unsigned limit(void) {
+/* The name's end of the file with the limit of the card behind `handle`; `more` is added to it. */
+static const char *limit_of(void *handle, const char *more) {
+    static char suffix[64];
+    size_t number = (size_t)handle;
+    if (number > 1) snprintf(suffix, sizeof suffix, ".limit%zu%s", number, more);
+    else snprintf(suffix, sizeof suffix, ".limit%s", more);
+    return suffix;
+}
+
+static unsigned limit(void *handle) {
     unsigned milliwatts = 320000;
-    FILE *file = open_file(".limit", "r");
+    FILE *file = open_file(limit_of(handle, ""), "r");
     if (file) {
         if (fscanf(file, "%u", &milliwatts) != 1) milliwatts = 0;
         fclose(file);
@@ -229,30 +246,27 @@ static unsigned limit(void) {
 }
 
 int nvmlDeviceGetPowerManagementLimit(void *handle, unsigned *milliwatts) {
-    (void)handle;
     FAIL_IF_ASKED();
-    *milliwatts = limit();
+    *milliwatts = limit(handle);
     return 0;
 }
 
 int nvmlDeviceGetPowerUsage(void *handle, unsigned int *milliwatts) {
-    (void)handle;
     FAIL_IF_ASKED();
-    *milliwatts = (unsigned)told("power", 187500);
-    if (*milliwatts > limit()) *milliwatts = limit();
+    *milliwatts = (unsigned)told_of(handle, "power", 187500);
+    if (*milliwatts > limit(handle)) *milliwatts = limit(handle);
     return 0;
 }
 
 int nvmlDeviceSetPowerManagementLimit(void *handle, unsigned milliwatts) {
     char fresh[4096], path[4096];
     FILE *file;
-    (void)handle;
     FAIL_IF_ASKED();
     if (milliwatts < 100000 || milliwatts > 350000) return 2;
-    if (!(file = open_file(".limit.new", "w"))) return 999;
+    if (!(file = open_file(limit_of(handle, ".new"), "w"))) return 999;
     fprintf(file, "%u\n", milliwatts);
     fclose(file);
-    snprintf(fresh, sizeof fresh, "%s.limit.new", getenv("NVML_STUB_FILE"));
-    snprintf(path, sizeof path, "%s.limit", getenv("NVML_STUB_FILE"));
+    snprintf(fresh, sizeof fresh, "%s%s", getenv("NVML_STUB_FILE"), limit_of(handle, ".new"));
+    snprintf(path, sizeof path, "%s%s", getenv("NVML_STUB_FILE"), limit_of(handle, ""));
     return rename(fresh, path) ? 999 : 0;
 }

@@ -67,9 +67,11 @@ def test_samples_that_a_pause_must_wait_for_are_told() -> None:
 
 
 def test_a_power_cap_that_is_refused_is_told() -> None:
-    assert "power cap" not in shown(replace(TRAINING, power_cap=PowerCap(watts=150.0)))
+    assert "power cap" not in shown(replace(TRAINING, power_caps={"cuda:0": PowerCap(watts=150.0)}))
     refused = PowerCap(refused=verbatim("The driver does not permit it."))
-    assert "No power cap. The driver does not permit it." in shown(replace(TRAINING, power_cap=refused))
+    assert "No power cap. The driver does not permit it." in shown(
+        replace(TRAINING, power_caps={"cuda:0": refused, "cuda:1": refused})
+    )
 
 
 def test_training_shows_the_project_the_sentence_and_every_figure() -> None:

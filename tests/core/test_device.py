@@ -2,9 +2,10 @@
 
 import pytest
 
-from skep.core.device import chosen, first_chosen, labelled, names_of
+from skep.core.device import PowerCap, chosen, first_chosen, labelled, names_of, numbered, refusals
 from skep.core.errors import SettingsError
 from skep.core.settings import settings
+from skep.core.text import verbatim
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,24 @@ def test_anything_else_is_refused(wanted: str) -> None:
 )
 def test_each_name_is_shown_once(devices: tuple[str, ...], shown: str) -> None:
     assert names_of(devices) == shown
+
+
+@pytest.mark.parametrize(
+    ("devices", "names"),
+    [
+        (("cpu",), ("cpu",)),
+        (("cpu", "cpu", "cpu"), ("cpu:0", "cpu:1", "cpu:2")),
+        (("cuda:2", "cuda:0"), ("cuda:2", "cuda:0")),
+        ((), ()),
+    ],
+)
+def test_each_rank_has_a_name_of_its_own(devices: tuple[str, ...], names: tuple[str, ...]) -> None:
+    assert numbered(devices) == names
+
+
+def test_a_reason_that_two_cards_give_is_told_once() -> None:
+    refused = PowerCap(refused=verbatim("No."))
+    assert refusals([PowerCap(200.0), refused, refused]) == [verbatim("No.")]
 
 
 def test_two_cards_of_a_model_are_told_apart() -> None:

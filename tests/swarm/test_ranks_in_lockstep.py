@@ -150,7 +150,7 @@ def test_four_ranks_that_share_the_model_and_one_end_with_the_same_parameters(sw
     start = torch.cat([p.detach().flatten() for p in group.parameters])
     together_ended, _ = parameters_after(swarm, four, group)
     alone_ended, _ = parameters_after(swarm, one, Trainer(one, device))
-    assert len(group.names) == 4
+    assert len(group.devices) == 4
     assert group.lost() == 0
     assert (alone_ended - start).norm() > 0.1 * start.norm() / 100
     assert (together_ended - alone_ended).abs().max() < 1e-5

@@ -43,7 +43,7 @@ def test_a_worker_of_two_ranks_is_confirmed_and_all_its_sockets_listen_on_loopba
     worker = start(device="cpu*2", threads=2, id="run-ranks")
     start(id="run-ranks")
     joined = worker.wait_for(is_a(WorkerJoined), EPOCH_SECONDS)
-    assert (joined.device, joined.devices) == ("CPU", ("CPU", "CPU"))
+    assert (joined.device, [each.id for each in joined.devices], joined.in_step) == ("CPU", ["cpu:0", "cpu:1"], False)
     assert worker.wait_for(is_a(ContributionConfirmed), EPOCH_SECONDS).samples
     processes = [psutil.Process(worker.process.pid), ranks_of(worker)[0]]
     listening = [c.laddr.ip for each in processes for c in each.net_connections() if c.status == psutil.CONN_LISTEN]
@@ -78,7 +78,7 @@ def test_a_rank_that_is_lost_costs_its_samples_and_no_others(start, how):
     worker.wait_for(lambda _: len(worker.all(ContributionConfirmed)) > confirmed + 1, EPOCH_SECONDS)
     paused(worker)
     assert_accounted(worker)
-    assert worker.all(WorkerProgress)[-1].devices == ("CPU",)
+    assert [each.id for each in worker.all(WorkerProgress)[-1].devices] == ["cpu:0"]
     worker.look()
     worker.tell(StopTraining())
     worker.wait_gone()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -52,6 +52,31 @@ def labelled(name: str, device: str) -> str:
     return f"{name} ({device})" if name and ":" in device else name or device
 
 
+def kind_of(device: str) -> str:
+    """As torch names it: "cuda" of "cuda:1"."""
+    return device.partition(":")[0]
+
+
+def numbered(devices: Sequence[str]) -> tuple[str, ...]:
+    """A name of its own for each rank on `devices`: those that share the processor are "cpu:0" and "cpu:1"."""
+    return tuple(
+        f"{device}:{devices[:place].count(device)}" if devices.count(device) > 1 else device
+        for place, device in enumerate(devices)
+    )
+
+
+@dataclass(frozen=True)
+class ComputingDevice:
+    """A device that computes in a worker. `id` is its Device.choice, or as `numbered` names several ranks of one.
+
+    `busy` is how much of the group's time of computing it computed of late, 0..1.
+    """
+
+    id: str
+    name: str
+    busy: float = 1.0
+
+
 @dataclass(frozen=True)
 class PowerCap:
     """The power limit of a card and the range in which it can be set, in watts; None where the card reports none.
@@ -63,6 +88,15 @@ class PowerCap:
     lowest: float | None = None
     highest: float | None = None
     refused: Text = NOTHING
+
+
+def refusals(caps: Iterable[PowerCap]) -> list[Text]:
+    """Why power limits cannot be changed, each reason once."""
+    found = list[Text]()
+    for cap in caps:
+        if cap.refused and cap.refused not in found:
+            found.append(cap.refused)
+    return found
 
 
 @dataclass(frozen=True)

@@ -278,8 +278,8 @@ class Engine:
             case e.RenewWorker(first=first, now=now):
                 log.info("the worker's processes grew from %s to %s: it starts again after this epoch", first, now)
                 self._worker.tell(m.FinishTraining(at_edge=True))
-            case e.SetAllowance(allowance=allowance):
-                self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory))
+            case e.SetAllowance(allowance=allowance, ceilings=ceilings):
+                self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory, dict(ceilings)))
             case e.FetchShard(shard=shard, reach=reach):
                 self._shards.fetch(shard, reach, self.post)
             case e.LosePending():

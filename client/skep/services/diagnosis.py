@@ -125,7 +125,7 @@ def _state(snapshot: Snapshot | None) -> Sequence[str]:
     problem = snapshot.problem
     return [
         f"phase {snapshot.phase}, share {snapshot.allowance.share:.2f}: {say(snapshot.allowance.reason)}",
-        f"device {names_of(snapshot.devices) or snapshot.device or 'not chosen yet'}, failures in a row {snapshot.failures}",
+        f"device {names_of([each.name for each in snapshot.devices]) or snapshot.device or 'not chosen yet'}, failures in a row {snapshot.failures}",
         f"problem: {say(problem.title)} {say(problem.hint)}" if problem is not None else "no problem",
         *(f"holds: {each.rule} {each.allowance.share:.2f} {say(each.allowance.reason)}" for each in snapshot.holding),
     ]

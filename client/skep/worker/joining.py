@@ -155,7 +155,7 @@ class Joining:
                 return None
         samples.divide(DataDivision(dht, self.manifest))
         self.link.send(
-            self._joined(dht, chosen, trainer.names, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch)
+            self._joined(dht, chosen, trainer, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch)
         )
         return TrainingLoop(
             link=self.link,
@@ -178,7 +178,8 @@ class Joining:
         # before the device is used, and before hivemind's processes take their locks
         others = fork(more, self.manifest)
         chosen = device.pick(first, self.manifest.precision)
-        chosen.cap_memory(self.options.leave_gpu)
+        options = self.options
+        chosen.cap_memory(options.leave_gpu_of.get(str(chosen.device), options.leave_gpu))
         return chosen, others, ranks
 
     def _trainer(self, chosen: device.TrainingDevice, others: Others, files: Files, ranks: choice.Choice) -> Trainer:
@@ -189,7 +190,9 @@ class Joining:
         if not others.ranks:
             return Trainer(self.manifest, chosen, files)
         options = self.options
-        building = Building(options.leave_gpu, options.nice, options.present, offload=ranks.offload)
+        building = Building(
+            options.leave_gpu, options.leave_gpu_of, options.nice, options.present, offload=ranks.offload
+        )
 
         def build(kind: type[GroupTrainer]) -> GroupTrainer:
             return kind(
@@ -202,6 +205,7 @@ class Joining:
                 told=self._notice,
                 alarm=self.alarm,
                 present=lambda: self.requested.present,
+                allowed=lambda device: self.requested.part_of(device, self.pace.share),
             )
 
         if not ranks.sharded:
@@ -262,7 +266,7 @@ class Joining:
         self,
         dht: DHT,
         chosen: device.TrainingDevice,
-        devices: Sequence[str],
+        trainer: Trainer,
         limits: ResourceLimits,
         *,
         relayed: bool,
@@ -280,7 +284,8 @@ class Joining:
             client_mode=dht.client_mode,
             relayed=relayed,
             heavy=limits.heavy,
-            devices=tuple(devices),
+            devices=tuple(trainer.devices),
+            in_step=isinstance(trainer, ShardedTrainer),
         )
 
     @contextmanager

@@ -111,7 +111,10 @@ class Volunteer:
         self._rounds = Rounds(session=secrets.token_hex(4), report=link.send)
         self._pace = Pace(options.share, obeyed=lambda *told: link.send(messages.WorkerPaused(*told)))
         self._requested = RequestedLimits(
-            options.present, options.memory, obeyed=lambda *told: link.send(messages.WorkerMemory(*told))
+            options.present,
+            options.memory,
+            options.ceilings,
+            obeyed=lambda *told: link.send(messages.WorkerMemory(*told)),
         )
         self._priority = processes.SessionPriority(present=options.present)
         self._rates = Rates(Caps(options.upload, options.download))
@@ -237,6 +240,7 @@ class Volunteer:
     def _hear(self, message: messages.ToWorker) -> None:
         match message:
             case messages.SetShare():
+                self._requested.ceilings = message.ceilings
                 if self._requested.give(message.memory, present=message.present):
                     self._pace.nudge()
                 self._pace.set_share(message.share)

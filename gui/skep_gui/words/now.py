@@ -161,7 +161,7 @@ class Now(Speaker):
         parts = [power] if power else []
         if free is not None:
             parts.append(filled(self.tr("%1 free"), self.numbers.size(free)))
-        name = plain(names_of(snapshot.devices) or snapshot.device)
+        name = plain(names_of([each.name for each in snapshot.devices]) or snapshot.device)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")
         return Figure(

@@ -10,7 +10,7 @@ import pytest
 from english import in_english
 from fakes import StillClock
 from skep.adapters.gpu import device_sensor
-from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose, choose_all, worst
+from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose, choose_all, together
 from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.nvidia import STALE_SECONDS, NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
@@ -230,14 +230,21 @@ def seen(use, celsius, memory=GIB, watts=100.0):
     }
 
 
-def test_a_game_on_the_second_card_and_its_heat_count_as_on_the_first():
-    worse = worst([seen(0.0, 60.0), seen(0.9, 50.0, 0, 300.0), seen(0.1, 80.0)])
-    assert [worse[each].value for each in GPU] == [0.9, GIB, 80.0, 100.0]
+def test_of_several_cards_the_busiest_the_fullest_and_the_warmest_count_and_the_power_of_all():
+    joint = together([("cuda:0", seen(0.0, 60.0)), ("cuda:1", seen(0.9, 50.0, 0, 300.0)), ("cuda:2", seen(0.1, 80.0))])
+    assert [joint[each].value for each in GPU] == [0.9, 0, 80.0, 500.0]
+
+
+def test_the_reading_of_each_card_is_told_by_its_name():
+    joint = together([("cuda:0", seen(0.0, 60.0)), ("cuda:2", seen(0.9, None, 0, 300.0))])
+    assert joint[Condition.GPU_MEMORY].each == {"cuda:0": GIB, "cuda:2": 0}
+    assert joint[Condition.TEMPERATURE].each == {"cuda:0": 60.0}
 
 
 def test_a_card_that_does_not_answer_hides_no_other():
-    assert worst([seen(None, None), seen(0.9, 50.0)])[Condition.GPU_USE].value == 0.9
-    assert worst([seen(None, None), seen(None, None)])[Condition.TEMPERATURE].source is Source.SILENT
+    lost, other = ("cuda:0", seen(None, None)), ("cuda:1", seen(0.9, 50.0))
+    assert together([lost, other])[Condition.GPU_USE].value == 0.9
+    assert together([lost, lost])[Condition.TEMPERATURE].source is Source.SILENT
 
 
 class Listed:

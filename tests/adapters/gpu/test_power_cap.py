@@ -33,6 +33,7 @@ from skep.core.text import verbatim
 from skep.engine.engine import Engine
 
 SOON = 20.0
+POWER = "heat.power_cap_watts"
 OWN = 320.0
 """The stand-in card's limit if none was set."""
 NOT_PERMITTED = "Only an administrator may limit the power of the card on this system."
@@ -48,18 +49,16 @@ class Listed:
 
 
 def computing(watts, share=1.0):
-    return Snapshot(
-        settings={power_limit.SETTING: watts}, worker=WorkerRun(), allowance=Allowance(share, verbatim("Because."))
-    )
+    return Snapshot(settings={POWER: watts}, worker=WorkerRun(), allowance=Allowance(share, verbatim("Because.")))
 
 
 class House:
     """A keeper, its messages, and methods that wait for its reactions."""
 
-    def __init__(self, note, devices):
+    def __init__(self, note, devices, wanted=""):
         self.said, self.note = [], note
         self._heard = threading.Condition()
-        self.keeper = PowerCapKeeper(lambda: senses.limited_card(devices, ""), note, self._post)
+        self.keeper = PowerCapKeeper(lambda: senses.limited_cards(devices, wanted), note, self._post)
 
     def _post(self, message):
         with self._heard:
@@ -72,12 +71,14 @@ class House:
         self.keeper.observe(m.Tick(), snapshot)
         with self._heard:
             assert self._heard.wait_for(lambda: len(self.said) > before, SOON)
-        return self.said[-1].cap
+        return self.said[-1].caps.get("cuda:0")
 
     def hear(self, watts):
         """Wait until its last report has this limit."""
         with self._heard:
-            assert self._heard.wait_for(lambda: self.said[-1].cap and self.said[-1].cap.watts == watts, SOON)
+            assert self._heard.wait_for(
+                lambda: self.said[-1].caps and self.said[-1].caps["cuda:0"].watts == watts, SOON
+            )
 
 
 @pytest.fixture
@@ -174,10 +175,94 @@ def test_without_a_card_there_is_nothing_to_limit(make_house, tmp_path):
     assert house.said == []
 
 
+# --- several cards
+
+
+SECOND = Device(DeviceKind.NVIDIA, 1, "Stand-in RTX 2")
+LIMITS = "compute.device_limits"
+
+
+@pytest.fixture
+def both(card, tmp_path):
+    """A house of two cards, both of which train."""
+    card.say(cards=2)
+    made = House(tmp_path / "power_limit.json", Listed(GPU, SECOND, CPU), "all")
+    made.keeper.start()
+    yield made
+    made.keeper.close()
+
+
+def with_limits(watts, limits, **more):
+    return replace(computing(watts, **more), settings={POWER: watts, LIMITS: limits})
+
+
+def test_each_card_that_trains_is_capped_and_put_back(card, both):
+    both.see(computing(200))
+    assert {device: cap.watts for device, cap in both.said[-1].caps.items()} == {"cuda:0": 200.0, "cuda:1": 200.0}
+    assert (card.limit_of(1), card.limit_of(2)) == (200.0, 200.0)
+    both.keeper.close()
+    assert (card.limit_of(1), card.limit_of(2)) == (OWN, OWN)
+    assert not both.note.exists()
+
+
+@pytest.mark.parametrize(
+    ("watts", "limits", "caps"),
+    [
+        (200, "cuda:1 150W", {"cuda:0": 200.0, "cuda:1": 150.0}),
+        (0, "cuda:1 50% 150W", {"cuda:1": 150.0}),
+        (200, "cuda:0 300W; cuda:1 70C", {"cuda:0": 300.0, "cuda:1": 200.0}),
+    ],
+)
+def test_a_card_has_its_own_cap(card, both, watts, limits, caps):
+    both.see(with_limits(watts, limits))
+    assert {device: cap.watts for device, cap in both.said[-1].caps.items()} == caps
+    assert (card.limit_of(1) or OWN, card.limit_of(2) or OWN) == (caps.get("cuda:0", OWN), caps.get("cuda:1", OWN))
+
+
+def test_a_card_that_does_not_train_is_left_alone(card, tmp_path):
+    card.say(cards=2)
+    house = House(tmp_path / "power_limit.json", Listed(GPU, SECOND, CPU), "cuda:1")
+    house.keeper.start()
+    house.see(with_limits(0, "cuda:0 150W; cuda:1 160W"))
+    house.keeper.close()
+    assert list(house.said[0].caps) == ["cuda:1"]
+    assert card.limit_of(1) is None
+
+
+def test_what_was_refused_is_told_until_nothing_is_wanted_any_more(card, both):
+    card.say(nvmlDeviceSetPowerManagementLimit=4)
+    both.see(computing(200))
+    assert [in_english(cap.refused) for cap in both.said[-1].caps.values()] == [NOT_PERMITTED] * 2
+    both.see(computing(0))
+    assert both.said[-1].caps == {}
+
+
+def test_all_that_a_killed_skep_left_is_put_back_whatever_is_chosen_now(card, make_house, tmp_path):
+    card.say(cards=2)
+    for device in (GPU, SECOND):
+        NvidiaLimiter(device.index).limit(200.0)
+    (tmp_path / "power_limit.json").write_text(
+        json.dumps(
+            [{"card": f"{each.name}, nvidia:{each.index}", "before": OWN, "ours": 200.0} for each in (GPU, SECOND)]
+        )
+    )
+    house = make_house(GPU, SECOND, CPU)
+    house.keeper.close()
+    assert (card.limit_of(1), card.limit_of(2)) == (OWN, OWN)
+    assert not house.note.exists()
+
+
+def test_the_note_of_an_earlier_skep_about_one_card_is_understood(card, make_house, tmp_path):
+    card.limit = 200.0
+    (tmp_path / "power_limit.json").write_text('{"card": "Stand-in RTX 1, nvidia:0", "before": 320, "ours": 200}')
+    make_house().keeper.close()
+    assert card.limit == OWN
+
+
 KILLED = """
 import os, sys, time
 from pathlib import Path
-from skep.senses import limited_card
+from skep.senses import limited_cards
 from skep.adapters.gpu.power_limit import PowerCapKeeper
 from skep.core.session import messages as m
 from skep.core.policy.allowance import Allowance
@@ -191,7 +276,7 @@ class Listed:
 def post(message):
     os._exit(9)
 
-keeper = PowerCapKeeper(lambda: limited_card(Listed(), ""), Path(sys.argv[1]), post)
+keeper = PowerCapKeeper(lambda: limited_cards(Listed(), ""), Path(sys.argv[1]), post)
 keeper.start()
 settings = {"heat.power_cap_watts": 200}
 keeper.observe(m.Tick(), Snapshot(settings=settings, worker=WorkerRun(), allowance=Allowance(1.0, "")))
@@ -279,11 +364,9 @@ def test_a_note_that_means_nothing_is_forgotten(card, make_house, tmp_path, text
 def test_the_note_says_no_more_than_needed(card, make_house):
     house = make_house()
     house.see(computing(200))
-    assert json.loads(in_english(house.note).read_text()) == {
-        "card": "Stand-in RTX 1, nvidia:0",
-        "before": 320.0,
-        "ours": 200.0,
-    }
+    assert json.loads(in_english(house.note).read_text()) == [
+        {"card": "Stand-in RTX 1, nvidia:0", "before": 320.0, "ours": 200.0}
+    ]
     assert in_english(house.note).stat().st_mode & 0o777 == 0o600
 
 
@@ -296,21 +379,21 @@ def test_a_running_engine_holds_the_cap_while_it_computes(card, home):
         make_worker=lambda post: FakeWorker(post, on_start=(make_joined(),)),
         open_ledger=FakeLedger,
         shards=FakeShards(),
-        settings=FakeSettings({power_limit.SETTING: 200}),
+        settings=FakeSettings({POWER: 200}),
         pauses=FakePauses(),
         identity=lambda _project: FakeIdentity(),
     )
     with senses.power_capped(home, engine):
         engine.start()
         engine.post(m.Join(make_project()))
-        until_in_time(lambda: engine.snapshot.power_cap is not None)
-        assert card.limit == engine.snapshot.power_cap.watts == 200.0
+        until_in_time(lambda: engine.snapshot.power_caps)
+        assert card.limit == engine.snapshot.power_caps["cuda:0"].watts == 200.0
         assert in_english(engine.snapshot.allowance.reason) == "Limited to 200 W."
         engine.post(m.Pause())
-        until_in_time(lambda: engine.snapshot.power_cap is None)
+        until_in_time(lambda: not engine.snapshot.power_caps)
         assert card.limit == OWN
         engine.post(m.Resume())
-        until_in_time(lambda: engine.snapshot.power_cap is not None)
+        until_in_time(lambda: engine.snapshot.power_caps)
         engine.post(m.Quit())
         assert engine.join(SOON)
     assert card.limit == OWN

@@ -67,6 +67,26 @@ def test_a_number_is_news_by_steps_and_at_its_limit(condition: Condition, before
     assert is_told(condition, answered(before), answered(after)) == told
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ({"cuda:0": 60.0, "cuda:1": 70.0}, {"cuda:0": 60.9, "cuda:1": 70.0}, False),
+        ({"cuda:0": 60.0, "cuda:1": 70.0}, {"cuda:0": 61.0, "cuda:1": 70.0}, True),
+        ({"cuda:0": 60.0, "cuda:1": 70.0}, {"cuda:1": 70.0}, True),
+        ({"cuda:0": 60.0, "cuda:1": 70.0}, {"cuda:0": math.nan, "cuda:1": 70.0}, True),
+    ],
+)
+def test_a_device_that_is_not_the_warmest_is_news_as_well(
+    before: dict[str, float], after: dict[str, float], told: bool
+):
+    assert is_told(Condition.TEMPERATURE, answered(70.0, each=before), answered(70.0, each=after)) == told
+
+
+def test_nonsense_of_one_device_is_left_out():
+    reading = answered(70.0, each={"cuda:0": 70.0, "cuda:1": 1e9})
+    assert sensible({Condition.TEMPERATURE: reading})[Condition.TEMPERATURE].each == {"cuda:0": 70.0}
+
+
 @pytest.mark.parametrize("condition", list(Condition))
 def test_what_cannot_be_is_silence_with_a_sentence(condition: Condition):
     (reading,) = sensible({condition: answered("nonsense")}).values()

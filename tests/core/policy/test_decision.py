@@ -236,7 +236,7 @@ def test_a_screen_whose_last_use_cannot_be_told_counts_as_in_use():
 
 def test_a_power_cap_that_the_card_keeps_is_said_and_one_that_is_refused_is_not():
     cap = PowerCap(watts=150.0, lowest=100.0, highest=350.0)
-    facts = Facts(seen(), {"compute.share_away": 0.8}, power_cap=cap)
+    facts = Facts(seen(), {"compute.share_away": 0.8}, power_caps={"cuda:0": cap})
     winner = decision.holding(facts)[0]
     assert (winner.rule, winner.allowance.share, in_english(winner.allowance.reason)) == (
         "power_cap",
@@ -245,8 +245,38 @@ def test_a_power_cap_that_the_card_keeps_is_said_and_one_that_is_refused_is_not(
     )
     in_use = decision.holding(replace(facts, conditions=seen(input=0.0)))
     assert [each.rule for each in in_use] == ["input", "power_cap", "away"]
-    for none in (None, replace(cap, refused="The system does not permit it."), PowerCap()):
-        assert [each.rule for each in decision.holding(replace(facts, power_cap=none))] == ["away"]
+    for none in ({}, {"cuda:0": replace(cap, refused="The system does not permit it.")}, {"cuda:0": PowerCap()}):
+        assert [each.rule for each in decision.holding(replace(facts, power_caps=none))] == ["away"]
+
+
+def test_the_power_caps_of_several_cards_are_said_as_one():
+    caps = {"cuda:0": PowerCap(watts=150.0), "cuda:1": PowerCap(watts=200.0), "cuda:2": PowerCap(250.0, refused=NOTE)}
+    winner = decision.holding(Facts(seen(), power_caps=caps))[0]
+    assert in_english(winner.allowance.reason) == "Limited to 350 W together."
+
+
+@pytest.mark.parametrize(
+    ("limits", "devices", "in_step", "share"),
+    [
+        ("cuda:0 50%", ("cuda:0",), False, 0.5),
+        ("cuda:0 50%", ("cuda:0", "cuda:1"), False, None),
+        ("cuda:0 50%; cuda:1 70%", ("cuda:0", "cuda:1"), False, 0.7),
+        ("cuda:0 50%; cuda:1 70%", ("cuda:0", "cuda:1"), True, 0.5),
+        ("cuda:0 50%", ("cuda:0", "cuda:1"), True, 0.5),
+        ("cuda:1 50%", ("cuda:0",), True, None),
+        ("cuda:0 75C", ("cuda:0",), False, None),
+    ],
+)
+def test_limits_of_single_cards_hold_for_all_together_as_far_as_they_must(
+    limits: str, devices: tuple[str, ...], in_step: bool, share: float | None
+):
+    facts = Facts(seen(), {"compute.device_limits": limits}, devices=devices, in_step=in_step)
+    first = decision.holding(facts)[0]
+    if share is None:
+        assert first.rule == "away"
+    else:
+        assert (first.rule, first.allowance.share) == ("device_limits", share)
+        assert in_english(first.allowance.reason) == f"{share * 100:.0f} %, your limit for the card."
 
 
 # --- precedence

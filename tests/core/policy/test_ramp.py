@@ -306,18 +306,21 @@ CONDITIONS = st.one_of(
     st.tuples(st.just("input"), st.sampled_from([answered(0.0), answered(100.0), answered(5000.0), answered(-1.0), silent(NOTHING), missing(NOTHING)])),
     st.tuples(st.sampled_from(["locked", "full_screen", "inhibited", "battery", "metered"]), st.sampled_from([answered(True), answered(False), silent(NOTHING), missing(NOTHING)])),
     st.tuples(st.sampled_from(["gpu_use", "processor_use"]), st.sampled_from([answered(0.0), answered(0.9), answered(math.nan), silent(NOTHING)])),
-    st.tuples(st.just("temperature"), st.sampled_from([answered(50.0), answered(80.0), answered(95.0), answered(1e9)])),
+    st.tuples(st.just("temperature"), st.sampled_from([answered(50.0), answered(80.0), answered(95.0), answered(1e9), answered(85.0, each={"cuda:0": 60.0, "cuda:1": 85.0})])),
     st.tuples(st.just("gpu_memory"), st.sampled_from([answered(0), answered(5 * 10**9), answered(-1)])),
 )  # fmt: skip
 FACTS = st.one_of(
     st.tuples(st.sampled_from(["heavy", "on_processor"]), st.booleans()),
     st.tuples(st.just("pause"), st.sampled_from([None, PauseState(), PauseState(NOW + 600.0)])),
-    st.tuples(st.just("power_cap"), st.sampled_from([None, PowerCap(150.0)])),
+    st.tuples(st.just("power_caps"), st.sampled_from([{}, {"cuda:0": PowerCap(150.0)}])),
+    st.tuples(st.just("devices"), st.sampled_from([("",), ("cuda:0",), ("cuda:0", "cuda:1")])),
+    st.tuples(st.just("in_step"), st.booleans()),
 )
 SETTINGS = st.one_of(
     st.tuples(st.just("when.schedule"), st.sampled_from(["full", "off daily", "gentle daily", "off daily 9-17"])),
     st.tuples(st.just("when.gentle_away"), st.sampled_from([0.1, 1.0])),
     st.tuples(st.just("when.gentle_using"), st.sampled_from([0.05, 0.5])),
+    st.tuples(st.just("compute.device_limits"), st.sampled_from(["", "cuda:0 50%; cuda:1 60C", "cuda:1 30%"])),
     st.tuples(st.just("heat.cap_celsius"), st.sampled_from([60.0, 80.0])),
     st.tuples(st.just("compute.share_away"), st.sampled_from([0.05, 0.5, 1.0])),
     st.tuples(st.just("compute.share_using"), st.sampled_from([0.0, 0.2, 1.0])),

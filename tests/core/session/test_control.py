@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from english import in_english, raises
 from fakes import make_progress, make_project
 from skep.adapters.net.control_socket import problem_answer
-from skep.core.device import PowerCap
+from skep.core.device import ComputingDevice, PowerCap
 from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.policy.allowance import Allowance, PauseState
 from skep.core.project.data import Project
@@ -27,7 +27,10 @@ BUSY = Snapshot(
     pause=PauseState(99.0),
     project=make_project(),
     stage=StageProgress(Stage.PEERS, 0.5, verbatim("1 of 2")),
-    power_cap=PowerCap(200.0, 100.0, 300.0),
+    power_caps={"cuda:0": PowerCap(200.0, 100.0, 300.0)},
+    ceilings={"cuda:1": 0.4},
+    devices=(ComputingDevice("cuda:0", "Card"), ComputingDevice("cuda:1", "Card", 0.4)),
+    in_step=True,
     seeds=("/ip4/203.0.113.7/tcp/31337/p2p/Qm",),
     failures=3,
     peer_id="Qm",

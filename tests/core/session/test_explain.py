@@ -82,9 +82,10 @@ def test_busy_is_about_the_device_that_trains(snapshot: Snapshot):
 
 
 def test_a_power_cap_holds_beside_what_is_imagined_and_one_that_is_refused_is_remarked_on(snapshot: Snapshot):
-    capped = replace(snapshot, power_cap=PowerCap(watts=150.0))
+    capped = replace(snapshot, power_caps={"cuda:0": PowerCap(watts=150.0)})
     assert [each["rule"] for each in ask(capped, "input")["holding"]] == ["input", "power_cap", "away"]
-    refused = replace(snapshot, power_cap=PowerCap(watts=250.0, refused=verbatim("The driver does not permit it.")))
+    cap = PowerCap(watts=250.0, refused=verbatim("The driver does not permit it."))
+    refused = replace(snapshot, power_caps={"cuda:0": cap, "cuda:1": cap})
     assert in_english(ask(refused)["remarks"]) == ["The power cap has no effect here. The driver does not permit it."]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from english import in_english, spoken
 from fakes import make_index, make_joined, make_progress, make_project
-from skep.core.device import PowerCap
+from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Condition, answered
 from skep.core.project.addresses import Reach
@@ -69,13 +69,16 @@ def growing(id_: str = "c1", samples: int = 16, position: int = 16, epoch: int =
     return m.WorkerProgress(make_progress(epoch), contribution=id_, samples=samples, position=position)
 
 
+BOTH = (ComputingDevice("cuda:0", "Card"), ComputingDevice("cuda:1", "Card"))
+
+
 def test_the_devices_shown_are_those_that_compute_now(training: Course):
-    training.see(m.WorkerProgress(make_progress(), devices=("Card", "Card")))
-    assert training.snapshot.devices == ("Card", "Card")
+    training.see(m.WorkerProgress(make_progress(), devices=BOTH))
+    assert training.snapshot.devices == BOTH
     training.see(m.WorkerProgress(make_progress()))
-    assert training.snapshot.devices == ("Card", "Card")
-    training.see(m.WorkerProgress(make_progress(), devices=("Card",)))
-    assert training.snapshot.devices == ("Card",)
+    assert training.snapshot.devices == BOTH
+    training.see(m.WorkerProgress(make_progress(), devices=BOTH[:1]))
+    assert training.snapshot.devices == BOTH[:1]
 
 
 # --- joining
@@ -162,11 +165,11 @@ def test_what_was_seen_of_the_computer_outlasts_a_join():
 
 def test_what_came_of_the_power_cap_is_on_show_and_outlasts_a_join():
     cap = PowerCap(watts=200.0, lowest=100.0, highest=350.0)
-    course = Course().see(m.PowerCapSeen(cap), *JOINING)
-    assert course.snapshot.power_cap == cap
+    course = Course().see(m.PowerCapSeen({"cuda:0": cap}), *JOINING)
+    assert course.snapshot.power_caps == {"cuda:0": cap}
     assert in_english(course.snapshot.allowance.reason) == "Limited to 200 W."
-    course.see(m.PowerCapSeen(None))
-    assert (course.snapshot.power_cap, course.snapshot.allowance.rule) == (None, "away")
+    course.see(m.PowerCapSeen({}))
+    assert (course.snapshot.power_caps, course.snapshot.allowance.rule) == ({}, "away")
 
 
 def test_a_reading_that_cannot_be_counts_as_silence_and_somebody_may_be_there(training: Course):

@@ -107,7 +107,7 @@ def distance(made, other):
 
 
 def divide(made, *sizes):
-    made._division.sizes = lambda _samples: list(sizes)
+    made._division.sizes = lambda _samples, _parts: list(sizes)
 
 
 def send(made, number, how):
@@ -118,7 +118,7 @@ def send(made, number, how):
 @pytest.mark.parametrize(("count", "samples"), [(2, 8), (2, 5), (3, 8)])
 def test_several_ranks_give_the_loss_and_the_gradients_of_one(begin, precision, count, samples):
     one, several = alone(precision), begin(precision)
-    assert len(several.names) == count
+    assert len(several.devices) == count
     batch = some_tokens(samples)
     for scale in (0.5, 0.25):  # the second is added to the first
         value, together = one.add_gradients(batch, scale), several.add_gradients(batch, scale)
@@ -137,6 +137,25 @@ def test_the_mean_is_exact_for_unequal_parts(begin, sizes):
     several.add_gradients(some_tokens(8), 1.0)
     several.collect()
     assert distance(several, one) < 1e-5
+
+
+def test_a_limited_device_gets_its_part_of_the_samples_and_the_mean_stays_exact(begin):
+    one, several = alone(), begin(allowed={"cpu:0": 1.0, "cpu:1": 0.25}.__getitem__)
+    assert [each.id for each in several.devices] == ["cpu:0", "cpu:1"]
+    for seed in range(5):
+        one.add_gradients(some_tokens(4, seed), 1.0)
+        several.add_gradients(some_tokens(4, seed), 1.0)
+        several._division._speeds = [None, None]  # equal ones, whatever else runs on this computer
+    assert several._others.ranks[0].samples == 4
+    several.collect()
+    assert distance(several, one) < 1e-5
+
+
+def test_a_device_that_may_compute_nothing_rests_and_says_so(begin):
+    several = begin(allowed={"cpu:0": 1.0, "cpu:1": 0.0}.__getitem__)
+    several.add_gradients(some_tokens(8), 1.0)
+    assert several._others.ranks[0].samples == 0
+    assert [each.busy for each in several.devices] == [1.0, 0.0]
 
 
 def test_ranks_compute_with_the_parameters_of_now(begin):
@@ -228,7 +247,7 @@ def test_a_rank_that_is_lost_costs_what_only_it_had(begin, count, how):
     assert [in_english(problem.title) for problem in told] == [
         "CPU stopped training: its process ended or does not answer."
     ]
-    assert len(several.names) == count - 1
+    assert len(several.devices) == count - 1
     for part in (some_tokens(8).part(0, sizes[0]), some_tokens(8).part(5 if count == 2 else 7, 8)):
         if part and not (count == 2 and len(part) == 3):
             one.add_gradients(part, len(part) / 8)
@@ -284,7 +303,7 @@ def test_a_stop_of_all_processes_loses_no_rank(begin, monkeypatch):
     monkeypatch.setattr(others_module, "wait", asleep)
     several.add_gradients(some_tokens(4), 1.0)
     assert waited
-    assert len(several.names) == 2
+    assert len(several.devices) == 2
 
 
 def test_a_group_that_fails_again_and_again_ends_the_worker(begin, monkeypatch):
@@ -302,7 +321,7 @@ def test_a_device_that_cannot_begin_is_left_out(begin, count):
     (problem,) = told
     assert in_english(problem.title) == "Training goes on without cuda:99."
     assert in_english(problem.hint).startswith("Training cannot use cuda:99: ")
-    assert several.names == ["CPU", "CPU"]
+    assert [each.name for each in several.devices] == ["CPU", "CPU"]
     one.add_gradients(some_tokens(8), 1.0)
     several.add_gradients(some_tokens(8), 1.0)
     several.collect()
@@ -320,7 +339,7 @@ def test_a_device_whose_process_ends_while_it_begins_is_left_out(forked, request
         "cpu could not begin to train.",
         "Training goes on without cuda:99.",
     ]
-    assert several.names == ["CPU"]
+    assert [each.name for each in several.devices] == ["CPU"]
     assert math.isfinite(several.add_gradients(some_tokens(4), 1.0))
 
 
@@ -333,7 +352,7 @@ def test_lack_of_memory_in_a_sum_is_no_lost_rank_and_is_said(begin, count):
         several.collect()
     assert in_english(caught.value.title) == in_english(out_of_memory("CPU, CPU").title)
     assert not told
-    assert len(several.names) == 2
+    assert len(several.devices) == 2
 
 
 def test_lack_of_memory_of_rank_0_in_a_sum_costs_nothing_if_there_is_room_then(begin, monkeypatch):
@@ -383,7 +402,7 @@ def test_lack_of_memory_in_a_move_is_heard_though_a_rank_is_lost(begin, count, m
     monkeypatch.setattr(several._others, "answers", answers)
     with pytest.raises(torch.OutOfMemoryError):
         several.move(away=False)
-    assert len(several.names) == 2
+    assert len(several.devices) == 2
 
 
 def test_a_rank_that_took_no_order_gets_no_other(begin):

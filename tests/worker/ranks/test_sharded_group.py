@@ -187,7 +187,7 @@ def test_a_rank_that_is_lost_costs_what_the_shards_had(begin, how):
     assert [in_english(problem.title) for problem in told] == [
         "CPU stopped training: its process ended or does not answer."
     ]
-    assert len(several.names) == 3
+    assert len(several.devices) == 3
     one.add_gradients(some_tokens(8, seed=1), 1.0)
     assert distance(several, one) < 1e-5
 
@@ -204,7 +204,7 @@ def test_a_rank_that_is_lost_before_the_sums_are_gathered_leaves_those_of_before
     assert several.lost() == 8
     assert torch.equal(gradients(several), before)
     assert several.loss(some_tokens(8)) == pytest.approx(alone().loss(some_tokens(8)), rel=1e-5)
-    assert len(several.names) == 3
+    assert len(several.devices) == 3
 
 
 def test_a_micro_batch_too_large_for_one_rank_is_computed_in_halves_and_counted_once(begin):
@@ -219,7 +219,7 @@ def test_a_micro_batch_too_large_for_one_rank_is_computed_in_halves_and_counted_
     assert distance(several, one) < 1e-5
     assert too_large == [12]
     assert several.lost() == 4
-    assert len(several.names) == 2
+    assert len(several.devices) == 2
 
 
 def test_the_dry_run_finds_what_the_rank_with_the_least_memory_has_room_for(begin):
@@ -228,7 +228,7 @@ def test_the_dry_run_finds_what_the_rank_with_the_least_memory_has_room_for(begi
     assert found.limit <= 2 * ROOM
     several.add_gradients(some_tokens(2 * ROOM), 1.0)
     assert several.lost() == 0
-    assert len(several.names) == 2
+    assert len(several.devices) == 2
 
 
 def test_activations_are_computed_again_where_nothing_else_fits(begin):
@@ -327,7 +327,7 @@ def test_the_last_of_two_ranks_goes_on_alone(begin):
     several.add_gradients(some_tokens(8), 1.0)
     several.collect()
     assert distance(several, one) < 1e-5
-    assert several.names == ["CPU"]
+    assert [each.name for each in several.devices] == ["CPU"]
 
 
 def once(error, then):
@@ -365,7 +365,7 @@ def test_a_model_of_which_the_first_device_has_no_room_for_a_copy_is_spread(take
     made = build(take(ranks))
     assert isinstance(made, ShardedTrainer)
     made.begin()
-    assert len(made.names) == 2
+    assert len(made.devices) == 2
     one = alone()
     one.add_gradients(some_tokens(8), 1.0)
     made.add_gradients(some_tokens(8), 1.0)
@@ -376,4 +376,4 @@ def test_a_model_of_which_the_first_device_has_no_room_for_a_copy_is_spread(take
 def test_a_device_without_room_for_a_copy_that_the_first_one_holds_is_left_out(take, build):
     made = build(take("no copy"))
     assert type(made) is GroupTrainer
-    assert len(made.names) == 1
+    assert len(made.devices) == 1

@@ -88,4 +88,4 @@ def test_one_device_loses_nothing_and_has_nothing_to_collect():
     made.forget()
     assert torch.equal(gradients(made), before)
     assert made.lost() == 0
-    assert (made.names, made.name) == (["device 0"], "device 0")
+    assert [each.name for each in made.devices] == ["device 0"] == [made.name]

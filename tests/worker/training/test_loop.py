@@ -11,6 +11,7 @@ import torch
 from hivemind.utils import get_dht_time
 
 from english import in_english, raises, spoken
+from skep.core.device import ComputingDevice
 from skep.core.errors import DataError, DeviceError, SwarmError
 from skep.core.policy.allowance import GpuMemory
 from skep.core.record.contributions import Evaluation
@@ -106,7 +107,7 @@ class FakeTrainer:
     """Records its micro-batches; returns each of `losses`, then 2.0. More than `room` samples do not fit."""
 
     name = "Fake GPU"
-    names = ("Fake GPU",)
+    devices = (ComputingDevice("cuda:0", "Fake GPU"),)
     parameters = ()
     room: float = math.inf
     emptied: int = 0
@@ -388,10 +389,10 @@ def test_when_all_samples_are_lost_in_the_hand_over_nothing_is():
 
 
 def test_reports_name_the_devices_that_compute_now():
-    bench = Bench()
-    bench.trainer.names = ("Fake GPU", "Fake GPU")
+    bench, two_cards = Bench(), (ComputingDevice("cuda:0", "Fake GPU"), ComputingDevice("cuda:1", "Fake GPU", 0.5))
+    bench.trainer.devices = two_cards
     bench.run_until(lambda: bench.link.all(WorkerProgress))
-    assert bench.link.all(WorkerProgress)[-1].devices == ("Fake GPU", "Fake GPU")
+    assert bench.link.all(WorkerProgress)[-1].devices == two_cards
 
 
 def test_the_held_out_loss_is_computed_in_micro_batches_for_which_the_trainer_has_room():

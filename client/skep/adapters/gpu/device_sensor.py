@@ -1,15 +1,15 @@
 """The sensor of the training devices: use by other programs, free memory, temperature and power.
 
-Of several, use and temperature are those of the busiest and of the warmest, the others those of the first.
+Of several, what counts is the use of the busiest, the least free memory, the highest temperature, and the power of all.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from skep import ports
 from skep.adapters.gpu import cpu, pci
@@ -23,7 +23,12 @@ from skep.core.text import Text
 
 _CARDS: Final = (DeviceKind.NVIDIA, DeviceKind.AMD)
 
-WATCHED_ON_ALL: Final = (Condition.GPU_USE, Condition.TEMPERATURE)
+_OF_SEVERAL: Final[Mapping[Condition, Callable[[Iterable[Any]], Any]]] = {
+    Condition.GPU_USE: max,
+    Condition.GPU_MEMORY: min,
+    Condition.TEMPERATURE: max,
+    Condition.POWER: sum,
+}
 HEAT_SECONDS: Final = 1.5
 """Interval of the processor's temperature: its sensors are slow to read, and it changes slowly."""
 
@@ -58,7 +63,8 @@ class DeviceSensor(Polled):
             self._let_go()
             devices = choose_all(self._devices.list(), wanted)
             self._chosen = (wanted, devices, [self._reader(each) for each in devices])
-        seen = worst([read() for read in self._chosen[2]])
+        _, devices, readers = self._chosen
+        seen = together([(each.choice, read()) for each, read in zip(devices, readers, strict=True)])
         if self.closed.is_set():
             self._let_go()
         return seen
@@ -118,17 +124,22 @@ def choose_all(devices: Sequence[Device], wanted: str) -> list[Device]:
     return list(dict.fromkeys([first, *others]))
 
 
-def worst(seen: Sequence[Seen]) -> Seen:
-    """The readings of the first device, but of all devices the most use by other programs and the highest temperature.
+def together(seen: Sequence[tuple[str, Seen]]) -> Seen:
+    """One reading of each condition for all devices, with that of each; `seen` has each device's name and readings.
 
     A device that does not answer counts only if none does: one that is lost computes nothing.
     """
-    return {**seen[0], **{condition: _most([each[condition] for each in seen]) for condition in WATCHED_ON_ALL}}
+    return {
+        condition: _joint(condition, [(name, each[condition]) for name, each in seen]) for condition in pci.READINGS
+    }
 
 
-def _most(readings: Sequence[Reading[float]]) -> Reading[float]:
-    answers = [each for each in readings if each.value is not None]
-    return max(answers, key=lambda each: each.value or 0.0) if answers else readings[0]
+def _joint(condition: Condition, readings: Sequence[tuple[str, Reading[float]]]) -> Reading[float]:
+    values = [(name, each.value) for name, each in readings if each.value is not None]
+    if not values:
+        return readings[0][1]
+    note = next(each.note for _, each in readings if each.value is not None)
+    return answered(_OF_SEVERAL[condition](value for _, value in values), note, dict(values))
 
 
 class ProcessorReader:

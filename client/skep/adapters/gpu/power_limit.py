@@ -1,11 +1,12 @@
-"""The power limit of an NVIDIA card in watts: setting it while skep computes, and restoring it."""
+"""The power limits of NVIDIA cards in watts: setting them while skep computes, and restoring them."""
 
 from __future__ import annotations
 
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,8 +17,10 @@ import pynvml
 from skep.adapters.gpu import nvidia
 from skep.adapters.storage.files import atomic_write
 from skep.core.device import PowerCap
+from skep.core.policy.device_shares import limits_of
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot
+from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Text
 from skep.ports import Post
 
@@ -69,15 +72,30 @@ def _words(error: Any) -> Text:
     return _BY_CODE.get(error.value) or nvidia.words(error)
 
 
-SETTING: Final = "heat.power_cap_watts"
+_SETTINGS: Final[Sequence[str]] = ("heat.power_cap_watts", "compute.device_limits")
 SAME_WATTS: Final = 0.5
 """Limits this close count as equal: cards round them."""
 CLOSE_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
-Find = Callable[[], tuple[str, NvidiaLimiter] | None]
-"""The training card with a stable name, or None if its power cannot be limited."""
+
+@dataclass(frozen=True)
+class Card:
+    """A card whose power can be limited. `name` is stable while it is in its slot; `device` is its Device.choice.
+
+    It `trains` if the setting compute.device chooses it.
+    """
+
+    name: str
+    device: str
+    limiter: NvidiaLimiter
+    trains: bool = True
+
+
+Find = Callable[[], Sequence[Card]]
+Wanted = Mapping[str, Value]
+"""The settings while skep computes, else none."""
 
 
 class _Held(msgspec.Struct, frozen=True):
@@ -89,13 +107,17 @@ class _Held(msgspec.Struct, frozen=True):
 
 
 class PowerCapKeeper:
-    """Keeps the limit, as an observer of the engine; driver calls run in a separate thread, since they may be slow."""
+    """Keeps the limits, as an observer of the engine; driver calls run in a separate thread, since they may be slow.
+
+    `find` returns every card that has a limit; `note` is the file of the limits that are set.
+    """
 
     def __init__(self, find: Find, note: Path, post: Post) -> None:
         self._find, self._note, self._post = find, note, post
-        self._wanted = 0.0
-        self._orders: queue.SimpleQueue[float | None] = queue.SimpleQueue()
-        self._held: tuple[_Held, NvidiaLimiter] | None = None
+        self._wanted: Wanted = {}
+        self._orders: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
+        self._held: dict[str, tuple[_Held, Card]] = {}
+        self._told: dict[str, PowerCap] = {}
         self._thread = threading.Thread(target=self._run, name="power-cap", daemon=True)
 
     def start(self) -> None:
@@ -104,13 +126,13 @@ class PowerCapKeeper:
     def observe(self, message: m.Message, snapshot: Snapshot) -> None:  # noqa: ARG002 - as the port names it
         """Implements ports.Observer."""
         computes = snapshot.worker is not None and snapshot.allowance.share > 0
-        wanted = float(snapshot.settings.get(SETTING, 0)) if computes else 0.0
+        wanted = {key: snapshot.settings[key] for key in _SETTINGS if key in snapshot.settings} if computes else {}
         if wanted != self._wanted:
             self._wanted = wanted
             self._orders.put(wanted)
 
     def close(self) -> None:
-        """Restore the old limit; waits a few seconds for that."""
+        """Restore the old limits; waits a few seconds for that."""
         self._orders.put(None)
         if self._thread.is_alive():
             self._thread.join(CLOSE_SECONDS)
@@ -119,65 +141,78 @@ class PowerCapKeeper:
         self._guarded(self._mend)
         while (wanted := self._orders.get()) is not None:
             self._guarded(partial(self._obey, wanted))
-        self._guarded(self._put_back)
+        self._guarded(partial(self._obey, {}))
 
     def _guarded(self, act: Callable[[], object]) -> None:
         try:
             act()
         except Exception:
-            log.exception("the power cap is in an unknown state")
+            log.exception("the power caps are in an unknown state")
 
-    def _obey(self, watts: float) -> None:
+    def _obey(self, wanted: Wanted) -> None:
         self._put_back()
         left = self._mend()
-        found = self._find() if watts else None
-        if found is None:
-            return
-        card, limiter = found
-        before = limiter.look()
+        caps = dict[str, PowerCap]()
+        cards = self._find() if any(map(wanted.get, _SETTINGS)) else []
+        for card in cards:
+            if card.trains and (watts := limits_of(wanted, card.device).watts):
+                caps[card.device] = self._limit(card, watts, left.get(card.name))
+        if caps != self._told:
+            self._told = caps
+            self._post(m.PowerCapSeen(caps))
+
+    def _limit(self, card: Card, watts: float, left: _Held | None) -> PowerCap:
+        before = card.limiter.look()
         if before.watts is None or before.refused:
-            log.warning("the power cap is not set: %s", before.refused)
-            self._post(m.PowerCapSeen(before))
-            return
+            log.warning("the power cap of %s is not set: %s", card.name, before.refused)
+            return before
         # a limit of ours that could not be removed is not the card's own
-        own = left.before if left and left.card == card and _is(before.watts, left.ours) else before.watts
-        held = _Held(card, own, min(before.highest or watts, max(before.lowest or watts, watts)))
-        self._remember(held)
-        self._held = (held, limiter)
-        after = limiter.limit(held.ours)
-        self._post(m.PowerCapSeen(after))
+        own = left.before if left and _is(before.watts, left.ours) else before.watts
+        held = _Held(card.name, own, min(before.highest or watts, max(before.lowest or watts, watts)))
+        self._remember([*(each for each in self._noted() if each.card != card.name), held])
+        self._held[card.name] = held, card
+        return card.limiter.limit(held.ours)
 
     def _put_back(self) -> None:
-        if self._held is None:
-            return
-        held, limiter = self._held
-        self._held = None
-        if _restore(held, limiter):
-            self._note.unlink(missing_ok=True)
-        self._post(m.PowerCapSeen(None))
+        stay = {each.card: each for each in self._noted()}
+        for name, (held, card) in self._held.items():
+            if _restore(held, card.limiter):
+                stay.pop(name, None)
+        if self._held:
+            self._held.clear()
+            self._remember(list(stay.values()))
 
     # --- limits that were not put back: skep was killed, or the card refused
 
-    def _remember(self, held: _Held) -> None:
+    def _remember(self, held: Sequence[_Held]) -> None:
+        """Note what is to be put back; nothing once there is none."""
         try:
-            atomic_write(self._note, msgspec.json.encode(held))
+            if held:
+                atomic_write(self._note, msgspec.json.encode(held))
+            else:
+                self._note.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("the card's own power limit cannot be noted: %s", error)
+            log.warning("the cards' own power limits cannot be noted: %s", error)
 
-    def _mend(self) -> _Held | None:
-        """Put back the limit that is noted, and return it if that is not possible now; then the note stays."""
+    def _noted(self) -> list[_Held]:
         try:
-            held = msgspec.json.decode(self._note.read_bytes(), type=_Held)
+            found = msgspec.json.decode(self._note.read_bytes(), type=list[_Held] | _Held)
         except FileNotFoundError:
-            return None
+            return []
         except (OSError, ValueError) as error:
-            log.warning("the note about the card's own power limit cannot be read: %s", error)
-        else:
-            found = self._find()
-            if found is None or found[0] != held.card or not _restore(held, found[1]):
-                return held
-        self._note.unlink(missing_ok=True)
-        return None
+            log.warning("the note about the cards' own power limits cannot be read: %s", error)
+            return []
+        return found if isinstance(found, list) else [found]  # one alone: by skep of before it limited several
+
+    def _mend(self) -> Mapping[str, _Held]:
+        """Put back the limits that are noted; return by card those of which that is not possible now, which stay noted."""
+        noted = self._noted()
+        if not noted and not self._note.exists():
+            return {}
+        limiters = {card.name: card.limiter for card in self._find()}
+        left = [each for each in noted if each.card not in limiters or not _restore(each, limiters[each.card])]
+        self._remember(left)
+        return {each.card: each for each in left}
 
 
 def _restore(held: _Held, limiter: NvidiaLimiter) -> bool:

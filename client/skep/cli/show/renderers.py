@@ -189,7 +189,7 @@ class PlainRenderer(Renderer):
                 self._terminal.write(f"{say(Stage(event['name']).label)} …")
             case "joined":
                 joined = {name: event[name] for name in ("epoch", "peer_id")}
-                joined["device"] = names_of(event["devices"]) or event["device"]
+                joined["device"] = names_of([each["name"] for each in event["devices"]]) or event["device"]
                 self._terminal.write(tr("Joined at epoch {epoch} on {device} as {peer_id}.", **joined))
                 if event["client_mode"]:
                     self._terminal.write(tr("This computer is behind a router: makes connections, accepts none."))

@@ -6,6 +6,7 @@ from typing import Final
 
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import Line, Span, Tone
+from skep.core.device import refusals
 from skep.core.record.contributions import Tally, Totals
 from skep.core.session import phases, timeline
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
@@ -104,8 +105,7 @@ def reason(snapshot: Snapshot) -> str:
 def rules(snapshot: Snapshot) -> list[Line]:
     """The other rules that hold, and how quickly giving back went; nothing where one rule holds alone."""
     others = [say(each.allowance.reason) for each in snapshot.holding[1:] if each.rule != "away"]
-    if snapshot.power_cap is not None and snapshot.power_cap.refused:
-        others.append(tr("No power cap. {why}", why=snapshot.power_cap.refused))
+    others += [tr("No power cap. {why}", why=each) for each in refusals(snapshot.power_caps.values())]
     held = [_row(tr("Also") if number == 0 else "", text) for number, text in enumerate(others)]
     reacted = timeline.sentence(snapshot.reactions)
     return [*held, *([_row(tr("Give-back"), say(reacted))] if reacted else [])]

@@ -26,16 +26,20 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class Reading(Generic[T_co]):
-    """`value` is None unless the source answers; `note` says why there is no value, or names the source."""
+    """`value` is None unless the source answers; `note` says why there is no value, or names the source.
+
+    Where the value is one of several devices, or their sum, `each` has that of each that answers, by Device.choice.
+    """
 
     value: T_co | None = None
     source: Source = Source.MISSING
     note: Text = NOTHING
+    each: Mapping[str, T_co] = field(default_factory=dict)
 
 
-def answered(value: T, note: Text = NOTHING) -> Reading[T]:
+def answered(value: T, note: Text = NOTHING, each: Mapping[str, T] | None = None) -> Reading[T]:
     """A reading with a value. `note` names the source."""
-    return Reading(value, Source.ANSWERS, note)
+    return Reading(value, Source.ANSWERS, note, each or {})
 
 
 def missing(note: Text) -> Reading[Any]:
@@ -120,7 +124,7 @@ class ConditionSpec:
 
 
 class Condition(StrEnum):
-    """The conditions. Those of a device are of the device that trains, or would train."""
+    """The conditions. Those of a device are of the devices that train, or would train."""
 
     spec: ConditionSpec
 
@@ -162,7 +166,7 @@ class Condition(StrEnum):
         Quantity(Unit.SHARE, (0.0, 1.0), step=0.1, limit=BUSY_GPU),
         {"busy": 1.0},
     )
-    """The utilisation of the GPU by other programs, 0..1."""
+    """The utilisation of the GPU by other programs, 0..1; of several, the highest."""
     PROCESSOR_USE = ConditionSpec(
         Names(
             "processor_use", Text("condition.title_processor_use"), Text("condition.what_other_programs_use_processor")
@@ -178,7 +182,7 @@ class Condition(StrEnum):
         Quantity(Unit.BYTES, (0, 1e15), step=64e6),
         {"memory": 0},
     )
-    """Free memory of the GPU, in bytes."""
+    """Free memory of the GPU, in bytes; of several, the least."""
     MEMORY = ConditionSpec(
         Names("memory", Text("condition.title_free_ram"), Text("condition.how_much_memory_free")),
         Periods(2.0, 2.0),
@@ -191,13 +195,13 @@ class Condition(StrEnum):
         Periods(1.0, 2.0),
         Quantity(Unit.CELSIUS, (-50.0, 200.0), step=1.0),
     )
-    """Temperature of the device, in degrees Celsius."""
+    """Temperature of the device, in degrees Celsius; of several, the highest."""
     POWER = ConditionSpec(
         Names("power", Text("condition.title_power"), Text("condition.what_device_draws")),
         Periods(2.0, 2.0),
         Quantity(Unit.WATTS, (0.0, 10_000.0), step=5.0),
     )
-    """Power draw of the device, in watts."""
+    """Power draw of the device, in watts; of several, the sum."""
     BATTERY = ConditionSpec(
         Names("battery", Text("rule.battery"), Text("condition.whether_computer_battery")),
         Periods(2.0, 10.0),
@@ -246,7 +250,8 @@ def sensible(seen: Seen) -> Seen:
 def _checked(condition: Condition, reading: Reading[Any]) -> Reading[Any]:
     match reading.source:
         case Source.ANSWERS:
-            return reading if _may_be(condition, reading.value) else silent(unreadable(condition))
+            sound = {device: value for device, value in reading.each.items() if _may_be(condition, value)}
+            return replace(reading, each=sound) if _may_be(condition, reading.value) else silent(unreadable(condition))
         case Source.SILENT:
             return silent(reading.note or unreadable(condition))
         case Source.MISSING:
@@ -295,8 +300,15 @@ def _is_news(condition: Condition, before: Told, after: Told) -> bool:
     if kind.unit is Unit.SECONDS_AGO:
         later = (after.at - new) - (before.at - old) > kind.step
         return later and (after.at - before.at >= INPUT_SECONDS or old >= INPUT_SECONDS)
+    earlier, later_ones = before.reading.each, after.reading.each
+    if earlier.keys() != later_ones.keys():
+        return True
+    return _differs(kind, old, new) or any(_differs(kind, earlier[each], later_ones[each]) for each in earlier)
+
+
+def _differs(kind: Quantity, old: float, new: float) -> bool:
     crossed = kind.limit is not None and (old > kind.limit) != (new > kind.limit)
-    return crossed or abs(new - old) >= kind.step
+    return crossed or not abs(new - old) < kind.step
 
 
 def _number(reading: Reading[Any]) -> float | None:

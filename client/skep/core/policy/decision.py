@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from skep.core.policy.allowance import Allowance, GpuMemory
-from skep.core.policy.conditions import Condition
-from skep.core.policy.regulators import Heat, Room, heated, roomed
-from skep.core.policy.rules import RAMP, RULES, Facts, Rule, number_of
+from skep.core.policy import device_shares
+from skep.core.policy.device_shares import number_of
+from skep.core.policy.regulators import FULL, Heat, Room, roomed
+from skep.core.policy.rules import RAMP, RULES, Facts, Rule
 from skep.core.text import Text
 
 _STRICTNESS: Final = (GpuMemory.KEEP, GpuMemory.SHRINK, GpuMemory.RELEASE)
@@ -72,7 +73,6 @@ SMALL: Final = 0.0501
 """A rise of at most this share, such as a step of the heat loop, is not ramped."""
 RAMP_STEP: Final = 1.0
 """Seconds."""
-_GB: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class PolicyState:
     """`wall` is the wall clock of the last step; all other times are steady seconds.
 
     `holds_since` has the time since when each rule has held continuously, whether it counts yet or not; `held` has the
-    rules that count. `share` is granted now. `risen_at` is the start of the last rise, `paused_since` of this pause.
+    rules that count. `heats` are the heat loops of the devices. `share` is granted now. `risen_at` is the start of the last rise, `paused_since` of this pause.
     """
 
     wall: float | None = None
@@ -105,7 +105,7 @@ class PolicyState:
     holds_since: Mapping[str, float] = field(default_factory=dict)
     held: Mapping[str, Held] = field(default_factory=dict)
     input_at: float = 0.0
-    heat: Heat = field(default_factory=Heat)
+    heats: Mapping[str, Heat] = field(default_factory=dict)
     room: Room = field(default_factory=Room)
     share: float = 0.0
     rise: Rise | None = None
@@ -154,7 +154,10 @@ def grant(state: PolicyState, facts: Facts, *, at_once: bool = False) -> Grant:
 def regulated(facts: Facts, state: PolicyState) -> Facts:
     """`facts` with the limits of the two loops and the time since the input reading."""
     since_input = state.steady - state.input_at
-    return replace(facts, idle_more=since_input, heat=state.heat.limit, gpu_memory=state.room.level)
+    device, share = device_shares.of_all(device_shares.ceilings(facts.settings, state.heats), in_step=facts.in_step)
+    own = {each: device_shares.limits_of(facts.settings, each).share for each in state.heats}
+    heat = share if share < device_shares.of_all(own, in_step=facts.in_step)[1] else FULL
+    return replace(facts, idle_more=since_input, heat=heat, hot=device, gpu_memory=state.room.level)
 
 
 def _moved(state: PolicyState, facts: Facts) -> PolicyState:
@@ -163,14 +166,13 @@ def _moved(state: PolicyState, facts: Facts) -> PolicyState:
     if not math.isfinite(now):
         return state
     steady = state.steady + (0.0 if state.wall is None else min(MOMENT, max(0.0, now - state.wall)))
-    cap, reserve = number_of(settings, "heat.cap_celsius"), number_of(settings, "memory.leave_gpu_gb") * _GB
-    free = None if facts.on_processor else conditions[Condition.GPU_MEMORY].value
+    room = None if facts.on_processor else device_shares.room(settings, conditions, facts.devices)
     return replace(
         state,
         wall=now,
         steady=steady,
-        heat=heated(state.heat, conditions[Condition.TEMPERATURE].value, cap, state.share, steady),
-        room=roomed(state.room, free, reserve, steady),
+        heats=device_shares.heats(state.heats, settings, conditions, facts.devices, state.share, steady),
+        room=roomed(state.room, room, 0.0, steady),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from skep.core.device import PowerCap
 from skep.core.policy.allowance import Allowance, GpuMemory, PauseState
 from skep.core.policy.conditions import BUSY_GPU, BUSY_PROCESSOR, Condition, Conditions, Source
+from skep.core.policy.device_shares import limits_of, number_of, of_all
 from skep.core.settings import hours
 from skep.core.settings.hours import Grade
 from skep.core.settings.setting import Value
@@ -32,9 +33,11 @@ PROCESSOR: Final = "CPU"
 class Facts:
     """The input of the rules. `now` is wall clock seconds; `zone` is this computer's time zone.
 
-    `idle_more` is the seconds since the input reading was taken. `heat` is the share that the heat loop allows, and
-    `gpu_memory` how much GPU memory the memory loop allows; `decision` keeps the state of both loops.
-    `power_cap` is the limit that skep has set on the card, or why it could not; None while none is wanted.
+    `idle_more` is the seconds since the input reading was taken. `heat` is the share that the heat loop of `hot`, the
+    device that decides, allows all devices together, and `gpu_memory` how much GPU memory the memory loop allows;
+    `decision` keeps the state of both loops. `devices` are those that compute, or would, as ComputingDevice.id; they
+    are `in_step` where one model is spread over them.
+    `power_caps` are the limits that skep has set on cards, by device, or why it could not; empty while none is wanted.
     A `heavy` project cannot stop in the time required while a user is there: one sample takes longer.
     """
 
@@ -45,8 +48,11 @@ class Facts:
     pause: PauseState | None = None
     idle_more: float = 0.0
     heat: float = FULL
+    hot: str = ""
     gpu_memory: GpuMemory = GpuMemory.KEEP
-    power_cap: PowerCap | None = None
+    power_caps: Mapping[str, PowerCap] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("",)
+    in_step: bool = False
     on_processor: bool = False
     heavy: bool = False
 
@@ -92,12 +98,6 @@ def share_of(settings: Settings, key: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         value = DEFAULTS[key]
     return min(FULL, max(0.0, float(value)))
-
-
-def number_of(settings: Settings, key: str) -> float:
-    """A setting as a number, its default where it is not one."""
-    value = settings.get(key, DEFAULTS[key])
-    return float(value) if isinstance(value, int | float) else float(DEFAULTS[key])
 
 
 def using(settings: Settings) -> float:
@@ -242,16 +242,23 @@ def _heat(facts: Facts) -> Allowance | None:
     if facts.heat >= FULL:
         return None
     device = Text("rule.processor") if facts.on_processor else Text("rule.gpu")
-    cap = number_of(facts.settings, "heat.cap_celsius")
+    cap = limits_of(facts.settings, facts.hot).celsius
     return Allowance(facts.heat, Text("rule.keeping_cool", device=device, cap=cap))
 
 
+def _device_limits(facts: Facts) -> Allowance | None:
+    own = {device: limits_of(facts.settings, device).share for device in facts.devices}
+    _, share = of_all(own, in_step=facts.in_step)
+    return Allowance(share, Text("rule.device_limits_share", share=share)) if share < FULL else None
+
+
 def _power_cap(facts: Facts) -> Allowance | None:
-    cap = facts.power_cap
-    if cap is None or cap.watts is None or cap.refused:
+    watts = [cap.watts for cap in facts.power_caps.values() if cap.watts is not None and not cap.refused]
+    if not watts:
         return None
     # the driver enforces the cap; the share stays that of the rule "away", and the sentence is shown
-    return Allowance(share_of(facts.settings, "compute.share_away"), Text("rule.power_limited", watts=cap.watts))
+    sentence = Text("rule.power_limited" if len(watts) == 1 else "rule.power_limited_together", watts=sum(watts))
+    return Allowance(share_of(facts.settings, "compute.share_away"), sentence)
 
 
 def _away(facts: Facts) -> Allowance:
@@ -334,6 +341,7 @@ RULES: Final = (
         on_processor=False,
     ),
     Rule("heat", Text("rule.temperature_cap"), _heat, "heat.cap_celsius", Condition.TEMPERATURE),
+    Rule("device_limits", Text("rule.device_limits"), _device_limits, "compute.device_limits"),
     Rule("power_cap", Text("rule.power_cap"), _power_cap, "heat.power_cap_watts"),
     Rule("away", Text("rule.away"), _away, "compute.share_away"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from skep.core.policy.allowance import Allowance, Change, Reaction
@@ -47,7 +49,10 @@ class RenewWorker(msgspec.Struct, frozen=True):
 
 
 class SetAllowance(msgspec.Struct, frozen=True):
+    """`ceilings` are as in SetShare."""
+
     allowance: Allowance
+    ceilings: Mapping[str, float] = {}
 
 
 class FetchShard(msgspec.Struct, frozen=True):

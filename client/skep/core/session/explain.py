@@ -7,12 +7,14 @@ from dataclasses import asdict, replace
 from datetime import tzinfo
 from typing import Any, Final
 
+from skep.core.device import refusals
 from skep.core.errors import BadInput
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Condition, Conditions, Source, answered
 from skep.core.policy.decision import Holding, combined, holding, regulated
+from skep.core.policy.device_shares import number_of
 from skep.core.policy.regulators import Heat, heated
-from skep.core.policy.rules import ALL, RULES, Facts, contradictions, number_of
+from skep.core.policy.rules import ALL, RULES, Facts, contradictions
 from skep.core.session import step
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import NOTHING, Text, as_data
@@ -48,9 +50,11 @@ def explained(snapshot: Snapshot, words: object, now: float, zone: tzinfo) -> di
 
 def remarks(snapshot: Snapshot) -> tuple[Text, ...]:
     """Sentences about settings that have no effect."""
-    found, cap = contradictions(snapshot.settings), snapshot.power_cap
-    refused = cap.refused if cap is not None else NOTHING
-    return (*found, Text("explain.power_cap_has_no_effect", refused=refused)) if refused else found
+    refused = refusals(snapshot.power_caps.values())
+    return (
+        *contradictions(snapshot.settings),
+        *(Text("explain.power_cap_has_no_effect", refused=each) for each in refused),
+    )
 
 
 def _asked(words: object) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from skep.core.device import PowerCap
+from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import GpuMemory
 from skep.core.policy.conditions import Seen
 from skep.core.policy.growth import Use
@@ -88,9 +88,9 @@ class Slept(msgspec.Struct, frozen=True):
 
 
 class PowerCapSeen(msgspec.Struct, frozen=True):
-    """The result of setting the power cap: the limit in force, or why there is none; `cap` None when it was removed."""
+    """The result of setting power caps: for each card the limit in force, or why there is none; empty when removed."""
 
-    cap: PowerCap | None
+    caps: dict[str, PowerCap]
 
 
 class IndexArrived(msgspec.Struct, frozen=True):
@@ -119,8 +119,7 @@ class WorkerStage(WorkerMessage, frozen=True):
 class WorkerJoined(WorkerMessage, frozen=True):
     """The worker is in the swarm. `device` is the one that torch confirmed, `precision` the one used in computing.
 
-    `devices` are all that compute, of which `device` is the first.
-
+    `devices` are all that compute, of which `device` is the first; they are `in_step` where one model is spread over them.
     In `client_mode` it makes connections and accepts none, as is usual behind a router; if `relayed`, it accepts those that
     come through a seed.
     """
@@ -135,7 +134,8 @@ class WorkerJoined(WorkerMessage, frozen=True):
     client_mode: bool = False
     relayed: bool = False
     heavy: bool = False
-    devices: tuple[str, ...] = ()
+    devices: tuple[ComputingDevice, ...] = ()
+    in_step: bool = False
 
 
 class WorkerProgress(WorkerMessage, frozen=True):
@@ -153,7 +153,7 @@ class WorkerProgress(WorkerMessage, frozen=True):
     position: int = 0
     heavy: bool = False
     waits_for: Wait = Wait.NOTHING
-    devices: tuple[str, ...] = ()
+    devices: tuple[ComputingDevice, ...] = ()
 
 
 class WorkerEvaluated(WorkerMessage, frozen=True):
@@ -311,13 +311,13 @@ class WorkerOptions(WorkerMessage, frozen=True):
 
     The worker reads shards and the recipe's files in `shards_folder` only. `sandbox` is how it confines itself.
 
-    `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` is as in the setting, "" for the best
-    usable one; `threads` 0 lets the worker choose; `nccl` are NCCL's
-    least channels, threads for sockets, and sockets of each, 0 for its own choice; `port` is TCP, 0 means any free one; with
-    `map_port` the router is asked to forward it; `client_mode` is automatic, on or off, as in the setting. `present`
-    and `memory` are as in SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs;
-    `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of the threads that train,
-    1..19 as in nice(2). `upload` and `download` are as in SetTraffic.
+    `manifest` is its text; `seeds` are additional multiaddresses to try. `share` is 0..1; `device` is as in the setting,
+    "" for the best usable one; `threads` 0 lets the worker choose; `nccl` are NCCL's least channels, threads for sockets,
+    and sockets of each, 0 for its own choice; `port` is TCP, 0 means any free one; with `map_port` the router is asked to
+    forward it; `client_mode` is automatic, on or off, as in the setting. `present`, `memory` and `ceilings` are as in
+    SetShare; `leave_gpu` and `leave_ram` are the bytes to leave free for other programs, `leave_gpu_of` those of devices
+    with a limit of their own; `snapshot_bytes_per_day` is what snapshots of the state may write. `nice` is the priority of
+    the threads that train, 1..19 as in nice(2). `upload` and `download` are as in SetTraffic.
     """
 
     manifest: str
@@ -332,7 +332,9 @@ class WorkerOptions(WorkerMessage, frozen=True):
     client_mode: str = "automatic"
     present: bool = False
     memory: GpuMemory = GpuMemory.KEEP
+    ceilings: dict[str, float] = {}
     leave_gpu: int = 0
+    leave_gpu_of: dict[str, int] = {}
     leave_ram: int = 0
     nice: int = 19
     upload: float = 0.0
@@ -355,12 +357,14 @@ class WorkerOptions(WorkerMessage, frozen=True):
 class SetShare(WorkerMessage, frozen=True):
     """Set the compute share 0..1; 0 pauses.
 
-    While a user is `present`, micro-batches are short; `memory` is how much GPU memory the worker may hold.
+    While a user is `present`, micro-batches are short; `memory` is how much GPU memory the worker may hold. `ceilings`
+    has the largest share of each of several devices that has one below 1.
     """
 
     share: float
     present: bool = False
     memory: GpuMemory = GpuMemory.KEEP
+    ceilings: dict[str, float] = {}
 
 
 class SetTraffic(WorkerMessage, frozen=True):

@@ -83,6 +83,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         peer_id=message.peer_id,
         device=message.device,
         devices=message.devices,
+        in_step=message.in_step,
         client_mode=message.client_mode,
         relayed=message.relayed,
         heavy=message.heavy,

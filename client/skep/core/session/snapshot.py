@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skep.core.device import PowerCap
+from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
 from skep.core.policy.decision import Holding, PolicyState
@@ -77,8 +78,8 @@ class Snapshot:
     allowance: Allowance = field(default_factory=lambda: Allowance(1.0, Text("rule.training_full_share")))
     pause: PauseState | None = None
     conditions: Conditions = field(default_factory=Conditions)
-    power_cap: PowerCap | None = None
-    """The power limit that skep has set on the card, or why it could not; None while none is wanted."""
+    power_caps: Mapping[str, PowerCap] = field(default_factory=dict)
+    """The power limits that skep has set on cards, by device, or why it could not; empty while none is wanted."""
     holding: tuple[Holding, ...] = field(default=(), compare=False)
     """Every rule that holds now, the one with the lowest ceiling first."""
     policy_state: PolicyState = field(default_factory=PolicyState, compare=False, repr=False)
@@ -107,8 +108,12 @@ class Snapshot:
     """Whether any worker of this stay joined the swarm: then failures are retried."""
     peer_id: str = ""
     device: str = ""
-    devices: tuple[str, ...] = ()
+    devices: tuple[ComputingDevice, ...] = ()
     """All that compute, the `device` first."""
+    in_step: bool = False
+    """Whether one model is spread over the devices, so that all compute each sample together."""
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    """The largest share 0..1 of each device that has one below 1, for its temperature or its own limit."""
     client_mode: bool = False
     """Whether the worker makes connections and accepts none, as is usual behind a router."""
     relayed: bool = False

@@ -32,10 +32,11 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 from typing import Final
 
-from skep.core.device import first_chosen
+from skep.core.device import ALL, chosen, first_chosen, numbered
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
 from skep.core.policy.decision import PolicyState, grant, with_input_read
+from skep.core.policy.device_shares import below_full
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
 from skep.core.project import fit
 from skep.core.project.manifest import VerifiedProject
@@ -59,7 +60,7 @@ from skep.core.text import Problem, Text
 from skep.core.traffic import DOWNLOAD, UPLOAD, caps_of
 
 _GRANTED_FROM: Final = operator.attrgetter(
-    "conditions", "settings", "pause", "phase", "project", "worker", "device", "heavy", "power_cap"
+    "conditions", "settings", "pause", "phase", "project", "worker", "device", "devices", "heavy", "power_caps"
 )
 """The fields that an allowance depends on, apart from the time."""
 
@@ -156,33 +157,53 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
     if phase in (Phase.TRAINING, Phase.PAUSED):
         away = snapshot.worker is None or snapshot.worker.departing
         phase = Phase.PAUSED if allowance.share == 0 or away else Phase.TRAINING
-    after = replace(snapshot, policy_state=given.state, holding=given.holding, allowance=allowance, phase=phase)
+    ceilings = below_full(snapshot.settings, given.state.heats)
+    after = replace(
+        snapshot,
+        policy_state=given.state,
+        holding=given.holding,
+        allowance=allowance,
+        ceilings=ceilings,
+        phase=phase,
+    )
     told = (allowance.share, allowance.present, allowance.memory) != (before.share, before.present, before.memory)
-    return after, (e.SetAllowance(allowance),) if told else ()
+    told |= ceilings != snapshot.ceilings
+    return after, (e.SetAllowance(allowance, ceilings),) if told else ()
 
 
 def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
     """The input of the rules. The device is the one that the worker confirmed, or else the chosen one."""
-    chosen = first_chosen(str(snapshot.settings.get("compute.device", "")))
-    on_processor = (snapshot.device or chosen) in (PROCESSOR, "cpu")
+    wanted = str(snapshot.settings.get("compute.device", ""))
+    on_processor = (snapshot.device or first_chosen(wanted)) in (PROCESSOR, "cpu")
+    devices = tuple(each.id for each in snapshot.devices)
     return Facts(
         snapshot.conditions,
         snapshot.settings,
         now,
         zone,
         snapshot.pause,
-        power_cap=snapshot.power_cap,
+        power_caps=snapshot.power_caps,
+        devices=devices or _chosen(wanted, snapshot.conditions),
+        in_step=snapshot.in_step,
         on_processor=on_processor,
         heavy=snapshot.heavy,
     )
+
+
+def _chosen(wanted: str, conditions: Conditions) -> tuple[str, ...]:
+    """The devices before a worker has confirmed them: those that the setting names, or that are read."""
+    named = numbered(chosen(wanted))
+    if named not in (("",), (ALL,)):
+        return named
+    return tuple(conditions[Condition.TEMPERATURE].each) or ("",)
 
 
 def _noticed(snapshot: Snapshot, message: m.FromComputer) -> Step:
     match message:
         case m.ConditionsSeen():
             return _seen(snapshot, message), ()
-        case m.PowerCapSeen(cap=cap):
-            return replace(snapshot, power_cap=cap), ()
+        case m.PowerCapSeen(caps=caps):
+            return replace(snapshot, power_caps=caps), ()
         case m.AboutToSleep():
             return snapshot, ()  # it may be cancelled; Slept is handled instead
         case m.Slept(seconds=seconds):
@@ -247,7 +268,8 @@ def _join(snapshot: Snapshot, command: m.Join) -> Step:
         allowance=snapshot.allowance,
         pause=snapshot.pause,
         conditions=snapshot.conditions,
-        power_cap=snapshot.power_cap,
+        power_caps=snapshot.power_caps,
+        ceilings=snapshot.ceilings,
         holding=snapshot.holding,
         policy_state=snapshot.policy_state,
         reactions=snapshot.reactions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from skep.core.policy.device_shares import left_free
 from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.session import deadlines, renewal
 from skep.core.session import effects as e
@@ -63,7 +64,9 @@ def start_worker(snapshot: Snapshot) -> Step:
         client_mode=str(settings.get("network.client_mode", "automatic")),
         present=snapshot.allowance.present,
         memory=snapshot.allowance.memory,
+        ceilings=dict(snapshot.ceilings),
         leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
+        leave_gpu_of=left_free(settings),
         leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),
         upload=caps.upload,
         download=caps.download,

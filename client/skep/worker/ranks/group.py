@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import torch
 
+from skep.core.device import ComputingDevice
 from skep.core.errors import DeviceError
 from skep.core.project.manifest import Manifest
 from skep.core.text import Problem, Text
@@ -61,6 +62,7 @@ class Building:
     """What ranks besides rank 0 need to know, as in WorkerOptions, and whether shards are in the host's memory."""
 
     leave_gpu: int = 0
+    leave_gpu_of: Mapping[str, int] = field(default_factory=dict)
     nice: int = 0
     present: bool = False
     offload: bool = False
@@ -69,7 +71,8 @@ class Building:
 class GroupTrainer(Trainer):
     """Rank 0 with its `others`; the group meets through files in `folder`.
 
-    `told` learns of each rank that is lost or left out. `alarm` is called from another thread when rank 0 itself hangs in
+    `allowed` tells which part 0..1 of the group's time a device may compute. `told` learns of each rank that is lost or
+    left out. `alarm` is called from another thread when rank 0 itself hangs in
     a collective: this process has to end then.
     """
 
@@ -90,23 +93,24 @@ class GroupTrainer(Trainer):
         told: Tell = lambda _problem: None,
         alarm: Tell = lambda _problem: None,
         present: Callable[[], bool] = lambda: False,
+        allowed: Callable[[str], float] = lambda _device: 1.0,
     ) -> None:
         """Build the model on all devices; those that cannot be used are left out. `begin` comes before anything else.
 
         Raises DoesNotFit if the model cannot be trained on `device`, and what torch raises if its memory is too small.
         """
-        self._others, self._folder, self._present = others, folder, present
+        self._others, self._folder, self._present, self._allowed = others, folder, present, allowed
         self._building = building
         self._told, self._alarm = told, alarm
         self._meetings, self._lost, self._beyond = 0, 0, 0.0
-        self._short = False
-        """Whether the last collective failed because memory ran out."""
+        self._short = False  # whether the last collective failed because memory ran out
         self._shared: Sequence[int] = ()
         """Marks of the parameters that the others have."""
         self._slowest = FIRST_SECONDS / TIMES
+        self._id = others.number(str(device.device))
         for rank in others.ranks:
             of_rank = rank.device, device.precision, dict(files)
-            rest = building.leave_gpu, building.nice, building.present
+            rest = building.leave_gpu_of.get(rank.id, building.leave_gpu), building.nice, building.present
             others.tell(orders.Build(*of_rank, *rest, sharded=self.sharded), [rank])
         rendezvous.use_for_collectives(device)
         try:
@@ -126,8 +130,10 @@ class GroupTrainer(Trainer):
     # --- the same interface as that of one device
 
     @property
-    def names(self) -> Sequence[str]:
-        return [self._device.name, *(rank.name for rank in self._others.ranks)]
+    def devices(self) -> Sequence[ComputingDevice]:
+        ranks = [(self._id, self._device.name), *((rank.id, rank.name) for rank in self._others.ranks)]
+        busy = self._division.busy
+        return [ComputingDevice(*each, part) for each, part in zip(ranks, busy, strict=False)]  # one may just be lost
 
     def stopwatch(self) -> float:
         """Seconds of computing: of the rank that computed longest, for each micro-batch."""
@@ -157,7 +163,7 @@ class GroupTrainer(Trainer):
 
     def loss_size(self, size: int) -> int:
         """Rank 0 alone computes losses without gradients."""
-        return max(1, size // len(self.names))
+        return max(1, size // (1 + len(self._others.ranks)))
 
     def collect(self) -> None:
         while any(rank.samples for rank in self._others.ranks):
@@ -234,8 +240,8 @@ class GroupTrainer(Trainer):
         return value
 
     def _parts(self, batch: Batch) -> Iterator[Batch]:
-        done = 0
-        for size in self._division.sizes(len(batch)):
+        done, ids = 0, [self._id, *(rank.id for rank in self._others.ranks)]
+        for size in self._division.sizes(len(batch), [self._allowed(each) for each in ids]):
             yield batch.part(done, size)
             done += size
 
@@ -258,9 +264,12 @@ class GroupTrainer(Trainer):
             self._beyond += max(each.spent for each in computed) - computed[0].spent
         self._slowest = max(FADE * self._slowest, *(each.wall for each in computed))
         numbers = [0, *(1 + self._others.ranks.index(rank) for rank in working)]
+        seconds = [0.0] * (1 + len(self._others.ranks))
         for number, each, size in zip(numbers, computed, sizes, strict=True):
             if size:
                 self._division.took(number, size, each.wall)
+                seconds[number] = each.wall
+        self._division.passed(seconds)
 
     def _all_finite(self, computed: Sequence[orders.Computed], loss: float) -> bool:
         """Whether the micro-batch may be added on all ranks; the scale of fp16 learns it."""

@@ -15,7 +15,7 @@ from multiprocessing.process import BaseProcess
 from types import MappingProxyType
 from typing import Final
 
-from skep.core.device import labelled
+from skep.core.device import labelled, numbered
 from skep.core.project.manifest import Manifest
 from skep.core.text import Problem, Text
 from skep.recipes.registry import import_libraries
@@ -41,11 +41,12 @@ class RankLost(Exception):
 
 @dataclass(eq=False)
 class Other:
-    """One rank besides rank 0. `samples` are those whose gradients only it has."""
+    """One rank besides rank 0. `samples` are those whose gradients only it has; `id` as ComputingDevice has it."""
 
     process: BaseProcess
     link: Connection
     device: str
+    id: str = ""
     name: str = ""
     samples: int = 0
 
@@ -81,6 +82,13 @@ class Others:
     lost: list[Other] = field(default_factory=list)
     _silent: set[Other] = field(default_factory=set)
     """Those that did not take an order, and get no other."""
+
+    def number(self, first: str) -> str:
+        """Give each rank its `id`, and return that of rank 0, whose device is `first`."""
+        own, *ids = numbered([first, *(rank.device for rank in self.ranks)])
+        for rank, name in zip(self.ranks, ids, strict=True):
+            rank.id = name
+        return own
 
     def tell(self, order: Order, ranks: Sequence[Other] | None = None) -> None:
         """Give `order` to `ranks`, else to all. One that does not take it is lost as soon as answers are expected."""

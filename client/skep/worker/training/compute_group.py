@@ -19,6 +19,7 @@ from typing import Any, Final
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from skep.core.device import ComputingDevice
 from skep.recipes.contract import OpenRecipe
 from skep.recipes.tensors.batches import Batch
 from skep.worker.training.device import TrainingDevice
@@ -58,12 +59,12 @@ class ComputeGroup:
 
     @property
     def name(self) -> str:
-        return ", ".join(self.names)
+        return ", ".join(each.name for each in self.devices)
 
     @property
-    def names(self) -> Sequence[str]:
-        """Of the devices that compute now."""
-        return [self._device.name]
+    def devices(self) -> Sequence[ComputingDevice]:
+        """Those that compute now; from any thread."""
+        return [ComputingDevice(str(self._device.device), self._device.name)]
 
     @property
     def kind(self) -> str:

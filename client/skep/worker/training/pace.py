@@ -10,7 +10,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -276,10 +276,11 @@ Told = Callable[[GpuMemory, float, str], None]
 
 @dataclass
 class RequestedLimits:
-    """The engine's latest request; `present` and `memory` as in SetShare, `clock` in monotonic seconds."""
+    """The engine's latest request; `present`, `memory` and `ceilings` as in SetShare, `clock` in monotonic seconds."""
 
     present: bool = False
     memory: GpuMemory = GpuMemory.KEEP
+    ceilings: Mapping[str, float] = field(default_factory=dict)
     obeyed: Told = lambda _memory, _seconds, _behind: None
     clock: Callable[[], float] = time.monotonic
     _asked_at: float | None = None
@@ -297,6 +298,11 @@ class RequestedLimits:
                 return False
             self.memory, self._asked_at = memory, self.clock()
             return True
+
+    def part_of(self, device: str, share: float) -> float:
+        """Which part 0..1 of the time in which all devices compute, at `share`, `device` may compute itself."""
+        ceiling = self.ceilings.get(device, 1.0)
+        return ceiling / share if ceiling < share else 1.0
 
     def done(self, memory: GpuMemory, behind: str, since: float) -> None:
         """`memory` applies now. `behind` is reported if the request came before `since`, the time when that ended."""

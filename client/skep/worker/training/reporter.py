@@ -101,7 +101,7 @@ class Reporter:
                     self.loop.samples.position,
                     self.loop.limits.heavy,
                     self.loop.waits_for,
-                    tuple(self.loop.limits.group.names),
+                    tuple(self.loop.limits.group.devices),
                 )
             )
 

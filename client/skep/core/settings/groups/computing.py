@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from skep.core.device import CHOICE
+from skep.core.settings import device_limits
 from skep.core.settings.hours import FORM, FULL_WEEK, PATTERN
 from skep.core.settings.setting import Kind, Setting, number, percent, whole, yes_no
 from skep.core.text import Text
@@ -21,6 +22,9 @@ SETTINGS: Final = (
     Setting("compute.share_away", **percent(1.0, 0.05, 1.0)),
     Setting("compute.share_using", **percent(0.2, 0.0, 1.0, zero="pause")),
     Setting("compute.idle_minutes", **number(3.0, "min", 0.5, 60)),
+    Setting(
+        "compute.device_limits", Kind.TEXT, "", empty="none", pattern=device_limits.PATTERN, form=device_limits.FORM
+    ),
     Setting("compute.threads", **whole(0, "", 1, 512, zero="automatic")),
     Setting("compute.nccl_min_channels", **whole(0, "", 1, 64, zero="automatic")),
     Setting("compute.nccl_socket_threads", **whole(0, "", 1, 16, zero="automatic")),
