@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from fakes import FakeLedger, make_project
 from manifests import raw
-from skep.core.device import Device, DeviceKind
+from skep.core.device import ComputingDevice, Device, DeviceKind, PowerCap
 from skep.core.policy.allowance import Change, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered
 from skep.core.policy.decision import PolicyState, grant
@@ -86,6 +86,22 @@ SLOWED = ruled(
         progress=replace(PROGRESS, share_asked=0.2, share_measured=0.19, samples_per_second=8.2),
     )
 )
+CARDS = {"cuda:0": "NVIDIA GeForce RTX 4070", "cuda:1": "NVIDIA GeForce RTX 3060"}
+SEVERAL = replace(
+    TRAINING,
+    devices=tuple(
+        ComputingDevice(id_, name, busy) for (id_, name), busy in zip(CARDS.items(), (1.0, 0.45), strict=True)
+    ),
+    conditions=AWAY.with_seen(
+        {
+            Condition.TEMPERATURE: answered(82.0, each={"cuda:0": 67.0, "cuda:1": 82.0}),
+            Condition.POWER: answered(284.0, each={"cuda:0": 142.0, "cuda:1": 142.0}),
+            Condition.GPU_MEMORY: answered(2_400_000_000, each={"cuda:0": 5_400_000_000, "cuda:1": 2_400_000_000}),
+        }
+    ),
+    ceilings={"cuda:1": 0.45},
+    power_caps={"cuda:0": PowerCap(180.0)},
+)
 PAUSED = ruled(
     replace(
         TRAINING,
@@ -123,6 +139,7 @@ BIG = make_project(
         needs={"memory_gb": 128, "vram_gb": 24, "disk_gb": 40, "upload_mbit": 100},
     ),
 )
+SECOND_CARD = Device(DeviceKind.NVIDIA, 1, "NVIDIA GeForce RTX 3060", memory_total=12_000_000_000)
 DEVICES = [
     Device(DeviceKind.NVIDIA, 0, "NVIDIA GeForce RTX 4070", memory_total=12_000_000_000),
     Device(DeviceKind.AMD, 0, "AMD Radeon 780M", unusable=Text("amd.no_driver_loaded")),

@@ -11,6 +11,7 @@ from english import in_english
 from ranks_of_workers import EPOCH_SECONDS, assert_accounted, is_a, later, paused, ranks_of, trained_on
 from skep.core.session.messages import (
     ContributionConfirmed,
+    SetShare,
     StopTraining,
     WorkerFailed,
     WorkerJoined,
@@ -51,6 +52,10 @@ def test_a_worker_of_two_ranks_is_confirmed_and_all_its_sockets_listen_on_loopba
     assert set(listening) == {"127.0.0.1"}
     assert paused(worker).reaction_seconds < 1.0
     assert_accounted(worker)
+    worker.tell(SetShare(1.0, ceilings={"cpu:1": 0.3}))
+    worker.wait_for(lambda each: is_a(WorkerProgress)(each) and each.devices[1].busy < 0.4, EPOCH_SECONDS)
+    assert worker.all(WorkerProgress)[-1].devices[0].busy == 1.0
+    paused(worker)
     before = [sum(each.cpu_times()[:2]) for each in processes]
     later(worker, WorkerProgress)
     assert sum(ranks_of(worker)[0].cpu_times()[:2]) - before[1] < 0.2

@@ -21,6 +21,7 @@ from skep_gui.app.background import Background
 from skep_gui.app.doctor import ConnectionDoctor
 from skep_gui.words.doctor import Doctor
 from skep_gui.words.projects import PRACTICE, Known
+from skep_gui.words.settings import LIMITS
 from skep_gui.words.speaker import english, filled
 from skep_gui.words.stats import Record
 from skep_gui.words.translation import Translation
@@ -243,7 +244,10 @@ class Lookups(QObject):
 
         def found(devices: Sequence[Device]) -> None:
             if self.window is not None:
-                self.window.settings.show_offered({"compute.device": self.translation.devices.offered(devices)})
+                words = self.translation.devices
+                self.window.settings.show_offered(
+                    {"compute.device": words.offered(devices), LIMITS: words.limited(devices)}
+                )
 
         if self.controller is not None:
             self._background.run(self.controller.devices, found, slow=True)

@@ -1,4 +1,4 @@
-"""The page Now: one sentence, the share meter, Pause, four figures, ten minutes of plots, the epoch, the rules.
+"""The page Now: one sentence, the share meter, Pause, four figures, the epoch, devices, ten minutes of plots, the rules.
 
 A function of the snapshot; requests of the user leave as signals.
 """
@@ -17,7 +17,7 @@ from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.widgets.charts import DomeMeter, LivePlot
 from skep_gui.widgets.focus import focus_kept
 from skep_gui.widgets.parts import Card, Page, breakable, button, column, fill_pause_menu, grid, label, row, toned
-from skep_gui.widgets.rows import FigureRow, RuleLines
+from skep_gui.widgets.rows import DeviceLines, FigureRow, RuleLines
 from skep_gui.words.now import History, RuleRow, StageRow, StageState, granted, joining_progress, measured, title
 from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
@@ -50,11 +50,13 @@ class NowPage(Page):
         self.figures = FigureRow()
         self.add(self._head(), self.checklist, self.figures)
         self._build_epoch()
+        self._devices = DeviceLines()
+        self.devices_card = Card(self.tr("Devices"), self._devices)
         self.plot = LivePlot()
         self.plot_card = Card(self.tr("The last ten minutes"), self.plot)
         self._rules = RuleLines(self.setting_wanted)
         self.rules_card = Card(self.tr("Rules that hold now"), self._rules)
-        self.add(self.epoch_card, self.plot_card, self.rules_card, None)
+        self.add(self.epoch_card, self.devices_card, self.plot_card, self.rules_card, None)
 
     def connect_to(self, requests: Requests) -> None:
         self.pause_chosen.connect(requests.pause)
@@ -115,6 +117,9 @@ class NowPage(Page):
             widget.setVisible(inside)
         self.figures.show_figures(self._words.figures(snapshot))
         self._show_epoch(snapshot, inside=inside)
+        devices = self._words.devices(snapshot)
+        self.devices_card.setVisible(inside and bool(devices))
+        self._devices.show_devices(devices)
         self.plot.show_points(history.points, now)
         self._show_rules(self._words.rules(snapshot, now))
 

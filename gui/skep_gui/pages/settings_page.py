@@ -16,13 +16,14 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import Text
+from skep_gui.pages.limits_row import LimitsRow
 from skep_gui.pages.pack_card import PackCard
 from skep_gui.pages.registry import PageKind, Requests
 from skep_gui.pages.setting_row import SettingRow
 from skep_gui.widgets.parts import Card, Page, button, column, emptied, grid, label, named, row, tip
 from skep_gui.widgets.rows import RuleLines
 from skep_gui.words.now import History
-from skep_gui.words.settings import PAIR, Answer, Choices, Row, RuleWords, without_opposite
+from skep_gui.words.settings import LIMITS, PAIR, Answer, Choices, Row, RuleWords, without_opposite
 from skep_gui.words.speaker import filled
 from skep_gui.words.translation import Translation
 
@@ -122,7 +123,12 @@ class SettingsPage(Page):
 
     def show_offered(self, offered: Mapping[str, Choices]) -> None:
         """`offered`: by key, the choices on this computer."""
+        changed = offered.get(LIMITS, ()) != self._words.offered.get(LIMITS, ())
         self._words.offered = offered
+        if changed and self.rows:
+            place = self.place()
+            self._build()
+            self.go_back_to(place)
         self._show_rows()
 
     def show_updates(self, lacking: str, older: str) -> None:
@@ -135,7 +141,8 @@ class SettingsPage(Page):
         self.older.setVisible(bool(older))
 
     def _row(self, shown: Row, *, upright: bool = False) -> SettingRow:
-        made = SettingRow(shown, self._words, upright=upright)
+        kind = LimitsRow if shown.setting.key == LIMITS else SettingRow
+        made = kind(shown, self._words, upright=upright)
         made.changed.connect(self.changed)
         self.rows[shown.setting.key] = made
         return made

@@ -336,6 +336,29 @@
     </message>
 </context>
 <context>
+    <name>LimitsRow</name>
+    <message>
+        <source>Share</source>
+        <translation>Anteil</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>Power</source>
+        <translation>Leistung</translation>
+    </message>
+    <message>
+        <source>Memory left free</source>
+        <translation>Freier Speicher</translation>
+    </message>
+    <message>
+        <source>as for all</source>
+        <translation>wie für alle</translation>
+    </message>
+</context>
+<context>
     <name>LivePlot</name>
     <message>
         <source>Samples a second and share, over ten minutes</source>
@@ -431,6 +454,10 @@
         <translation>Gerät</translation>
     </message>
     <message>
+        <source>Devices</source>
+        <translation>Geräte</translation>
+    </message>
+    <message>
         <source>Other computers whose data was averaged with yours in the last round.</source>
         <translation>Andere Computer, deren Daten in der letzten Runde mit deinen gemittelt wurden.</translation>
     </message>
@@ -508,6 +535,10 @@
     <message>
         <source>Resume</source>
         <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Devices</source>
+        <translation>Geräte</translation>
     </message>
     <message>
         <source>Choose a project</source>

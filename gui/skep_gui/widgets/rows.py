@@ -1,21 +1,23 @@
-"""Widgets shared by several pages: large figures side by side, the rules in effect, links from rules to settings."""
+"""Widgets shared by several pages: large figures side by side, devices, the rules in effect, links to settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QCoreApplication, SignalInstance
+from PySide6.QtCore import QCoreApplication, Qt, SignalInstance
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from skep_gui.widgets.parts import Card, button, emptied, label, named, row, unbroken
-from skep_gui.words.now import Figure, RuleRow
+from skep_gui.widgets.parts import Card, breakable, button, emptied, label, named, row, unbroken
+from skep_gui.widgets.theme import GRID
+from skep_gui.words.now import DeviceLine, Figure, RuleRow
 from skep_gui.words.speaker import filled
 
 NARROW: Final = 660
 """Pixels; in a narrower page two figures form a row."""
 COUNT: Final = 4
+FULL: Final = 1000
 
 
 class FigureRow(QWidget):
@@ -70,6 +72,43 @@ class FigureCard(Card):
         # each part on its own line: a card is too narrow for two, and the row's height stays the same
         self.below.setText(unbroken(figure.below.replace(" · ", "\n")))
         self.setToolTip(figure.explained)
+
+
+class DeviceLines(QVBoxLayout):
+    """Several devices: the name and the share of each, its readings below."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSpacing(2)
+        self._lines: list[tuple[QLabel, QProgressBar, QLabel, QLabel]] = []
+
+    def show_devices(self, devices: Sequence[DeviceLine]) -> None:
+        if len(devices) != len(self._lines):
+            emptied(self)
+            self._lines = [self._line(first=place == 0) for place in range(len(devices))]
+        for (name, bar, share, details), device in zip(self._lines, devices, strict=True):
+            name.setText(breakable(device.name))
+            bar.setValue(round(device.fraction * FULL))
+            bar.setAccessibleName(device.name)
+            bar.setAccessibleDescription(f"{device.share} · {device.details}")
+            share.setText(device.share)
+            details.setText(unbroken(device.details))
+            details.setVisible(bool(device.details))
+
+    def _line(self, *, first: bool) -> tuple[QLabel, QProgressBar, QLabel, QLabel]:
+        name, bar, share, details = label(), QProgressBar(), label(wrap=False), label("", "soft")
+        bar.setTextVisible(False)
+        bar.setRange(0, FULL)
+        bar.setFixedWidth(160)
+        share.setMinimumWidth(56)
+        share.setAlignment(Qt.AlignmentFlag.AlignRight)
+        if not first:
+            self.addSpacing(GRID)
+        across = row(name, bar, share)
+        across.setStretch(0, 1)
+        self.addLayout(across)
+        self.addWidget(details)
+        return name, bar, share, details
 
 
 class RuleLines(QVBoxLayout):

@@ -14,9 +14,10 @@ from typing import Final
 from skep.core.device import names_of
 from skep.core.plain_text import plain
 from skep.core.policy import rules
-from skep.core.policy.conditions import Condition, Reading
+from skep.core.policy.conditions import Condition
 from skep.core.policy.decision import Holding
 from skep.core.session import phases
+from skep.core.session.devices import DeviceState, device_states
 from skep.core.session.phases import Phase, Stage, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.language import units
@@ -38,6 +39,16 @@ class Figure:
     value: str
     below: str = ""
     explained: str = ""
+
+
+@dataclass(frozen=True)
+class DeviceLine:
+    """One of several devices. `fraction` is its share 0..1; `details` are its readings, and what holds it back."""
+
+    name: str
+    share: str
+    fraction: float
+    details: str
 
 
 @dataclass(frozen=True)
@@ -156,17 +167,28 @@ class Now(Speaker):
 
     def _device(self, snapshot: Snapshot) -> Figure:
         conditions = snapshot.conditions
-        value = _reading(conditions[Condition.TEMPERATURE], "°C")
-        power, free = _reading(conditions[Condition.POWER], "W"), conditions[Condition.GPU_MEMORY].value
+        value = _number(conditions[Condition.TEMPERATURE].value, "°C")
+        power, free = _number(conditions[Condition.POWER].value, "W"), conditions[Condition.GPU_MEMORY].value
         parts = [power] if power else []
         if free is not None:
             parts.append(filled(self.tr("%1 free"), self.numbers.size(free)))
         name = plain(names_of([each.name for each in snapshot.devices]) or snapshot.device)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")
-        return Figure(
-            self.tr("Device"), value or name or units.MISSING, below if below != value and value else "", explained
+        title = self.tr("Devices") if len(snapshot.devices) > 1 else self.tr("Device")
+        return Figure(title, value or name or units.MISSING, below if below != value and value else "", explained)
+
+    def devices(self, snapshot: Snapshot) -> list[DeviceLine]:
+        """Each of several devices that compute; none where there is one."""
+        return [self._device_line(each) for each in device_states(snapshot)]
+
+    def _device_line(self, state: DeviceState) -> DeviceLine:
+        free = (
+            "" if state.memory_free is None else filled(self.tr("%1 free"), self.numbers.size(int(state.memory_free)))
         )
+        readings = (_number(state.celsius, "°C"), _number(state.watts, "W"), free, plain(self.said(state.held_back)))
+        share = units.MISSING if state.share is None else units.percent(state.share)
+        return DeviceLine(plain(state.name), share, state.share or 0.0, " · ".join(part for part in readings if part))
 
     def _peers(self, snapshot: Snapshot) -> Figure:
         explained = self.tr("Other computers whose data was averaged with yours in the last round.")
@@ -274,8 +296,8 @@ def epoch_fraction(progress: SwarmProgress) -> float:
     return min(1.0, max(0.0, progress.samples_accumulated / progress.target_batch_size))
 
 
-def _reading(reading: Reading[float], unit: str) -> str:
-    return "" if reading.value is None else f"{reading.value:.0f}{units.THIN}{unit}"
+def _number(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:.0f}{units.THIN}{unit}"
 
 
 def joining_progress(snapshot: Snapshot) -> float:

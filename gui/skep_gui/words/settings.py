@@ -23,6 +23,9 @@ from skep_gui.words.speaker import Speaker, filled
 PAIR: Final = ("compute.share_using", "compute.share_away")
 """The two limits that are shown side by side: while the computer is used, and while it is not."""
 
+LIMITS: Final = "compute.device_limits"
+"""Shown where there are several cards, with a row of numbers for each."""
+
 Choices = tuple[tuple[str, str], ...]
 """A choice: the value and its text."""
 
@@ -63,11 +66,16 @@ class SettingsForm(Speaker):
         groups = []
         for group, title in GROUPS.items():
             said = self.said(title)
-            rows = [self.row(each, values) for each in SETTINGS.values() if each.group == group]
+            rows = [
+                self.row(each, values) for each in SETTINGS.values() if each.group == group and self._concerns(each)
+            ]
             found = tuple(row for row in rows if matches(row, said, search))
             if found:
                 groups.append(Group(said, found))
         return groups
+
+    def _concerns(self, setting: Setting) -> bool:
+        return setting.key != LIMITS or bool(self.offered.get(LIMITS))
 
     def row(self, setting: Setting, values: Mapping[str, Value]) -> Row:
         value = values.get(setting.key, setting.default)
@@ -105,6 +113,8 @@ class SettingsForm(Speaker):
         """Includes the current value, even if that device is no longer present."""
         if setting.key not in self.offered:
             return tuple((each, self._word(each)) for each in setting.choices)
+        if setting.key == LIMITS:
+            return self.offered[LIMITS]
         choices = (("", self._word(setting.empty)), *self.offered[setting.key])
         return choices if value in dict(choices) else (*choices, (value, value))
 
@@ -154,13 +164,13 @@ class Devices(Speaker):
     def offered(self, devices: Sequence[Device]) -> Choices:
         """The usable devices, each by its value in the setting and its name; equal names are numbered; several cards as all."""
         usable = [each for each in devices if each.unusable is None]
-        names = [plain(each.name) for each in usable]
-        cards = [each for each in usable if each.kind in (DeviceKind.NVIDIA, DeviceKind.AMD)]
-        together = ((ALL, self.tr("All graphics cards")),) if len(cards) > 1 else ()
-        return together + tuple(
-            (each.choice, f"{name} ({each.choice})" if names.count(name) > 1 else name)
-            for each, name in zip(usable, names, strict=True)
-        )
+        together = ((ALL, self.tr("All graphics cards")),) if self.limited(devices) else ()
+        return together + _named(usable)
+
+    def limited(self, devices: Sequence[Device]) -> Choices:
+        """The usable cards, each of which can have limits of its own; none where there is one."""
+        cards = [each for each in devices if each.unusable is None and each.kind in (DeviceKind.NVIDIA, DeviceKind.AMD)]
+        return _named(cards) if len(cards) > 1 else ()
 
     def sentence(self, devices: Sequence[Device]) -> str:
         usable = [each for each in devices if each.unusable is None]
@@ -188,6 +198,14 @@ class Devices(Speaker):
             filled(self.tr("While I'm away: %1"), units.percent(away)),
             values,
         )
+
+
+def _named(devices: Sequence[Device]) -> Choices:
+    names = [plain(each.name) for each in devices]
+    return tuple(
+        (each.choice, f"{name} ({each.choice})" if names.count(name) > 1 else name)
+        for each, name in zip(devices, names, strict=True)
+    )
 
 
 OPPOSITES: Final = (("input", "away"), ("locked", "unlocked"), ("battery", "mains"), ("metered", "unmetered"))

@@ -3,7 +3,6 @@
 import pytest
 
 from english import in_english
-
 from skep.core.errors import SettingsError
 from skep.core.policy.device_shares import DeviceLimits, limits_of
 from skep.core.settings import settings

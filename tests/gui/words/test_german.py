@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 import snapshots as shots
 from english import in_english
 from german import PAGES, TS, German, linguist
+from skep.core.device import PowerCap
 from skep.core.policy.allowance import GpuMemory, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered, missing, silent
 from skep.core.policy.decision import combined, holding
@@ -29,6 +30,7 @@ from skep_gui.app.tray import Tray
 from skep_gui.pages.first_run import FirstRun
 from skep_gui.words.now import Now
 from skep_gui.words.projects import titled
+from skep_gui.words.settings import LIMITS
 from skep_gui.words.speaker import english
 from skep_gui.words.translation import Translation
 from window_sight import shown
@@ -40,7 +42,8 @@ PLACE = r"\{\w+(?::[^}]*)?\}"
 """The placeholder of a value in the core's catalogues."""
 SAME_IN_BOTH = frozenset(
     {
-        *("skep", "Peers", "App", "Pause", "Port", "Proxy", "English", "Deutsch", "NVIDIA GeForce RTX 4070"),
+        *("skep", "Peers", "App", "Pause", "Port", "Proxy", "English", "Deutsch", *shots.CARDS.values()),
+        ", ".join(shots.CARDS.values()),
         *("AMD Radeon 780M", "AMD Ryzen 7 7840U", "GPU", "Tiny code model", "A very large language model"),
         " Mbit/s",
     }
@@ -162,6 +165,8 @@ def facts_of_all():
             base = Facts(Conditions(graphical=True).with_seen(yes), settings, shots.NOW, on_processor=on_processor)
             yield base
             yield replace(base, heat=0.5, gpu_memory=GpuMemory.RELEASE, heavy=True)
+            yield replace(base, settings=settings | {"compute.device_limits": "cuda:0 50%"}, devices=("cuda:0",))
+            yield replace(base, power_caps={"cuda:0": PowerCap(200.0), "cuda:1": PowerCap(150.0)})
             yield replace(base, pause=PauseState(None))
             yield replace(base, pause=PauseState(shots.NOW + 90_000))
             yield replace(base, settings=settings | {"when.schedule": "off daily 0-24"})
@@ -187,7 +192,8 @@ REFUSED = replace(
 
 def states():
     yield from (shots.IDLE, shots.JOINING, shots.RECOVERING, BROKEN)
-    yield from (shots.TRAINING, shots.SLOWED, shots.PAUSED, shots.LEAVING)
+    yield from (shots.TRAINING, shots.SLOWED, shots.PAUSED, shots.LEAVING, shots.SEVERAL)
+    yield replace(shots.SEVERAL, ceilings={}, settings=dict(DEFAULTS) | {"compute.device_limits": "cuda:1 50%"})
     yield replace(shots.IDLE, pause=PauseState(None))
     yield replace(shots.TRAINING, relayed=True)
     yield replace(shots.TRAINING, client_mode=True, progress=replace(shots.PROGRESS, peers=1, target_batch_size=512))
@@ -211,6 +217,7 @@ def said_everywhere(tongue) -> set[str]:
     translation = Translation(tongue)
     window = MainWindow(translation)
     window.show()
+    window.settings.show_offered({LIMITS: tuple(shots.CARDS.items())})
     window.settings.show_lacking({"app.check_updates": Text("update.skep_does_not_know_place")})
     texts: set[str] = set()
     for snapshot in states():
@@ -323,7 +330,7 @@ def test_the_longer_words_are_not_cut(german, size, qtbot):
     qtbot.addWidget(window)
     window.show()
     window.resize(*size)
-    for snapshot in (shots.IDLE, shots.JOINING, shots.SLOWED, shots.RECOVERING):
+    for snapshot in (shots.IDLE, shots.JOINING, shots.SLOWED, shots.SEVERAL, shots.RECOVERING):
         for page in (window.now, window.projects, window.stats, window.settings):
             window.go_to(page)
             window.projects.show_projects(shots.KNOWN, snapshot)

@@ -22,11 +22,13 @@ from skep_gui.widgets.parts import unbroken
 from skep_gui.words import mark
 from skep_gui.words.mark import Look, State
 from skep_gui.words.now import SPAN, History
+from skep_gui.words.settings import LIMITS
 from skep_gui.words.speaker import english
 from skep_gui.words.stats import Record
 from skep_gui.words.translation import Translation
 
 VOICE = Translation(english)
+CARDS = (("cuda:0", "RTX 4070"), ("cuda:1", "RTX 3060"))
 
 
 @pytest.fixture
@@ -130,6 +132,20 @@ def test_the_pause_menu_counts_from_when_it_is_chosen(window, qtbot):
     assert menu.actions()[0].text() == "For 15 minutes"
     (until,) = signal(qtbot, window.now.pause_chosen, menu.actions()[3].trigger)
     assert until is None
+
+
+def test_each_of_several_devices_is_shown_with_what_holds_it_back(window):
+    show(window, shots.SEVERAL)
+    found = [unbroken(each) for each in texts(window.now.devices_card)]
+    assert found == [
+        *("Devices", "NVIDIA GeForce RTX 4070", unbroken("98\u2009%")),
+        unbroken("67\u2009°C · 142\u2009W · 5.4\u2009GB free · Limited to 180 W."),
+        *("NVIDIA GeForce RTX 3060", unbroken("44\u2009%")),
+        unbroken("82\u2009°C · 142\u2009W · 2.4\u2009GB free · 45 % at most, to stay below 80 °C."),
+    ]
+    show(window, replace(shots.SEVERAL, devices=shots.SEVERAL.devices[:1]))
+    settle()
+    assert not window.now.devices_card.isVisible()
 
 
 def test_a_rule_leads_to_its_setting(window, qtbot):
@@ -294,6 +310,7 @@ def settings(window):
 
 
 def test_the_form_has_every_setting(settings):
+    settings.show_offered({LIMITS: CARDS})
     assert set(settings.rows) == set(SETTINGS)
     for key, row in settings.rows.items():
         assert row.control.isEnabled()
@@ -363,6 +380,54 @@ def test_the_device_is_chosen_among_those_found(settings, qtbot):
     with qtbot.waitSignal(settings.changed) as changed:
         chooser.activated.emit(2)
     assert changed.args == ["compute.device", "cpu"]
+
+
+def test_limits_of_single_cards_are_there_where_there_are_several(settings, window, qtbot):
+    assert LIMITS not in settings.rows
+    settings.show_offered({LIMITS: CARDS})
+    limits = settings.rows[LIMITS]
+    assert "RTX 3060" in texts(limits)
+    share, celsius, watts, free = (limits.fields[f"cuda:{1}", unit] for unit in ("%", "C", "W", "GB"))
+    assert [each.text() for each in (share, celsius, watts, free)] == [
+        "100 %",
+        "as for all",
+        "as for all",
+        "as for all",
+    ]
+    share.setValue(50)
+    assert signal(qtbot, settings.changed, share.editingFinished.emit) == [LIMITS, "cuda:1 50%"]
+    show(window, replace(shots.IDLE, settings=dict(DEFAULTS) | {LIMITS: "cuda:1 50%"}))
+    celsius.setValue(75)
+    assert signal(qtbot, settings.changed, celsius.editingFinished.emit) == [LIMITS, "cuda:1 50% 75C"]
+    free.setValue(2.5)
+    assert signal(qtbot, settings.changed, free.editingFinished.emit) == [LIMITS, "cuda:1 50% 75C 2.5GB"]
+    show(window, replace(shots.IDLE, settings=dict(DEFAULTS) | {LIMITS: "cuda:0 200W; cuda:7 50C"}))
+    assert [each.text() for each in (share, celsius, watts, free)] == [
+        "100 %",
+        "as for all",
+        "as for all",
+        "as for all",
+    ]
+    assert limits.fields["cuda:0", "W"].text() == "200 W"
+    watts.setValue(150)
+    changed = [LIMITS, "cuda:0 200W; cuda:1 150W; cuda:7 50C"]  # the limit of a card that is not here now stays
+    assert signal(qtbot, settings.changed, watts.editingFinished.emit) == changed
+    assert signal(qtbot, settings.changed, limits.reset.click) == [LIMITS, ""]
+
+
+def test_the_limits_of_a_card_have_names_and_are_reached_from_a_rule(settings):
+    settings.show_offered({LIMITS: CARDS})
+    field = settings.rows[LIMITS].fields["cuda:1", "C"]
+    assert field.accessibleName() == "RTX 3060: Temperature"
+    settings.reveal(LIMITS)
+    settle()
+    assert settings.rows[LIMITS].fields["cuda:0", "%"].hasFocus()
+
+
+def test_a_card_that_has_gone_takes_its_limits_off_the_form(settings):
+    settings.show_offered({LIMITS: CARDS})
+    settings.show_offered({LIMITS: ()})
+    assert LIMITS not in settings.rows
 
 
 def test_reset_goes_back_to_the_default(settings, window, qtbot):

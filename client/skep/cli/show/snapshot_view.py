@@ -9,6 +9,7 @@ from skep.cli.show.terminal import Line, Span, Tone
 from skep.core.device import refusals
 from skep.core.record.contributions import Tally, Totals
 from skep.core.session import phases, timeline
+from skep.core.session.devices import DeviceState, device_states
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
@@ -137,7 +138,28 @@ def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Li
         *([_row(tr("Network"), client)] if snapshot.client_mode else []),
         *([_row(tr("Network"), relayed)] if snapshot.relayed else []),
         *([_row(tr("Samples"), heavy)] if snapshot.heavy else []),
+        *devices(snapshot),
     ]
+
+
+def devices(snapshot: Snapshot) -> list[Line]:
+    """Each of several devices, as "RTX 4090 · 64 % · 71 °C · 210 W · 9.4 GB free"."""
+    return [
+        _row(tr("Devices") if number == 0 else "", _device(each)) for number, each in enumerate(device_states(snapshot))
+    ]
+
+
+def _device(state: DeviceState) -> str:
+    free = None if state.memory_free is None else numbers().size(int(state.memory_free))
+    parts = (
+        state.name,
+        None if state.share is None else units.percent(state.share),
+        None if state.celsius is None else f"{state.celsius:.0f}{units.THIN}°C",
+        None if state.watts is None else f"{state.watts:.0f}{units.THIN}W",
+        None if free is None else tr("{size} free", size=free),
+        say(state.held_back) or None,
+    )
+    return " · ".join(part for part in parts if part is not None)
 
 
 def _row(label: str, text: str) -> Line:

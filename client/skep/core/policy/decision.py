@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from skep.core.policy.allowance import Allowance, GpuMemory
 from skep.core.policy import device_shares
+from skep.core.policy.allowance import Allowance, GpuMemory
+from skep.core.policy.conditions import Condition
 from skep.core.policy.device_shares import number_of
-from skep.core.policy.regulators import FULL, Heat, Room, roomed
+from skep.core.policy.regulators import FULL, Heat, Room, heated, roomed
 from skep.core.policy.rules import RAMP, RULES, Facts, Rule
 from skep.core.text import Text
 
@@ -171,9 +172,18 @@ def _moved(state: PolicyState, facts: Facts) -> PolicyState:
         state,
         wall=now,
         steady=steady,
-        heats=device_shares.heats(state.heats, settings, conditions, facts.devices, state.share, steady),
+        heats=_heats(state, facts, steady),
         room=roomed(state.room, room, 0.0, steady),
     )
+
+
+def _heats(state: PolicyState, facts: Facts, steady: float) -> Mapping[str, Heat]:
+    after, reading = {}, facts.conditions[Condition.TEMPERATURE]
+    for device in facts.devices:
+        limits, before = device_shares.limits_of(facts.settings, device), state.heats.get(device, Heat())
+        celsius, share = device_shares.value_of(reading, device), min(state.share, limits.share)
+        after[device] = heated(before, celsius, limits.celsius, share, steady)
+    return after
 
 
 # --- which rules count

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from skep.core.device import kind_of
-from skep.core.policy.conditions import Conditions, Condition, Reading
-from skep.core.policy.regulators import FULL, Heat, heated
+from skep.core.policy.conditions import Condition, Conditions, Reading
+from skep.core.policy.regulators import FULL, Heat
 from skep.core.settings import device_limits
 from skep.core.settings.setting import Value
 from skep.core.settings.settings import DEFAULTS
@@ -55,24 +55,6 @@ def limits_of(settings: Settings, device: str) -> DeviceLimits:
 def value_of(reading: Reading[float], device: str) -> float | None:
     """The reading of `device` where it is told; that of all else, as where there is only one."""
     return reading.each.get(device, reading.each.get(kind_of(device))) if reading.each else reading.value
-
-
-def heats(
-    before: Mapping[str, Heat],
-    settings: Settings,
-    conditions: Conditions,
-    devices: Sequence[str],
-    share: float,
-    steady: float,
-) -> Mapping[str, Heat]:
-    """The next states of the heat loops of `devices`, which compute at `share`."""
-    reading = conditions[Condition.TEMPERATURE]
-    after = {}
-    for device in devices:
-        limits = limits_of(settings, device)
-        celsius = value_of(reading, device)
-        after[device] = heated(before.get(device, Heat()), celsius, limits.celsius, min(share, limits.share), steady)
-    return after
 
 
 def ceilings(settings: Settings, heat: Mapping[str, Heat]) -> Mapping[str, float]:

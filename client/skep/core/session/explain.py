@@ -17,7 +17,7 @@ from skep.core.policy.regulators import Heat, heated
 from skep.core.policy.rules import ALL, RULES, Facts, contradictions
 from skep.core.session import step
 from skep.core.session.snapshot import Snapshot
-from skep.core.text import NOTHING, Text, as_data
+from skep.core.text import Text, as_data
 
 _TOO_WARM: Final = 5.0
 """The assumed temperature, in degrees above the cap."""

@@ -19,12 +19,12 @@ SETTINGS: Final = (
         pattern=CHOICE,
         form=Text("setting.device_cpu_cuda_0_first"),
     ),
-    Setting("compute.share_away", **percent(1.0, 0.05, 1.0)),
-    Setting("compute.share_using", **percent(0.2, 0.0, 1.0, zero="pause")),
-    Setting("compute.idle_minutes", **number(3.0, "min", 0.5, 60)),
     Setting(
         "compute.device_limits", Kind.TEXT, "", empty="none", pattern=device_limits.PATTERN, form=device_limits.FORM
     ),
+    Setting("compute.share_away", **percent(1.0, 0.05, 1.0)),
+    Setting("compute.share_using", **percent(0.2, 0.0, 1.0, zero="pause")),
+    Setting("compute.idle_minutes", **number(3.0, "min", 0.5, 60)),
     Setting("compute.threads", **whole(0, "", 1, 512, zero="automatic")),
     Setting("compute.nccl_min_channels", **whole(0, "", 1, 64, zero="automatic")),
     Setting("compute.nccl_socket_threads", **whole(0, "", 1, 16, zero="automatic")),
