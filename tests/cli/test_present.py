@@ -8,8 +8,9 @@ from rich.style import Style
 from skep.cli.show import snapshot_view
 from skep.cli.show.speech import speak
 from skep.cli.show.terminal import Tone, plain
-from skep.core.device import PowerCap
+from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import Allowance
+from skep.core.policy.conditions import Condition, Conditions, answered
 from skep.core.project.data import Project
 from skep.core.record.contributions import Evaluation, Tally, Totals
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
@@ -72,6 +73,28 @@ def test_a_power_cap_that_is_refused_is_told() -> None:
     assert "No power cap. The driver does not permit it." in shown(
         replace(TRAINING, power_caps={"cuda:0": refused, "cuda:1": refused})
     )
+
+
+def test_each_of_several_devices_has_a_row() -> None:
+    assert "Devices" not in shown(TRAINING)
+    each = {"cuda:0": 71.0, "cuda:1": 80.0}
+    both = replace(
+        TRAINING,
+        devices=(ComputingDevice("cuda:0", "RTX 4090"), ComputingDevice("cuda:1", "RTX 3090", 0.5)),
+        conditions=Conditions().with_seen(
+            {
+                Condition.TEMPERATURE: answered(80.0, each=each),
+                Condition.POWER: answered(210.0, each={"cuda:0": 210.0}),
+                Condition.GPU_MEMORY: answered(9_400_000_000, each={"cuda:0": 9_400_000_000}),
+            }
+        ),
+        ceilings={"cuda:1": 0.1},
+    )
+    lines = shown(both).replace("\N{THIN SPACE}", " ").splitlines()
+    (first,) = (line for line in lines if line.startswith("Devices "))
+    assert first.split(maxsplit=1)[1].endswith("71 °C · 210 W · 9.4 GB free")
+    (second,) = (line for line in lines if "RTX 3090" in line)
+    assert second.strip().endswith("80 °C · 10 % at most, to stay below 80 °C.")
 
 
 def test_training_shows_the_project_the_sentence_and_every_figure() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from english import in_english
 from skep.core.errors import SettingsError
-from skep.core.policy.device_shares import DeviceLimits, limits_of
+from skep.core.policy.device_shares import DeviceLimits, limits_of, of_all
 from skep.core.settings import settings
 from skep.core.settings.device_limits import read, written
 
@@ -66,3 +66,7 @@ def test_a_device_has_its_own_limits_and_for_the_rest_those_of_all():
 
 def test_a_device_without_a_limit_is_not_written():
     assert written({"cuda:0": {}, "cuda:1": {"C": 70.0}}) == "cuda:1 70C"
+
+
+def test_before_any_device_is_known_nothing_is_limited():
+    assert of_all({}, in_step=True) == ("", 1.0)

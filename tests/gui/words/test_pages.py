@@ -304,6 +304,7 @@ def test_empty_stats_say_what_will_be_here(window, qtbot):
 
 @pytest.fixture
 def settings(window):
+    window.settings.show_offered({"compute.device": ()})  # the words are those of every test here
     show(window, shots.IDLE)
     window.go_to(window.settings)
     return window.settings
