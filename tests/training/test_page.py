@@ -9,16 +9,22 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
 import pytest
 
+from skep.training import PostLocalSGD, TrainingError, communicate
 from training_scripts import PATIENCE, lives
 
 PAGE = Path(__file__).parents[2] / "docs" / "train-your-own-script.md"
 PROGRAMS = dict(
-    zip(("plain", "lightning", "devices"), re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL), strict=True)
+    zip(
+        ("plain", "lightning", "devices", "local"),
+        re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL),
+        strict=True,
+    )
 )
 CONFIRMED = re.compile(r"samples confirmed [1-9]\d*")
 PEERS = re.compile(r"INITIAL_PEERS=(\S+) in the environment")
@@ -78,7 +84,26 @@ def started(path, **environment):
         program.close()
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+def test_devices_without_a_swarm_drift_apart_and_are_averaged_as_the_page_says(tmp_path):
+    path = tmp_path / "local.py"
+    path.write_text(PROGRAMS["local"])
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for step, device, number in re.findall(r"step (\d+), device ([01]): (-?\d+\.\d{6})", done.stdout):
+        found.setdefault(int(step), {})[device] = number
+    equal = [step for step, numbers in sorted(found.items()) if numbers["0"] == numbers["1"]]
+    assert len(found) == 9
+    assert [later - step for step, later in pairwise(equal)] == [4] * (len(equal) - 1)
+    assert len(equal) in (2, 3)
+
+
+def test_options_of_communication_that_cannot_be_used_are_refused_in_a_sentence():
+    with pytest.raises(TrainingError, match=r"^\S.+\.$"):
+        communicate(None, PostLocalSGD(start_localSGD_iter=10, period=1))
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "local"])
 def test_two_peers_with_the_program_of_the_page_confirm_each_other(tmp_path, name):
     if name != "plain":
         pytest.importorskip("lightning")

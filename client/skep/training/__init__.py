@@ -14,10 +14,23 @@ from skep.worker.process.processes import use_fork
 
 use_fork()
 
-from skep.training.projects import build_model  # noqa: E402 - hivemind is imported after the above
+from skep.training.local import communicate  # noqa: E402 - hivemind is imported after the above
+from skep.training.projects import build_model  # noqa: E402 - as above
 from skep.training.swarm import Swarm, join  # noqa: E402 - as above
 from skep.training.synchronisation import SyncOptions  # noqa: E402 - as above
 from skep.training.words import TrainingError  # noqa: E402 - as above
+from skep.worker.ranks.hooks import Compress, PostLocalSGD, PowerSGD  # noqa: E402 - as above
 from skep.worker.swarm.strategy import EpochProgress  # noqa: E402 - as above
 
-__all__ = ["EpochProgress", "Swarm", "SyncOptions", "TrainingError", "build_model", "join"]
+__all__ = [
+    "Compress",
+    "EpochProgress",
+    "PostLocalSGD",
+    "PowerSGD",
+    "Swarm",
+    "SyncOptions",
+    "TrainingError",
+    "build_model",
+    "communicate",
+    "join",
+]
