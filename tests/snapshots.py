@@ -11,6 +11,7 @@ from skep.core.device import ComputingDevice, Device, DeviceKind, PowerCap
 from skep.core.policy.allowance import Change, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered
 from skep.core.policy.decision import PolicyState, grant
+from skep.core.policy.device_shares import Ceiling
 from skep.core.policy.rules import Facts
 from skep.core.project.fit import Estimate, check, estimate
 from skep.core.project.manifest import VerifiedProject
@@ -99,7 +100,7 @@ SEVERAL = replace(
             Condition.GPU_MEMORY: answered(2_400_000_000, each={"cuda:0": 5_400_000_000, "cuda:1": 2_400_000_000}),
         }
     ),
-    ceilings={"cuda:1": 0.45},
+    ceilings={"cuda:1": Ceiling(0.45, Text("device.kept_below", cap=80.0, share=0.45))},
     power_caps={"cuda:0": PowerCap(180.0)},
 )
 PAUSED = ruled(

@@ -6,6 +6,7 @@ Part of the composition root (`bootstrap`). The sensors of Linux are imported wh
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typing import Final
 
 from skep.adapters.gpu.device_sensor import DeviceSensor, choose_all
 from skep.adapters.gpu.devices import LocalDevices
-from skep.adapters.gpu.power_limit import ONLY_NVIDIA, Card, NvidiaLimiter, PowerCapKeeper
+from skep.adapters.gpu.power_limit import ONLY_NVIDIA, Card, NvidiaLimiter, PowerCapKeeper, Unlimited
 from skep.adapters.macos.activity import MacActivity
 from skep.adapters.process.own_processes import OwnProcesses, is_our_process, practice_process
 from skep.adapters.sensors.battery import on_battery
@@ -23,7 +24,7 @@ from skep.adapters.sensors.sleep import SleepWatch
 from skep.adapters.sensors.source import Asked
 from skep.adapters.storage.paths import Home
 from skep.adapters.windows.activity import WindowsActivity
-from skep.core.device import Device, DeviceKind, PowerCap
+from skep.core.device import CHOICE, Device, DeviceKind, PowerCap
 from skep.core.policy.conditions import Condition, missing
 from skep.core.text import Text
 from skep.engine.engine import Engine
@@ -106,7 +107,12 @@ def _all(home: Home, post: Post, device: Callable[[], str]) -> Sequence[Sensor]:
 
 
 def _device(engine: Engine) -> str:
-    return str(engine.snapshot.settings.get("compute.device", ""))
+    """The devices that train, as the setting compute.device names them; those that it names while nothing trains."""
+    snapshot = engine.snapshot
+    training = [each.id for each in snapshot.devices] if snapshot.worker and snapshot.worker.joined_at else []
+    if training and all(re.fullmatch(CHOICE, each) for each in training):
+        return ",".join(training)
+    return str(snapshot.settings.get("compute.device", ""))
 
 
 def own_roots(home: Home) -> Iterable[int]:
@@ -130,13 +136,18 @@ def power_cap(device: Device) -> PowerCap | None:
 
 
 def limited_cards(devices: Devices, wanted: str) -> Sequence[Card]:
-    """Every card whose power skep can limit. `wanted` is the setting compute.device."""
+    """Every graphics card, those that train by `wanted`, the setting compute.device; skep can limit only NVIDIA's."""
     listed = devices.list()
     trains = choose_all(listed, wanted)
     return [
-        Card(f"{each.name}, {each.kind}:{each.index}", each.choice, NvidiaLimiter(each.index), trains=each in trains)
+        Card(
+            f"{each.name}, {each.kind}:{each.index}",
+            each.choice,
+            NvidiaLimiter(each.index) if each.kind is DeviceKind.NVIDIA else Unlimited(),
+            trains=each in trains,
+        )
         for each in listed
-        if each.kind is DeviceKind.NVIDIA
+        if each.kind is not DeviceKind.CPU
     ]
 
 

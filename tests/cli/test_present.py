@@ -11,6 +11,7 @@ from skep.cli.show.terminal import Tone, plain
 from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import Allowance
 from skep.core.policy.conditions import Condition, Conditions, answered
+from skep.core.policy.device_shares import Ceiling
 from skep.core.project.data import Project
 from skep.core.record.contributions import Evaluation, Tally, Totals
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
@@ -88,7 +89,7 @@ def test_each_of_several_devices_has_a_row() -> None:
                 Condition.GPU_MEMORY: answered(9_400_000_000, each={"cuda:0": 9_400_000_000}),
             }
         ),
-        ceilings={"cuda:1": 0.1},
+        ceilings={"cuda:1": Ceiling(0.1, Text("device.kept_below", cap=80.0, share=0.1))},
     )
     lines = shown(both).replace("\N{THIN SPACE}", " ").splitlines()
     (first,) = (line for line in lines if line.startswith("Devices "))

@@ -102,6 +102,15 @@ def test_the_schedule_of_a_newcomer_stands_where_the_swarms_does(make, kind):
         assert newcomer.optimizer.param_groups[0]["lr"] == 1 / (1 + epoch)
 
 
+def test_so_it_does_for_a_peer_that_goes_back_to_an_earlier_state(make):
+    newcomer = make(CheckedStateAverager, [7.0], scheduler=falling)
+    for epoch in (9, 4, 5):
+        newcomer.local_epoch = epoch
+        newcomer._update_scheduler()
+        assert newcomer.scheduler.last_epoch == epoch
+        assert newcomer.optimizer.param_groups[0]["lr"] == 1 / (1 + epoch)
+
+
 def test_a_schedule_that_needs_each_step_stands_where_the_swarms_does_too(make):
     newcomer = make(CheckedStateAverager, [7.0], scheduler=lambda optimizer: StepLR(optimizer, 2, gamma=0.5))
     for epoch in (1, 9, 10):
@@ -219,6 +228,19 @@ def test_a_snapshot_is_taken_up_when_the_swarm_is_few_epochs_further(swarm, tmp_
         again.optimizer.synchronise()
         assert again.optimizer.local_epoch == 5 + behind
         assert again.optimizer.state_averager.whole_epoch == (5 if taken else 5 + behind)
+
+
+@pytest.mark.parametrize(("usual", "taken"), [(0, True), (5, True), (4, True), (3, False)])
+def test_a_snapshot_from_beyond_where_most_others_are_is_not_taken_up(swarm, tmp_path, usual, taken):
+    manifest = manifest_of(f"beyond-{usual}", STEP_BATCH)
+    with swarm.peers(manifest, [[torch.ones(4)]]) as (peer,):
+        state = peer.optimizer.state_averager
+        state.adopt(5, state.copied()[1])
+        keeping(tmp_path, manifest).finish(state.copied, SECONDS)
+        peer.optimizer._snapshots = keeping(tmp_path, manifest)
+        peer.optimizer.tracker.usual = usual
+        assert peer.optimizer.take_up_snapshot() == taken
+        assert (keeping(tmp_path, manifest).newest() is not None) == taken  # others' states are saved from now on
 
 
 def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_next_round_of_the_state(swarm):

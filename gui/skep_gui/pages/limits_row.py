@@ -26,6 +26,30 @@ class Field:
     step: float = 1.0
 
 
+class LimitField(Number):
+    """A number field for one limit: the value for none is below the least one, or the largest one."""
+
+    def __init__(self, field: Field, none: str) -> None:
+        super().__init__()
+        self._field = field
+        self.setDecimals(1 if field.unit == "GB" else 0)
+        self.setRange(min(field.least, field.none), field.most)
+        self.setSingleStep(field.step)
+        self.setSuffix(field.suffix)
+        self.lineEdit().setTextMargins(8, 0, 8, 0)
+        self.setSpecialValueText(none if field.none < field.least else "")
+        self.setKeyboardTracking(False)
+
+    def stepBy(self, steps: int) -> None:
+        field = self._field
+        if field.none < field.least and steps > 0 and self.value() < field.least:
+            self.setValue(field.least)
+        elif field.none < field.least and steps < 0 and self.value() + steps * field.step < field.least:
+            self.setValue(field.none)
+        else:
+            super().stepBy(steps)
+
+
 _FIELDS: Final = (
     Field("%", " %", 5, 100, 100, 5),
     Field("C", " °C", 50, 95, 49),
@@ -91,16 +115,8 @@ class LimitsRow(SettingRow):
     def _headings(self) -> tuple[str, str, str, str]:
         return self.tr("Share"), self.tr("Temperature"), self.tr("Power"), self.tr("Memory left free")
 
-    def _number_of(self, field: Field) -> Number:
-        made = Number()
-        made.setDecimals(1 if field.unit == "GB" else 0)
-        made.setRange(min(field.least, field.none), field.most)
-        made.setSingleStep(field.step)
-        made.setSuffix(field.suffix)
-        made.lineEdit().setTextMargins(8, 0, 8, 0)
-        if field.none < field.least:
-            made.setSpecialValueText(self.tr("as for all"))
-        made.setKeyboardTracking(False)
+    def _number_of(self, field: Field) -> LimitField:
+        made = LimitField(field, self.tr("as for all"))
         made.editingFinished.connect(self._collect)
         return made
 

@@ -107,6 +107,8 @@ class SettingsPage(Page):
         """`now` is wall clock seconds."""
         if snapshot.settings != self._values:
             self._values = snapshot.settings
+            if self.rows and not self.search.text() and self._words.concerned(self._values) != (LIMITS in self.rows):
+                self._build_again()
             self._show_rows()
         self.tester.show_snapshot(snapshot, now)
 
@@ -126,10 +128,13 @@ class SettingsPage(Page):
         changed = offered.get(LIMITS, ()) != self._words.offered.get(LIMITS, ())
         self._words.offered = offered
         if changed and self.rows:
-            place = self.place()
-            self._build()
-            self.go_back_to(place)
+            self._build_again()
         self._show_rows()
+
+    def _build_again(self) -> None:
+        place = self.place()
+        self._build()
+        self.go_back_to(place)
 
     def show_updates(self, lacking: str, older: str) -> None:
         """Why no update can be looked for, "" if it can; and the text of the button that goes back, "" if there is no

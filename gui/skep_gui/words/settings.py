@@ -13,6 +13,7 @@ from skep.core.plain_text import plain
 from skep.core.session.explain import explained
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared
+from skep.core.settings.device_limits import read
 from skep.core.settings.setting import Kind, Setting, Value
 from skep.core.settings.settings import GROUPS, SETTINGS
 from skep.core.text import NOTHING, Text, from_data
@@ -67,15 +68,18 @@ class SettingsForm(Speaker):
         for group, title in GROUPS.items():
             said = self.said(title)
             rows = [
-                self.row(each, values) for each in SETTINGS.values() if each.group == group and self._concerns(each)
+                self.row(each, values)
+                for each in SETTINGS.values()
+                if each.group == group and (each.key != LIMITS or self.concerned(values))
             ]
             found = tuple(row for row in rows if matches(row, said, search))
             if found:
                 groups.append(Group(said, found))
         return groups
 
-    def _concerns(self, setting: Setting) -> bool:
-        return setting.key != LIMITS or bool(self.offered.get(LIMITS))
+    def concerned(self, values: Mapping[str, Value]) -> bool:
+        """Whether limits of single cards are shown: there are several cards, or there is a limit, which can be removed."""
+        return bool(self.offered.get(LIMITS) or values.get(LIMITS))
 
     def row(self, setting: Setting, values: Mapping[str, Value]) -> Row:
         value = values.get(setting.key, setting.default)
@@ -111,10 +115,11 @@ class SettingsForm(Speaker):
 
     def _choices(self, setting: Setting, value: str) -> Choices:
         """Includes the current value, even if that device is no longer present."""
+        if setting.key == LIMITS:
+            here = self.offered.get(LIMITS, ())
+            return here + tuple((card, card) for card in read(value) if card not in dict(here))
         if setting.key not in self.offered:
             return tuple((each, self._word(each)) for each in setting.choices)
-        if setting.key == LIMITS:
-            return self.offered[LIMITS]
         choices = (("", self._word(setting.empty)), *self.offered[setting.key])
         return choices if value in dict(choices) else (*choices, (value, value))
 

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,7 +26,7 @@ from fakes import (
 from skep import bootstrap, senses
 from skep.adapters.gpu import power_limit
 from skep.adapters.gpu.power_limit import NvidiaLimiter, PowerCapKeeper
-from skep.core.device import Device, DeviceKind, PowerCap
+from skep.core.device import ComputingDevice, Device, DeviceKind, PowerCap
 from skep.core.policy.allowance import Allowance
 from skep.core.session import messages as m
 from skep.core.session.snapshot import Snapshot, WorkerRun
@@ -217,6 +218,39 @@ def test_a_card_has_its_own_cap(card, both, watts, limits, caps):
     both.see(with_limits(watts, limits))
     assert {device: cap.watts for device, cap in both.said[-1].caps.items()} == caps
     assert (card.limit_of(1) or OWN, card.limit_of(2) or OWN) == (caps.get("cuda:0", OWN), caps.get("cuda:1", OWN))
+
+
+def test_a_limit_of_another_kind_leaves_the_power_as_it_is(card, both, monkeypatch):
+    both.see(with_limits(200, "cuda:1 150W"))
+    touched, limit = [], NvidiaLimiter.limit
+    monkeypatch.setattr(NvidiaLimiter, "limit", lambda self, watts: touched.append(watts) or limit(self, watts))
+    both.keeper.observe(m.Tick(), with_limits(200, "cuda:1 50% 150W"))
+    both.see(with_limits(200, "cuda:1 50% 160W"))
+    assert touched == [OWN, 160.0]
+    assert {device: cap.watts for device, cap in both.said[-1].caps.items()} == {"cuda:0": 200.0, "cuda:1": 160.0}
+
+
+def test_a_card_of_another_maker_says_that_it_cannot_be_limited(card, tmp_path):
+    house = House(tmp_path / "power_limit.json", Listed(Device(DeviceKind.AMD, 0, "Radeon"), CPU), "cuda:0")
+    house.keeper.start()
+    assert in_english(house.see(computing(200)).refused) == "skep can limit the power of NVIDIA cards only."
+    house.keeper.close()
+
+
+@pytest.mark.parametrize(
+    ("ids", "names"),
+    [
+        (["cuda:1", "cuda:0"], "cuda:1,cuda:0"),
+        (["cuda:1"], "cuda:1"),
+        (["cpu"], "cpu"),
+        (["cpu:0", "cpu:1"], "all"),
+    ],
+)
+def test_what_trains_is_watched_and_capped_whatever_is_chosen_now(ids, names):
+    devices = tuple(ComputingDevice(each, "Card") for each in ids)
+    snapshot = Snapshot(settings={"compute.device": "all"}, worker=WorkerRun(joined_at=1.0), devices=devices)
+    assert senses._device(SimpleNamespace(snapshot=snapshot)) == names
+    assert senses._device(SimpleNamespace(snapshot=replace(snapshot, worker=None))) == "all"
 
 
 def test_a_card_that_does_not_train_is_left_alone(card, tmp_path):

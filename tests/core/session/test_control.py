@@ -13,6 +13,7 @@ from skep.adapters.net.control_socket import problem_answer
 from skep.core.device import ComputingDevice, PowerCap
 from skep.core.errors import BadInput, NotRunning, SkepError
 from skep.core.policy.allowance import Allowance, PauseState
+from skep.core.policy.device_shares import Ceiling
 from skep.core.project.data import Project
 from skep.core.record.contributions import Evaluation, Tally, Totals
 from skep.core.session import messages as m
@@ -28,7 +29,7 @@ BUSY = Snapshot(
     project=make_project(),
     stage=StageProgress(Stage.PEERS, 0.5, verbatim("1 of 2")),
     power_caps={"cuda:0": PowerCap(200.0, 100.0, 300.0)},
-    ceilings={"cuda:1": 0.4},
+    ceilings={"cuda:1": Ceiling(0.4, verbatim("Too warm."))},
     devices=(ComputingDevice("cuda:0", "Card"), ComputingDevice("cuda:1", "Card", 0.4)),
     in_step=True,
     seeds=("/ip4/203.0.113.7/tcp/31337/p2p/Qm",),

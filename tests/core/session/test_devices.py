@@ -12,6 +12,7 @@ from fakes import make_progress
 from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import Allowance
 from skep.core.policy.conditions import Condition, Conditions, answered
+from skep.core.policy.device_shares import Ceiling
 from skep.core.session.devices import device_states
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import verbatim
@@ -63,16 +64,9 @@ def test_before_anything_is_measured_no_share_is_told():
     ("changes", "said"),
     [
         ({}, ""),
-        ({"ceilings": {"cuda:1": 0.4}}, "40 % at most, to stay below 80 °C."),
-        ({"ceilings": {"cuda:1": 0.9}}, ""),  # the share of all is lower
-        (
-            {"ceilings": {"cuda:1": 0.5}, "settings": {"compute.device_limits": "cuda:1 50%"}},
-            "50 % at most, your limit.",
-        ),
-        (
-            {"ceilings": {"cuda:1": 0.4}, "settings": {"compute.device_limits": "cuda:1 50% 70C"}},
-            "40 % at most, to stay below 70 °C.",
-        ),
+        ({"ceilings": {"cuda:1": Ceiling(0.4, verbatim("Too warm."))}}, "Too warm."),
+        ({"ceilings": {"cuda:1": Ceiling(0.8, verbatim("Too warm."))}}, "Too warm."),
+        ({"ceilings": {"cuda:1": Ceiling(0.9, verbatim("Too warm."))}}, ""),  # the share of all is lower
         ({"power_caps": {"cuda:1": PowerCap(150.0)}}, "Limited to 150 W."),
         ({"power_caps": {"cuda:1": PowerCap(refused=verbatim("No."))}}, "No power cap. No."),
         ({"power_caps": {"cuda:0": PowerCap(150.0)}}, ""),

@@ -37,10 +37,10 @@ def warm(**degrees: float) -> m.ConditionsSeen:
 def test_one_card_that_is_too_warm_gets_less_while_the_other_goes_on():
     course = Course().see(*JOINING, joined(), warm(cuda_0=60.0, cuda_1=85.0))
     assert course.snapshot.allowance.share == 1.0
-    assert course.snapshot.ceilings == {"cuda:1": pytest.approx(0.65)}
-    assert course.effects == (e.SetAllowance(course.snapshot.allowance, course.snapshot.ceilings),)
+    assert course.snapshot.shares == {"cuda:1": pytest.approx(0.65)}
+    assert course.effects == (e.SetAllowance(course.snapshot.allowance, course.snapshot.shares),)
     course.see(warm(cuda_0=60.0, cuda_1=95.0))
-    assert course.snapshot.ceilings == {"cuda:1": 0.0}
+    assert course.snapshot.shares == {"cuda:1": 0.0}
     assert course.snapshot.phase is Phase.TRAINING
 
 
@@ -58,13 +58,13 @@ def test_cards_that_share_one_model_all_wait_for_the_one_that_is_too_warm():
 def test_once_the_warm_card_is_lost_it_holds_back_no_other():
     course = Course().see(*JOINING, joined(), warm(cuda_0=60.0, cuda_1=85.0))
     course.see(m.WorkerProgress(make_progress(), devices=BOTH[:1]))
-    assert course.snapshot.ceilings == {}
+    assert course.snapshot.shares == {}
 
 
 def test_a_card_has_the_temperature_cap_of_its_own():
     course = with_settings({"compute.device_limits": "cuda:0 60C"})
     course.see(*JOINING, joined(), warm(cuda_0=65.0, cuda_1=75.0))
-    assert list(course.snapshot.ceilings) == ["cuda:0"]
+    assert list(course.snapshot.shares) == ["cuda:0"]
 
 
 def test_a_workers_options_have_the_limits_of_single_cards():
@@ -83,3 +83,39 @@ def test_the_fullest_card_decides_whether_memory_is_given_back():
     assert course.snapshot.allowance.memory is GpuMemory.KEEP
     course.see(m.ConditionsSeen({Condition.GPU_MEMORY: answered(2 * 10**9, each=free | {"cuda:1": 3 * 10**9})}))
     assert course.snapshot.allowance.memory is GpuMemory.SHRINK
+
+
+def test_the_reason_names_the_cap_of_a_card_that_is_too_warm():
+    course = with_settings({"compute.device_limits": "cuda:0 50% 90C; cuda:1 70C"})
+    course.see(*JOINING, joined(), warm(cuda_0=60.0, cuda_1=79.0))
+    course.see(warm(cuda_0=99.0, cuda_1=79.0))
+    assert course.snapshot.allowance.rule == "heat"
+    assert in_english(course.snapshot.allowance.reason) == "Keeping the GPU below 70 °C."
+
+
+def test_a_card_that_is_not_read_by_its_own_name_has_the_reading_of_all():
+    other = msgspec.structs.replace(joined(), devices=(ComputingDevice("cuda:7", "Card"),))
+    course = Course().see(*JOINING, other, warm(cuda_0=95.0))
+    assert course.snapshot.allowance.share == 0.0
+
+
+def test_memory_that_was_given_back_is_used_again_when_each_card_has_room_for_what_was_on_it():
+    course = Course().see(*JOINING, joined())
+
+    def free(first: float, second: float, seconds: int) -> GpuMemory:
+        each = {"cuda:0": int(first * 1e9), "cuda:1": int(second * 1e9)}
+        course.see(m.ConditionsSeen({Condition.GPU_MEMORY: answered(min(each.values()), each=each)}))
+        for _ in range(seconds):
+            course.see(m.Tick(), after=1.0)
+        return course.snapshot.allowance.memory
+
+    assert free(0.5, 2.0, 1) is GpuMemory.SHRINK
+    assert free(0.5, 2.0, 4) is GpuMemory.RELEASE
+    assert free(8.5, 8.0, 6) is GpuMemory.RELEASE  # 8 GB and 6 GB were ours
+    assert free(12.5, 8.0, 20) is GpuMemory.KEEP
+
+
+def test_the_first_card_by_its_short_name_is_the_first_card():
+    course = with_settings({"compute.device": "cuda", "compute.device_limits": "cuda:0 50%"})
+    course.see(m.Tick())
+    assert course.snapshot.shares == {"cuda:0": 0.5}

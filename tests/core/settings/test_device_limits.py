@@ -4,7 +4,8 @@ import pytest
 
 from english import in_english
 from skep.core.errors import SettingsError
-from skep.core.policy.device_shares import DeviceLimits, limits_of, of_all
+from skep.core.policy.device_shares import DeviceLimits, ceilings, heat_of_all, limits_of, of_all
+from skep.core.policy.regulators import Heat
 from skep.core.settings import settings
 from skep.core.settings.device_limits import read, written
 
@@ -68,5 +69,21 @@ def test_a_device_without_a_limit_is_not_written():
     assert written({"cuda:0": {}, "cuda:1": {"C": 70.0}}) == "cuda:1 70C"
 
 
+@pytest.mark.parametrize(
+    ("text", "heat", "said"),
+    [
+        ("", 1.0, None),
+        ("cuda:0 50%", 1.0, "50 % at most, your limit."),
+        ("cuda:0 50%", 0.4, "40 % at most, to stay below 70 °C."),
+        ("cuda:0 75C", 0.4, "40 % at most, to stay below 75 °C."),
+        ("cuda:0 50%", 0.6, "50 % at most, your limit."),
+    ],
+)
+def test_a_ceiling_says_what_it_is_for(text, heat, said):
+    found = ceilings(ALL | {KEY: text}, {"cuda:0": Heat(heat)}).get("cuda:0")
+    assert (found and in_english(found.reason)) == said
+
+
 def test_before_any_device_is_known_nothing_is_limited():
-    assert of_all({}, in_step=True) == ("", 1.0)
+    assert of_all({}, in_step=True) == 1.0
+    assert heat_of_all({}, {}, in_step=False) == (1.0, "")

@@ -18,6 +18,7 @@ from skep.core.device import PowerCap
 from skep.core.policy.allowance import GpuMemory, PauseState
 from skep.core.policy.conditions import Condition, Conditions, answered, missing, silent
 from skep.core.policy.decision import combined, holding
+from skep.core.policy.device_shares import Ceiling
 from skep.core.policy.rules import RULES, Facts
 from skep.core.project.fit import HINT
 from skep.core.settings import hours
@@ -193,7 +194,7 @@ REFUSED = replace(
 def states():
     yield from (shots.IDLE, shots.JOINING, shots.RECOVERING, BROKEN)
     yield from (shots.TRAINING, shots.SLOWED, shots.PAUSED, shots.LEAVING, shots.SEVERAL)
-    yield replace(shots.SEVERAL, ceilings={}, settings=dict(DEFAULTS) | {"compute.device_limits": "cuda:1 50%"})
+    yield replace(shots.SEVERAL, ceilings={"cuda:1": Ceiling(0.5, Text("device.your_limit", share=0.5))})
     yield replace(shots.IDLE, pause=PauseState(None))
     yield replace(shots.TRAINING, relayed=True)
     yield replace(shots.TRAINING, client_mode=True, progress=replace(shots.PROGRESS, peers=1, target_batch_size=512))

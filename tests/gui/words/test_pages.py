@@ -403,15 +403,14 @@ def test_limits_of_single_cards_are_there_where_there_are_several(settings, wind
     free.setValue(2.5)
     assert signal(qtbot, settings.changed, free.editingFinished.emit) == [LIMITS, "cuda:1 50% 75C 2.5GB"]
     show(window, replace(shots.IDLE, settings=dict(DEFAULTS) | {LIMITS: "cuda:0 200W; cuda:7 50C"}))
-    assert [each.text() for each in (share, celsius, watts, free)] == [
-        "100 %",
-        "as for all",
-        "as for all",
-        "as for all",
-    ]
+    texts_of = {place: field.text() for place, field in limits.fields.items()}
+    assert texts_of["cuda:1", "%"] == "100 %"
+    assert {texts_of["cuda:1", unit] for unit in ("C", "W", "GB")} == {"as for all"}
+    assert texts_of["cuda:7", "C"] == "50 °C"  # the limit of a card that is not here now
+    watts = limits.fields["cuda:1", "W"]
     assert limits.fields["cuda:0", "W"].text() == "200 W"
     watts.setValue(150)
-    changed = [LIMITS, "cuda:0 200W; cuda:1 150W; cuda:7 50C"]  # the limit of a card that is not here now stays
+    changed = [LIMITS, "cuda:0 200W; cuda:1 150W; cuda:7 50C"]
     assert signal(qtbot, settings.changed, watts.editingFinished.emit) == changed
     assert signal(qtbot, settings.changed, limits.reset.click) == [LIMITS, ""]
 
@@ -423,6 +422,28 @@ def test_the_limits_of_a_card_have_names_and_are_reached_from_a_rule(settings):
     settings.reveal(LIMITS)
     settle()
     assert settings.rows[LIMITS].fields["cuda:0", "%"].hasFocus()
+
+
+def test_a_limit_of_a_card_that_is_not_here_is_shown_and_can_be_removed(settings, window, qtbot):
+    show(window, replace(shots.IDLE, settings=dict(DEFAULTS) | {LIMITS: "cuda:3 50%"}))
+    assert settings.rows[LIMITS].fields["cuda:3", "%"].text() == "50 %"
+    assert signal(qtbot, settings.changed, settings.rows[LIMITS].reset.click) == [LIMITS, ""]
+    show(window, shots.IDLE)
+    assert LIMITS not in settings.rows
+
+
+@pytest.mark.parametrize(
+    ("unit", "steps"),
+    [("C", ["50 °C", "51 °C"]), ("W", ["20 W", "25 W"]), ("GB", ["0 GB", "0.5 GB"])],
+)
+def test_steps_lead_from_no_limit_to_the_least_one_and_back(settings, unit, steps):
+    settings.show_offered({LIMITS: CARDS})
+    field = settings.rows[LIMITS].fields["cuda:1", unit]
+    found = []
+    for step in (1, 1, -1, -1):
+        field.stepBy(step)
+        found.append(field.text())
+    assert found == [*steps, steps[0], "as for all"]
 
 
 def test_a_card_that_has_gone_takes_its_limits_off_the_form(settings):

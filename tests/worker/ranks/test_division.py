@@ -86,9 +86,20 @@ def test_limits_that_change_abruptly_leave_no_sample_over():
         assert sum(division.sizes(1 + number % 3, parts)) == 1 + number % 3
 
 
-def test_how_busy_a_rank_is_is_measured_against_the_busiest_one():
+def test_how_busy_a_rank_is_is_measured_against_the_time_of_the_group():
     division = Division(3)
     assert division.busy == [1.0, 1.0, 1.0]
     for _ in range(10):
         division.passed([0.2, 0.1, 0.0])
     assert division.busy == pytest.approx([1.0, 0.5, 0.0])
+    taking_turns = Division(2)
+    for number in range(300):
+        taking_turns.passed([0.0, 0.2] if number % 3 == 0 else [0.2, 0.0])
+    assert taking_turns.busy == pytest.approx([2 / 3, 1 / 3], abs=0.05)
+
+
+def test_a_rank_that_may_compute_nothing_is_not_waited_for_to_divide_by_speed():
+    division = Division(3)
+    division.took(0, 10, 10)
+    division.took(1, 90, 10)
+    assert division.sizes(30, (1.0, 1.0, 0.0)) == [3, 27, 0]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from english import in_english
-from skep.worker.swarm.apart import REFUSED, WAIT_EPOCHS, Apart
+from skep.worker.swarm.apart import ALONE_EPOCHS, REFUSED, WAIT_EPOCHS, Apart
 from skep.worker.swarm.rounds import RoundFacts
 
 GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
@@ -74,3 +74,32 @@ def test_a_refused_average_is_said_once(told):
         made.parameters_averaged(epoch, replace(GOOD, refused=True))
     assert told == [REFUSED]
     assert in_english(REFUSED.title)
+
+
+# --- alone
+
+
+def test_a_peer_whose_rounds_are_shared_is_not_alone(told):
+    made = apart(told, 1)
+    for epoch in range(20):
+        made.gradients_averaged(epoch, GOOD)
+        assert not made.is_alone(epoch + 1)
+        assert not made.is_alone(epoch + 3)  # with delays the last result is two epochs old
+
+
+@pytest.mark.parametrize("facts", [None, replace(GOOD, heard=(), idle=True), replace(GOOD, arrived=False)])
+def test_some_epochs_after_the_last_shared_round_a_peer_is_alone(told, facts):
+    made = apart(told, 1)
+    made.gradients_averaged(5, GOOD)
+    for epoch in range(6, 6 + ALONE_EPOCHS):
+        made.gradients_averaged(epoch, facts)
+    assert [made.is_alone(epoch) for epoch in (5 + ALONE_EPOCHS, 6 + ALONE_EPOCHS)] == [False, True]
+    made.together()
+    assert not made.is_alone(100)
+
+
+def test_a_newcomer_is_alone_some_epochs_after_its_first_one(told):
+    made = apart(told, 1)
+    assert not made.is_alone(100)
+    made.gradients_averaged(100, None)
+    assert [made.is_alone(epoch) for epoch in (101, 101 + ALONE_EPOCHS)] == [False, True]

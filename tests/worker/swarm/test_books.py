@@ -203,3 +203,21 @@ def test_the_epoch_that_all_others_have_reached_is_that_of_those_who_averaged_wi
     tracker.averaged(4, [str(PeerID(b"another")), str(PeerID(b"third"))])
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert tracker.others_at_least == 5
+
+
+def test_a_peer_that_stands_back_does_not_count_its_own_later_record(tracker):
+    later = tracker.local_progress.copy(update={"epoch": 79})
+    tracker.table.put(tracker._local_public_key, later.dict(), 60)
+    for name, epoch in ((b"ann", 60), (b"bob", 60)):
+        record = later.copy(update={"epoch": epoch, "peer_id": name, "time": tracker.table.now}).dict()
+        tracker.table.put(name, record, 60)
+    tracker.stand_at(79)
+
+    def look():
+        tracker.global_progress = tracker._parse_swarm_progress_data(tracker.table.get("run_progress").value)
+        return tracker.global_epoch, tracker.usual
+
+    assert look() == (79, 60)
+    tracker.stand_back_at(60)
+    assert tracker.global_epoch == 60
+    assert look() == (60, 60)

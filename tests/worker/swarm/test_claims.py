@@ -186,3 +186,16 @@ def test_samples_of_an_earlier_epoch_and_peers_at_rest_are_not_missed_in_a_round
 )
 def test_a_round_has_ended_the_next_epoch_if_half_of_the_others_were_in_it(told, ended):
     assert ended_together(5, told) == ended
+
+
+@pytest.mark.parametrize(
+    ("epochs", "usual"), [([], 0), ([60], 0), ([60, 60], 60), ([60, 61], 60), ([79, 60, 60], 60), ([79, 79, 60], 79)]
+)
+def test_where_most_of_the_others_are(epochs, usual):
+    assert (
+        Believed({number: Claim(f"peer {number}", epoch, 0, 0.0) for number, epoch in enumerate(epochs)}).usual == usual
+    )
+
+
+def test_several_records_of_one_peer_are_no_majority():
+    assert Believed({number: Claim("ann", 60, 0, 0.0) for number in range(3)}).usual == 0

@@ -68,6 +68,19 @@ class NvidiaLimiter:
             return PowerCap(refused=_words(error))
 
 
+class Unlimited:
+    """A card whose power skep cannot limit."""
+
+    def look(self) -> PowerCap:
+        return PowerCap(refused=ONLY_NVIDIA)
+
+    def limit(self, watts: float) -> PowerCap:  # noqa: ARG002 - as NvidiaLimiter
+        return self.look()
+
+
+Limiter = NvidiaLimiter | Unlimited
+
+
 def _words(error: Any) -> Text:
     return _BY_CODE.get(error.value) or nvidia.words(error)
 
@@ -82,14 +95,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Card:
-    """A card whose power can be limited. `name` is stable while it is in its slot; `device` is its Device.choice.
+    """A graphics card. `name` is stable while it is in its slot; `device` is its Device.choice.
 
     It `trains` if the setting compute.device chooses it.
     """
 
     name: str
     device: str
-    limiter: NvidiaLimiter
+    limiter: Limiter
     trains: bool = True
 
 
@@ -98,7 +111,7 @@ Wanted = Mapping[str, Value]
 """The settings while skep computes, else none."""
 
 
-class _Held(msgspec.Struct, frozen=True):
+class _Noted(msgspec.Struct, frozen=True):
     """A limit that skep has set on a card: the old and the new value in watts."""
 
     card: str
@@ -106,17 +119,27 @@ class _Held(msgspec.Struct, frozen=True):
     ours: float
 
 
+@dataclass(frozen=True)
+class _Held:
+    """A limit in force: what was noted, the watts that were asked for, and what came of it."""
+
+    note: _Noted
+    limiter: Limiter
+    asked: float
+    cap: PowerCap
+
+
 class PowerCapKeeper:
     """Keeps the limits, as an observer of the engine; driver calls run in a separate thread, since they may be slow.
 
-    `find` returns every card that has a limit; `note` is the file of the limits that are set.
+    `find` returns every graphics card; `note` is the file of the limits that are set.
     """
 
     def __init__(self, find: Find, note: Path, post: Post) -> None:
         self._find, self._note, self._post = find, note, post
         self._wanted: Wanted = {}
         self._orders: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
-        self._held: dict[str, tuple[_Held, Card]] = {}
+        self._held: dict[str, _Held] = {}
         self._told: dict[str, PowerCap] = {}
         self._thread = threading.Thread(target=self._run, name="power-cap", daemon=True)
 
@@ -150,41 +173,45 @@ class PowerCapKeeper:
             log.exception("the power caps are in an unknown state")
 
     def _obey(self, wanted: Wanted) -> None:
-        self._put_back()
+        cards = [card for card in self._find() if card.trains] if any(map(wanted.get, _SETTINGS)) else []
+        watts = {card.name: limits_of(wanted, card.device).watts for card in cards}
+        self._put_back([name for name, held in self._held.items() if held.asked != watts.get(name)])
         left = self._mend()
         caps = dict[str, PowerCap]()
-        cards = self._find() if any(map(wanted.get, _SETTINGS)) else []
         for card in cards:
-            if card.trains and (watts := limits_of(wanted, card.device).watts):
-                caps[card.device] = self._limit(card, watts, left.get(card.name))
+            if card.name in self._held:
+                caps[card.device] = self._held[card.name].cap
+            elif watts[card.name]:
+                caps[card.device] = self._limit(card, watts[card.name], left.get(card.name))
         if caps != self._told:
             self._told = caps
             self._post(m.PowerCapSeen(caps))
 
-    def _limit(self, card: Card, watts: float, left: _Held | None) -> PowerCap:
+    def _limit(self, card: Card, watts: float, left: _Noted | None) -> PowerCap:
         before = card.limiter.look()
         if before.watts is None or before.refused:
             log.warning("the power cap of %s is not set: %s", card.name, before.refused)
             return before
         # a limit of ours that could not be removed is not the card's own
         own = left.before if left and _is(before.watts, left.ours) else before.watts
-        held = _Held(card.name, own, min(before.highest or watts, max(before.lowest or watts, watts)))
-        self._remember([*(each for each in self._noted() if each.card != card.name), held])
-        self._held[card.name] = held, card
-        return card.limiter.limit(held.ours)
+        note = _Noted(card.name, own, min(before.highest or watts, max(before.lowest or watts, watts)))
+        self._remember([*(each for each in self._noted() if each.card != card.name), note])
+        cap = card.limiter.limit(note.ours)
+        self._held[card.name] = _Held(note, card.limiter, watts, cap)
+        return cap
 
-    def _put_back(self) -> None:
+    def _put_back(self, names: Sequence[str]) -> None:
         stay = {each.card: each for each in self._noted()}
-        for name, (held, card) in self._held.items():
-            if _restore(held, card.limiter):
+        for name in names:
+            held = self._held.pop(name)
+            if _restore(held.note, held.limiter):
                 stay.pop(name, None)
-        if self._held:
-            self._held.clear()
+        if names:
             self._remember(list(stay.values()))
 
     # --- limits that were not put back: skep was killed, or the card refused
 
-    def _remember(self, held: Sequence[_Held]) -> None:
+    def _remember(self, held: Sequence[_Noted]) -> None:
         """Note what is to be put back; nothing once there is none."""
         try:
             if held:
@@ -194,9 +221,9 @@ class PowerCapKeeper:
         except OSError as error:
             log.warning("the cards' own power limits cannot be noted: %s", error)
 
-    def _noted(self) -> list[_Held]:
+    def _noted(self) -> list[_Noted]:
         try:
-            found = msgspec.json.decode(self._note.read_bytes(), type=list[_Held] | _Held)
+            found = msgspec.json.decode(self._note.read_bytes(), type=list[_Noted] | _Noted)
         except FileNotFoundError:
             return []
         except (OSError, ValueError) as error:
@@ -204,18 +231,19 @@ class PowerCapKeeper:
             return []
         return found if isinstance(found, list) else [found]  # one alone: by skep of before it limited several
 
-    def _mend(self) -> Mapping[str, _Held]:
+    def _mend(self) -> Mapping[str, _Noted]:
         """Put back the limits that are noted; return by card those of which that is not possible now, which stay noted."""
         noted = self._noted()
-        if not noted and not self._note.exists():
+        past = [each for each in noted if each.card not in self._held]
+        if not past and (noted or not self._note.exists()):
             return {}
         limiters = {card.name: card.limiter for card in self._find()}
-        left = [each for each in noted if each.card not in limiters or not _restore(each, limiters[each.card])]
-        self._remember(left)
+        left = [each for each in past if each.card not in limiters or not _restore(each, limiters[each.card])]
+        self._remember([each for each in noted if each in left or each.card in self._held])
         return {each.card: each for each in left}
 
 
-def _restore(held: _Held, limiter: NvidiaLimiter) -> bool:
+def _restore(held: _Noted, limiter: Limiter) -> bool:
     """Put back the old limit unless the user has changed ours since. Returns whether ours does not apply any more."""
     now = limiter.look().watts
     if now is None:

@@ -17,7 +17,7 @@ from skep.core.policy import device_shares
 from skep.core.policy.allowance import Allowance, GpuMemory
 from skep.core.policy.conditions import Condition
 from skep.core.policy.device_shares import number_of
-from skep.core.policy.regulators import FULL, Heat, Room, heated, roomed
+from skep.core.policy.regulators import Heat, Room, heated, roomed
 from skep.core.policy.rules import RAMP, RULES, Facts, Rule
 from skep.core.text import Text
 
@@ -98,7 +98,7 @@ class PolicyState:
     """`wall` is the wall clock of the last step; all other times are steady seconds.
 
     `holds_since` has the time since when each rule has held continuously, whether it counts yet or not; `held` has the
-    rules that count. `heats` are the heat loops of the devices. `share` is granted now. `risen_at` is the start of the last rise, `paused_since` of this pause.
+    rules that count. `heats` and `rooms` are the loops of each device. `share` is granted now. `risen_at` is the start of the last rise, `paused_since` of this pause.
     """
 
     wall: float | None = None
@@ -107,7 +107,7 @@ class PolicyState:
     held: Mapping[str, Held] = field(default_factory=dict)
     input_at: float = 0.0
     heats: Mapping[str, Heat] = field(default_factory=dict)
-    room: Room = field(default_factory=Room)
+    rooms: Mapping[str, Room] = field(default_factory=dict)
     share: float = 0.0
     rise: Rise | None = None
     risen_at: float = -math.inf
@@ -155,25 +155,23 @@ def grant(state: PolicyState, facts: Facts, *, at_once: bool = False) -> Grant:
 def regulated(facts: Facts, state: PolicyState) -> Facts:
     """`facts` with the limits of the two loops and the time since the input reading."""
     since_input = state.steady - state.input_at
-    device, share = device_shares.of_all(device_shares.ceilings(facts.settings, state.heats), in_step=facts.in_step)
-    own = {each: device_shares.limits_of(facts.settings, each).share for each in state.heats}
-    heat = share if share < device_shares.of_all(own, in_step=facts.in_step)[1] else FULL
-    return replace(facts, idle_more=since_input, heat=heat, hot=device, gpu_memory=state.room.level)
+    heat, hot = device_shares.heat_of_all(facts.settings, state.heats, in_step=facts.in_step)
+    memory = strictest((GpuMemory.KEEP, *(room.level for room in state.rooms.values())))
+    return replace(facts, idle_more=since_input, heat=heat, hot=hot, gpu_memory=memory)
 
 
 def _moved(state: PolicyState, facts: Facts) -> PolicyState:
     """The state with its clock and the two loops updated."""
-    conditions, settings, now = facts.conditions, facts.settings, facts.now
+    now = facts.now
     if not math.isfinite(now):
         return state
     steady = state.steady + (0.0 if state.wall is None else min(MOMENT, max(0.0, now - state.wall)))
-    room = None if facts.on_processor else device_shares.room(settings, conditions, facts.devices)
     return replace(
         state,
         wall=now,
         steady=steady,
         heats=_heats(state, facts, steady),
-        room=roomed(state.room, room, 0.0, steady),
+        rooms=_rooms(state, facts, steady),
     )
 
 
@@ -183,6 +181,15 @@ def _heats(state: PolicyState, facts: Facts, steady: float) -> Mapping[str, Heat
         limits, before = device_shares.limits_of(facts.settings, device), state.heats.get(device, Heat())
         celsius, share = device_shares.value_of(reading, device), min(state.share, limits.share)
         after[device] = heated(before, celsius, limits.celsius, share, steady)
+    return after
+
+
+def _rooms(state: PolicyState, facts: Facts, steady: float) -> Mapping[str, Room]:
+    after, reading = {}, facts.conditions[Condition.GPU_MEMORY]
+    for device in facts.devices:
+        free = None if facts.on_processor else device_shares.value_of(reading, device)
+        reserve = device_shares.limits_of(facts.settings, device).leave_memory
+        after[device] = roomed(state.rooms.get(device, Room()), None if free is None else int(free), reserve, steady)
     return after
 
 

@@ -6,16 +6,17 @@ over the devices they compute in step, so the lowest ceiling is that of all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from skep.core.device import kind_of
-from skep.core.policy.conditions import Condition, Conditions, Reading
+from skep.core.policy.conditions import Reading
 from skep.core.policy.regulators import FULL, Heat
 from skep.core.settings import device_limits
 from skep.core.settings.setting import Value
 from skep.core.settings.settings import DEFAULTS
+from skep.core.text import Text
 
 Settings = Mapping[str, Value]
 
@@ -53,18 +54,38 @@ def limits_of(settings: Settings, device: str) -> DeviceLimits:
 
 
 def value_of(reading: Reading[float], device: str) -> float | None:
-    """The reading of `device` where it is told; that of all else, as where there is only one."""
-    return reading.each.get(device, reading.each.get(kind_of(device))) if reading.each else reading.value
+    """The reading of `device`; that of all together where it is not told apart, so that no loop goes without one."""
+    return reading.each.get(device, reading.each.get(kind_of(device), reading.value))
 
 
-def ceilings(settings: Settings, heat: Mapping[str, Heat]) -> Mapping[str, float]:
-    """The largest share 0..1 of each device in `heat`."""
-    return {device: min(limits_of(settings, device).share, state.limit) for device, state in heat.items()}
+@dataclass(frozen=True)
+class Ceiling:
+    """The largest share 0..1 of a device, and why."""
+
+    share: float
+    reason: Text
 
 
-def below_full(settings: Settings, heat: Mapping[str, Heat]) -> Mapping[str, float]:
-    """Those of `ceilings` that are below 1."""
-    return {device: share for device, share in ceilings(settings, heat).items() if share < FULL}
+def ceilings(settings: Settings, heats: Mapping[str, Heat]) -> Mapping[str, Ceiling]:
+    """Of each device in `heats` that may not compute at full share, for its temperature or its own limit."""
+    found = {}
+    for device, heat in heats.items():
+        limits = limits_of(settings, device)
+        if heat.limit < limits.share:
+            found[device] = Ceiling(heat.limit, Text("device.kept_below", cap=limits.celsius, share=heat.limit))
+        elif limits.share < FULL:
+            found[device] = Ceiling(limits.share, Text("device.your_limit", share=limits.share))
+    return found
+
+
+def heat_of_all(settings: Settings, heats: Mapping[str, Heat], *, in_step: bool) -> tuple[float, str]:
+    """The share that temperatures leave all devices together, and the device that decides; FULL where they lower nothing."""
+    own = {device: limits_of(settings, device).share for device in heats}
+    share = of_all({device: min(own[device], heat.limit) for device, heat in heats.items()}, in_step=in_step)
+    if share >= of_all(own, in_step=in_step):
+        return FULL, ""
+    warm = {device: heat.limit for device, heat in heats.items() if heat.limit < own[device]}
+    return share, (min if in_step else max)(warm, key=warm.__getitem__)
 
 
 def left_free(settings: Settings) -> dict[str, int]:
@@ -73,17 +94,6 @@ def left_free(settings: Settings) -> dict[str, int]:
     return {device: int(numbers["GB"] * _GB) for device, numbers in own.items() if "GB" in numbers}
 
 
-def of_all(ceilings: Mapping[str, float], *, in_step: bool) -> tuple[str, float]:
-    """The device that decides, and the ceiling of all together: of devices `in_step` the lowest, else the highest."""
-    if not ceilings:
-        return "", FULL
-    device = (min if in_step else max)(ceilings, key=ceilings.__getitem__)
-    return device, ceilings[device]
-
-
-def room(settings: Settings, conditions: Conditions, devices: Sequence[str]) -> int | None:
-    """By how many bytes the free memory of the fullest device exceeds what is to be left free; None if unknown."""
-    reading = conditions[Condition.GPU_MEMORY]
-    free = {device: value_of(reading, device) for device in devices}
-    found = [bytes_ - limits_of(settings, device).leave_memory for device, bytes_ in free.items() if bytes_ is not None]
-    return int(min(found)) if found else None
+def of_all(shares: Mapping[str, float], *, in_step: bool) -> float:
+    """The share of all devices together: of those `in_step` the lowest, else the highest."""
+    return (min if in_step else max)(shares.values(), default=FULL)

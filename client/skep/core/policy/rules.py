@@ -248,7 +248,7 @@ def _heat(facts: Facts) -> Allowance | None:
 
 def _device_limits(facts: Facts) -> Allowance | None:
     own = {device: limits_of(facts.settings, device).share for device in facts.devices}
-    _, share = of_all(own, in_step=facts.in_step)
+    share = of_all(own, in_step=facts.in_step)
     return Allowance(share, Text("rule.device_limits_share", share=share)) if share < FULL else None
 
 

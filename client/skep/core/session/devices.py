@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skep.core.device import ComputingDevice, PowerCap, labelled
+from skep.core.device import ComputingDevice, PowerCap, kind_of, labelled
 from skep.core.policy.conditions import Condition
-from skep.core.policy.device_shares import limits_of, value_of
-from skep.core.policy.regulators import FULL
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import NOTHING, Text
 
@@ -37,13 +36,18 @@ def device_states(snapshot: Snapshot) -> tuple[DeviceState, ...]:
         DeviceState(
             labelled(each.name, each.id) if names.count(each.name) > 1 else each.name,
             _share(snapshot, each),
-            value_of(snapshot.conditions[Condition.TEMPERATURE], each.id),
-            value_of(snapshot.conditions[Condition.POWER], each.id),
-            value_of(snapshot.conditions[Condition.GPU_MEMORY], each.id),
+            _value(snapshot, Condition.TEMPERATURE, each.id),
+            _value(snapshot, Condition.POWER, each.id),
+            _value(snapshot, Condition.GPU_MEMORY, each.id),
             _held_back(snapshot, each.id),
         )
         for each in snapshot.devices
     )
+
+
+def _value(snapshot: Snapshot, condition: Condition, device: str) -> float | None:
+    each: Mapping[str, float] = snapshot.conditions[condition].each
+    return each.get(device, each.get(kind_of(device)))
 
 
 def _share(snapshot: Snapshot, device: ComputingDevice) -> float | None:
@@ -54,11 +58,9 @@ def _share(snapshot: Snapshot, device: ComputingDevice) -> float | None:
 
 
 def _held_back(snapshot: Snapshot, device: str) -> Text:
-    ceiling, limits = snapshot.ceilings.get(device, FULL), limits_of(snapshot.settings, device)
-    if ceiling < min(limits.share, snapshot.allowance.share):
-        return Text("device.kept_below", cap=limits.celsius, share=ceiling)
-    if limits.share < FULL and limits.share <= snapshot.allowance.share:
-        return Text("device.your_limit", share=limits.share)
+    ceiling = snapshot.ceilings.get(device)
+    if ceiling is not None and ceiling.share <= snapshot.allowance.share:
+        return ceiling.reason
     cap = snapshot.power_caps.get(device, PowerCap())
     if cap.refused:
         return Text("device.no_power_cap", refused=cap.refused)

@@ -9,6 +9,7 @@ from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
 from skep.core.policy.decision import Holding, PolicyState
+from skep.core.policy.device_shares import Ceiling
 from skep.core.policy.growth import Growth
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
@@ -112,8 +113,8 @@ class Snapshot:
     """All that compute, the `device` first."""
     in_step: bool = False
     """Whether one model is spread over the devices, so that all compute each sample together."""
-    ceilings: Mapping[str, float] = field(default_factory=dict)
-    """The largest share 0..1 of each device that has one below 1, for its temperature or its own limit."""
+    ceilings: Mapping[str, Ceiling] = field(default_factory=dict)
+    """Of each device that may not compute at full share, for its temperature or its own limit."""
     client_mode: bool = False
     """Whether the worker makes connections and accepts none, as is usual behind a router."""
     relayed: bool = False
@@ -143,6 +144,11 @@ class Snapshot:
     last_round_seconds: float = 0.0
     """Length of the wait for the round that a leaving, or a departing worker, began last."""
     quitting: bool = False
+
+    @property
+    def shares(self) -> Mapping[str, float]:
+        """The largest share of each device that has one below 1."""
+        return {device: each.share for device, each in self.ceilings.items()}
 
     @property
     def on_a_break(self) -> bool:

@@ -36,7 +36,7 @@ from skep.core.device import ALL, chosen, first_chosen, numbered
 from skep.core.policy.allowance import PauseState, Reaction
 from skep.core.policy.conditions import Condition, Conditions, sensible
 from skep.core.policy.decision import PolicyState, grant, with_input_read
-from skep.core.policy.device_shares import below_full
+from skep.core.policy.device_shares import ceilings as ceilings_of
 from skep.core.policy.rules import PROCESSOR, Facts, is_over
 from skep.core.project import fit
 from skep.core.project.manifest import VerifiedProject
@@ -157,7 +157,7 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
     if phase in (Phase.TRAINING, Phase.PAUSED):
         away = snapshot.worker is None or snapshot.worker.departing
         phase = Phase.PAUSED if allowance.share == 0 or away else Phase.TRAINING
-    ceilings = below_full(snapshot.settings, given.state.heats)
+    ceilings = ceilings_of(snapshot.settings, given.state.heats)
     after = replace(
         snapshot,
         policy_state=given.state,
@@ -167,8 +167,8 @@ def _granted(snapshot: Snapshot, now: float, zone: tzinfo, *, at_once: bool = Fa
         phase=phase,
     )
     told = (allowance.share, allowance.present, allowance.memory) != (before.share, before.present, before.memory)
-    told |= ceilings != snapshot.ceilings
-    return after, (e.SetAllowance(allowance, ceilings),) if told else ()
+    told |= after.shares != snapshot.shares
+    return after, (e.SetAllowance(allowance, after.shares),) if told else ()
 
 
 def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
@@ -192,7 +192,7 @@ def facts_of(snapshot: Snapshot, now: float, zone: tzinfo) -> Facts:
 
 def _chosen(wanted: str, conditions: Conditions) -> tuple[str, ...]:
     """The devices before a worker has confirmed them: those that the setting names, or that are read."""
-    named = numbered(chosen(wanted))
+    named = numbered(["cuda:0" if each == "cuda" else each for each in chosen(wanted)])
     if named not in (("",), (ALL,)):
         return named
     return tuple(conditions[Condition.TEMPERATURE].each) or ("",)

@@ -64,7 +64,7 @@ def start_worker(snapshot: Snapshot) -> Step:
         client_mode=str(settings.get("network.client_mode", "automatic")),
         present=snapshot.allowance.present,
         memory=snapshot.allowance.memory,
-        ceilings=dict(snapshot.ceilings),
+        ceilings=dict(snapshot.shares),
         leave_gpu=int(float(settings.get("memory.leave_gpu_gb", 0.0)) * GB),
         leave_gpu_of=left_free(settings),
         leave_ram=int(float(settings.get("memory.leave_ram_gb", 0.0)) * GB),

@@ -19,7 +19,7 @@ class Division:
 
     def __init__(self, ranks: int) -> None:
         self._speeds: list[float | None] = [None] * ranks
-        self._seconds = [0.0] * ranks
+        self._seconds, self._longest = [0.0] * ranks, 0.0
         self._owed = [0.0] * ranks
         """Samples, or parts of one, that a limited rank got too few of until now."""
 
@@ -29,8 +29,9 @@ class Division:
         With `parts`, a rank computes that part 0..1 of the time of one that has 1, over several micro-batches, and may
         get no sample.
         """
-        known = [speed for speed in self._speeds if speed is not None]
-        speeds = known if len(known) == len(self._speeds) else [1.0] * len(self._speeds)
+        computing = [not any(parts) or part > 0 for part in parts or [1.0] * len(self._speeds)]
+        measured = all(speed is not None for speed, counts in zip(self._speeds, computing, strict=True) if counts)
+        speeds = [speed if measured and speed is not None else 1.0 for speed in self._speeds]
         if parts and any(parts) and min(parts) < 1.0:
             return self._limited(samples, [speed * part for speed, part in zip(speeds, parts, strict=True)])
         self._owed = [0.0] * len(speeds)
@@ -57,13 +58,13 @@ class Division:
 
     def passed(self, seconds: Sequence[float]) -> None:
         """In one micro-batch the ranks have computed for so many seconds."""
+        self._longest = FADE_BUSY * self._longest + max(seconds)
         self._seconds = [FADE_BUSY * before + new for before, new in zip(self._seconds, seconds, strict=True)]
 
     @property
     def busy(self) -> list[float]:
-        """The time that each rank computed of late, as a part 0..1 of that of the rank that computed longest."""
-        longest = max(self._seconds)
-        return [each / longest for each in self._seconds] if longest else [1.0] * len(self._seconds)
+        """The part 0..1 of the group's time of computing in which each rank computed of late."""
+        return [each / self._longest for each in self._seconds] if self._longest else [1.0] * len(self._seconds)
 
 
 def _rounded(exact: Sequence[float], total: int, order: Sequence[float]) -> list[int]:

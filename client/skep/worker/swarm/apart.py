@@ -11,6 +11,8 @@ from skep.core.text import Problem, Text
 from skep.worker.swarm.rounds import RoundFacts
 
 WAIT_EPOCHS: Final = 10
+ALONE_EPOCHS: Final = 4
+"""After so many epochs without a shared round a peer counts as alone; with delays its last one is two epochs old."""
 REFUSED: Final = Problem(Text("apart.average_was_refused"), Text("apart.parameters_from_before_are_kept"))
 _log = logging.getLogger(__name__)
 
@@ -35,9 +37,13 @@ class Apart:
     """The epoch from which on a state is needed; None while the parameters are the others'."""
     _not_before: int = 0
     _told: bool = False
+    _shared: int | None = None
+    """The epoch of the last shared round, or the first one that we saw."""
 
     def gradients_averaged(self, epoch: int, facts: RoundFacts | None) -> None:
         """The round of gradients that ends `epoch` is over; `facts` is None if it failed."""
+        if self._shared is None or (facts is not None and facts.shared):
+            self._shared = epoch
         if facts is None or not facts.equal:
             self._missed(epoch)
 
@@ -60,7 +66,11 @@ class Apart:
 
     def together(self) -> None:
         """The parameters are those of the others."""
-        self._load_at = None
+        self._load_at = self._shared = None
+
+    def is_alone(self, epoch: int) -> bool:
+        """Whether this peer has come to the beginning of `epoch` without the others."""
+        return self._shared is not None and epoch - self._shared > ALONE_EPOCHS
 
     def must_load(self, epoch: int) -> bool:
         """Whether to load a state now, at the beginning of `epoch`."""

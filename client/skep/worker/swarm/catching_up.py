@@ -6,6 +6,7 @@ of them is asked for, whatever happens. A peer that lacks steps then takes those
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from functools import partial
@@ -87,7 +88,12 @@ class CatchingUp:
         Where nobody trains, the run goes on from it, however old it is.
         """
         kept = self._snapshots.newest() if self._snapshots else None
-        if self._snapshots is None or kept is None or not self._is_new_enough(kept.epoch):
+        if self._snapshots is None or kept is None:
+            return False
+        if self._signed is None and self._is_beyond(kept.epoch):
+            self._snapshots.forget()
+            return False
+        if not self._is_new_enough(kept.epoch):
             return False
         try:
             self.state_averager.adopt(kept.epoch, self._snapshots.tensors(kept))
@@ -104,6 +110,10 @@ class CatchingUp:
                 return True
             reached = max(reached, self._signed.epoch)
         return bool(reached - epoch <= self._fresh)
+
+    def _is_beyond(self, epoch: int) -> bool:
+        """Whether most of at least two others go on from before `epoch`: a state of it is of a swarm that has ended."""
+        return 0 < self.tracker.usual < epoch - 1
 
     @property
     def _needs_state(self) -> bool:
@@ -153,6 +163,36 @@ class CatchingUp:
         renew()
         self._enter_epoch()
         give_back()
+
+    def _come_together(self) -> None:
+        """At the beginning of an epoch: load a state if our parameters may differ from those of the others.
+
+        So it is too for a peer that was cut off and has gone on alone, faster than the others together: they believe no
+        stranger that is epochs ahead, and it would stay alone for ever. Without a state, training goes on as it is.
+        """
+        if self._signed is not None or not self.tracker.others:
+            return
+        with contextlib.suppress(SwarmError):
+            if self._apart.is_alone(self.local_epoch) and self._is_beyond(self.local_epoch):
+                self._go_on(Text("round.computer_had_gone_on_alone"), self._load_earlier)
+            elif self._apart.must_load(self.local_epoch):
+                self.catch_up(Text("round.computer_had_missed_round"))
+
+    def _load_earlier(self) -> None:
+        """Raises SwarmError; then this peer stays where it is."""
+        before = self.local_epoch
+        self._stand_back_at(self.tracker.usual)
+        try:
+            self._load_all()
+        except SwarmError:
+            self._stand_back_at(before)
+            raise
+        if self._snapshots:
+            self._snapshots.forget()
+
+    def _stand_back_at(self, epoch: int) -> None:
+        self.state_averager.local_epoch = epoch
+        self.tracker.stand_back_at(epoch)
 
     def _begin_again(self, signed: SignedState) -> None:
         self._take_up_signed(signed)

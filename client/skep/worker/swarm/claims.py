@@ -41,10 +41,18 @@ class Claim:
 
 @dataclass(frozen=True)
 class Believed(Generic[Key]):
-    """What is believed of the claims of others. `at_least` is the lowest epoch of peers that we have met, 0 without any."""
+    """What is believed of the claims of others. `at_least` is the lowest epoch of peers that we have met, 0 without any.
+
+    `usual` is the epoch that most of the others have reached, 0 while these are fewer than two.
+    """
 
     claims: dict[Key, Claim]
     at_least: int = 0
+
+    @property
+    def usual(self) -> int:
+        epochs = {claim.peer: claim.epoch for claim in self.claims.values()}
+        return reached_by_half(epochs.values()) if len(epochs) > 1 else 0
 
 
 @dataclass(eq=False)

@@ -8,7 +8,6 @@ peer's old rate.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -260,9 +259,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             if self.tracker.ready_to_update_epoch:
                 hand_over()
                 self._update_global_epoch(None)
-                if self._signed is None and self.tracker.others and self._apart.must_load(self.local_epoch):
-                    with contextlib.suppress(SwarmError):  # without a state, training goes on as it is
-                        self.catch_up(Text("round.computer_had_missed_round"))
+                self._come_together()
         return bool(self.local_epoch != before)
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:

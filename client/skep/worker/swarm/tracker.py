@@ -71,6 +71,8 @@ class LiveProgressTracker(ProgressTracker):
     """Whether this peer has a record of its own."""
     others = 0
     """Other peers with a progress record, as last seen."""
+    usual = 0
+    """The epoch that most of the others have reached, 0 while these are fewer than two."""
     others_at_least = 0
     """The lowest epoch in the records of peers that have averaged with us; 0 without any."""
     _told_samples, _told_rate = 0, 0.0
@@ -166,6 +168,11 @@ class LiveProgressTracker(ProgressTracker):
         self.local_progress = self._get_local_progress(epoch, 0)
         self.global_progress.epoch = max(self.global_progress.epoch, epoch)
 
+    def stand_back_at(self, epoch: int) -> None:
+        """Our state is of this epoch again, which is before the one that we have published."""
+        self.local_progress = self._get_local_progress(epoch, 0)
+        self.global_progress.epoch = epoch
+
     def look(self, within: float) -> None:
         """Fetch the swarm's progress; returns after at most `within` seconds."""
         self.fetched_global_progress_this_epoch.clear()
@@ -185,14 +192,20 @@ class LiveProgressTracker(ProgressTracker):
             key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
             for key, claim in found.claims.items()
         }
-        ours = {key: each for key, each in records.items() if key == self._local_public_key}
+        ours = {
+            key: each for key, each in records.items() if key == self._local_public_key and self._is_ours(each.value)
+        }
         theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
-        self.others, self.others_at_least = len(believed), found.at_least
+        self.others, self.others_at_least, self.usual = len(believed), found.at_least, found.usual
         progress = super()._parse_swarm_progress_data(ours | theirs)
         if self.others and self.trains and self.presence is not Presence.AWAY:
             # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone
             progress.num_peers = max(progress.num_peers, self.others + 1)
         return progress
+
+    def _is_ours(self, told: Any) -> bool:
+        """Whether our record is not from before we stood back."""
+        return told is None or int(told["epoch"]) <= self.local_progress.epoch
 
     def _believed(self, told: dict[Any, LocalTrainingProgress]) -> Believed[Any]:
         now, own = get_dht_time(), self.local_progress

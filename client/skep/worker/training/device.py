@@ -273,7 +273,7 @@ def _checked(wanted: str, facts: TorchFacts, trial: Callable[[torch.device], Tex
             Text("device.choose_another_setting_leave_empty", setting="compute.device"),
             remedy="setting:compute.device",
         )
-    return device
+    return torch.device("cuda", 0) if wanted == "cuda" else device
 
 
 def _best(facts: TorchFacts, precision: str, trial: Callable[[torch.device], Text]) -> torch.device:

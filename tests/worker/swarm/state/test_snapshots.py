@@ -67,6 +67,16 @@ def test_what_was_saved_is_found_after_a_restart(made, source):
     assert source.threads[0] is not threading.current_thread()
 
 
+def test_after_what_is_kept_is_forgotten_an_earlier_state_is_saved(made, source):
+    kept = made()
+    kept.finish(lambda: state(9), WITHIN)
+    kept.forget()
+    assert written(kept) == []
+    assert made().newest() is None
+    kept.finish(lambda: state(4), WITHIN)
+    assert made().newest().epoch == 4
+
+
 def test_the_next_one_waits_as_long_as_its_size_and_the_days_limit_say(made, source):
     snapshots = made(bytes_per_day=100 * 10**6)  # of 1 MB each: every 864 s
     snapshots.consider(source.take)

@@ -272,11 +272,12 @@ class CheckedStateAverager(CheckedRounds):
         """Called right after the step, before the lock of the optimizer is released.
 
         hivemind makes one step of the schedule for each epoch that it is behind, however many another peer claims. The
-        rate of a LambdaLR depends on the epoch alone; other schedules, which only scripts have, need each step.
+        rate of a LambdaLR depends on the epoch alone, also of an earlier one; other schedules, which only scripts have,
+        need each step.
         """
         behind = self.local_epoch - self.scheduler._step_count if self.scheduler else 0  # noqa: SLF001 - as hivemind
-        direct = isinstance(self.scheduler, torch.optim.lr_scheduler.LambdaLR) or behind > MOST_STEPS
-        if behind > 0 and direct:
+        by_epoch = isinstance(self.scheduler, torch.optim.lr_scheduler.LambdaLR)
+        if behind > (0 if by_epoch else MOST_STEPS) or (by_epoch and behind < -1):
             self.scheduler.last_epoch, self.scheduler._step_count = self.local_epoch - 1, self.local_epoch  # noqa: SLF001 - as above
         super()._update_scheduler()
         if self._steps_now:

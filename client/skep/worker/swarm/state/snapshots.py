@@ -9,6 +9,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -68,6 +69,15 @@ class Snapshots:
         except (StorageError, OSError) as error:
             logger.warning("a snapshot of the state cannot be used: %s", error)
         return None
+
+    def forget(self) -> None:
+        """Drop what is kept of this run: it is of a state that the swarm does not go on from."""
+        if self._writing:
+            self._writing.join()
+        self._written = 0
+        with suppress(StorageError, OSError):
+            for path in self._kept.paths():
+                path.unlink(missing_ok=True)
 
     def tensors(self, checkpoint: Checkpoint) -> list[torch.Tensor]:
         """Its tensors in hivemind's order."""
