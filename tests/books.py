@@ -14,6 +14,7 @@ from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration
 
 from skep.worker.swarm import tracker as ours_module
+from skep.worker.swarm.claims import all_there
 from skep.worker.swarm.global_rounds import RECORD_SECONDS
 from skep.worker.swarm.tracker import LiveProgressTracker
 
@@ -59,6 +60,7 @@ class SimulatedPeer:
         if kind is LiveProgressTracker:
             self.tracker.rate = lambda: RATE * self.share
             self.tracker.step_batch = STEP_BATCH
+            self.tracker._there = all_there
         self.epoch, self.accumulated, self.counted = 0, 0, 0.0
         self.resting = self.dead = False
         self.reported_at = -1e9

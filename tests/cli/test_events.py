@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from skep.cli.show.renderers import Events
 from skep.cli.show.speech import worded
+from skep.core.device import ComputingDevice
 from skep.core.policy.allowance import Allowance
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
@@ -32,11 +33,12 @@ def test_a_stage_is_told_when_it_moves_and_not_again() -> None:
 
 def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     events = Events()
-    joined = m.WorkerJoined("Qm", "CPU", "float32", 3, 8, 4)
-    assert events.of(joined, Snapshot())[0] | {"addresses": [], "devices": []} == {
+    joined = m.WorkerJoined("Qm", "CPU", "float32", 3, 8, 4, devices=(ComputingDevice("cpu", "CPU"),))
+    (told,) = events.of(joined, Snapshot())
+    assert json.loads(json.dumps(told)) == {
         "event": "joined", "peer_id": "Qm", "device": "CPU", "precision": "float32", "epoch": 3,
         "step_batch": 8, "micro_batch": 4, "addresses": [], "client_mode": False,
-        "relayed": False, "heavy": False, "devices": [],
+        "relayed": False, "heavy": False, "devices": [{"id": "cpu", "name": "CPU", "busy": 1.0}], "in_step": False,
     }  # fmt: skip
     (progress,) = events.of(m.WorkerProgress(PROGRESS), Snapshot())
     assert progress["event"] == "progress"

@@ -232,3 +232,18 @@ def test_words_of_a_project_are_no_markup():
     writing = terminal()
     writing.write("[red]danger[/red]")
     assert writing.out.file.getvalue() == "[red]danger[/red]\n"
+
+
+def test_joining_on_several_cards_names_each_model_once():
+    writing = terminal()
+    joined = {
+        "event": "joined",
+        "epoch": 3,
+        "peer_id": "Qm",
+        "device": "RTX 4070",
+        "client_mode": False,
+        "relayed": False,
+    }
+    devices = [{"id": f"cuda:{number}", "name": "RTX 4070", "busy": 1.0} for number in range(2)]
+    PlainRenderer(writing).told(joined | {"devices": devices}, Snapshot(), 0.0)
+    assert "Joined at epoch 3 on 2 \N{MULTIPLICATION SIGN} RTX 4070 as Qm." in writing.out.file.getvalue()

@@ -16,6 +16,8 @@ from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
 
 START = [torch.zeros(4)]
 FAR = 10**9
+NOBODY = b"\x12\x20" + bytes(32)
+"""A peer id that nobody has."""
 
 
 class Liar:
@@ -28,19 +30,26 @@ class Liar:
         self.dht.add_validators([self._signer])
 
     def publish(self, run_id, *readers, **false):
-        """Publish false progress; returns the epoch that a stock tracker believes, as soon as `readers` have it too."""
+        """Publish false progress; returns a stock tracker that reads it, as soon as `readers` have it too."""
         self.dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id)])
         record = LocalTrainingProgress(
-            peer_id=self.dht.peer_id.to_bytes(),
             time=get_dht_time(),
             client_mode=False,
-            **({"epoch": 1, "samples_accumulated": 0, "samples_per_second": 0.0} | false),
+            **(
+                {
+                    "peer_id": self.dht.peer_id.to_bytes(),
+                    "epoch": 1,
+                    "samples_accumulated": 0,
+                    "samples_per_second": 0.0,
+                }
+                | false
+            ),
         )
         place = {"key": f"{run_id}_progress", "subkey": self._signer.local_public_key}
         assert self.dht.store(**place, value=record.dict(), expiration_time=get_dht_time() + 600)
         for reader in (self.dht, *readers):
             wait_until(lambda reader=reader: place["subkey"] in reader.get(place["key"], latest=True).value)
-        return ProgressTracker(self.dht, run_id, 2 * STEP_BATCH, start=False, private_key=RSAPrivateKey()).global_epoch
+        return ProgressTracker(self.dht, run_id, 2 * STEP_BATCH, start=False, private_key=RSAPrivateKey())
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +75,10 @@ def confirmed(peers, epoch):
 def test_those_who_average_go_on_from_epoch_to_epoch_with_all_their_samples(swarm, liar, name, false, believed):
     manifest = manifest_of(f"false-{name}", 2 * STEP_BATCH)
     with swarm.peers(manifest, [START, START]) as peers:
+        for peer in peers:
+            peer.optimizer.tracker.rate = lambda: 0.0  # an epoch ends by samples here, however long this takes
         confirmed(peers, 0)
-        assert liar.publish(manifest.run_id, *swarm.dhts, **false) == believed
+        assert liar.publish(manifest.run_id, *swarm.dhts, **false).global_epoch == believed
         for peer in peers:
             peer.optimizer.tracker.look(20)
             assert peer.optimizer.tracker.global_epoch == 1
@@ -90,3 +101,16 @@ def test_a_newcomer_that_believes_it_goes_on_in_the_epoch_of_the_state_that_it_h
         newcomer.optimizer.synchronise()
         assert newcomer.optimizer.local_epoch == 3
         assert torch.equal(newcomer.values()[0], trainer.values()[0])
+
+
+def test_a_peer_that_somebody_invents_counts_for_nothing(swarm, liar):
+    manifest = manifest_of("invented", 4 * STEP_BATCH)
+    with swarm.peers(manifest, [START, START]) as (peer, newcomer):
+        peer.settle_in()
+        peer.contribute([torch.ones(4)], STEP_BATCH)
+        false = {"peer_id": NOBODY, "epoch": 0, "samples_accumulated": 4 * STEP_BATCH}
+        assert liar.publish(manifest.run_id, *swarm.dhts, **false).ready_to_update_epoch
+        tracker = newcomer.optimizer.tracker
+        wait_until(lambda: (tracker.look(20), tracker.global_progress.samples_accumulated == STEP_BATCH)[1])
+        assert tracker.others == 2
+        assert not tracker.ready_to_update_epoch

@@ -30,14 +30,14 @@ TARGET = sum(sum(map(sum, mine)) for mine in MICRO)
 CASES = {
     # name: flags, precision, and the sizes of the parts of a micro-batch, None for equal ones
     "as-in-the-example": ("11101", "fp32", None),
-    "unequal": ("11101", "fp32", lambda samples: [1, samples - 1]),
+    "unequal": ("11101", "fp32", lambda samples, _parts: [1, samples - 1]),
     "nothing-delayed": ("00000", "fp32", None),
-    "fp16": ("11101", "fp16", lambda samples: [samples - 1, 1]),
+    "fp16": ("11101", "fp16", lambda samples, _parts: [samples - 1, 1]),
     "offload": ("10000", "fp32", None),
-    "reuse": ("01000", "fp32", lambda samples: [samples - 1, 1]),
+    "reuse": ("01000", "fp32", lambda samples, _parts: [samples - 1, 1]),
     "delayed-state": ("00001", "fp32", None),
     "delayed-step": ("10101", "fp32", None),
-    "all-delayed": ("11111", "fp32", lambda samples: [samples - 1, 1]),
+    "all-delayed": ("11111", "fp32", lambda samples, _parts: [samples - 1, 1]),
 }
 USUAL = ["unequal", "fp16"]
 SHARDED = {"sharded": "11101", "sharded-nothing-delayed": "00000", "sharded-all-delayed": "11111"}

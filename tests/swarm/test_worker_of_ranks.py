@@ -54,7 +54,8 @@ def test_a_worker_of_two_ranks_is_confirmed_and_all_its_sockets_listen_on_loopba
     assert_accounted(worker)
     worker.tell(SetShare(1.0, ceilings={"cpu:1": 0.3}))
     worker.wait_for(lambda each: is_a(WorkerProgress)(each) and each.devices[1].busy < 0.4, EPOCH_SECONDS)
-    assert worker.all(WorkerProgress)[-1].devices[0].busy == 1.0
+    first, second = worker.all(WorkerProgress)[-1].devices
+    assert first.busy > 2 * second.busy
     paused(worker)
     before = [sum(each.cpu_times()[:2]) for each in processes]
     later(worker, WorkerProgress)

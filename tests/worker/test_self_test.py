@@ -40,6 +40,7 @@ UNDONE = {
     "invented neighbours": (DHTProtocol, "update_routing_table", neighbours._stock_update),
     "false epoch": (Experience, "_possible", lambda *_: math.inf),
     "false samples": (claims, "_limited", lambda strangers, _: strangers),
+    "invented peers": (Experience, "_counting", lambda _self, strangers, _parts: dict(strangers)),
     "false claims": (self_test, "is_credible", lambda _: True),
     "bad parts": (CheckedReducer, "_check", lambda *_: None),
     "large gradients": (RobustMean, "_most", lambda *_, **__: math.inf),

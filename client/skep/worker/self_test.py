@@ -285,6 +285,15 @@ def false_samples() -> bool:
     return sum(each.samples for each in found.values()) <= 3 * 10 and sum(each.rate for each in found.values()) <= 4.0  # noqa: PLR2004 - 10 and 1.0 of two, and as much again
 
 
+def invented_peers() -> bool:
+    """Progress in the names of peers that nobody answers for."""
+    claims = {number: Claim(f"peer {number}", 5, 10, 1.0) for number in range(100)}
+    found = Experience().believed(
+        claims, Claim("", 5, 0, 0.0), get_dht_time(), there=lambda ids: dict.fromkeys(ids, 0.0)
+    )
+    return not any(each.samples or each.rate for each in found.claims.values())
+
+
 # --- rounds
 
 
@@ -380,6 +389,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "invented neighbours": invented_neighbours,
     "false epoch": false_epoch,
     "false samples": false_samples,
+    "invented peers": invented_peers,
     "false claims": false_claims,
     "bad parts": bad_parts,
     "large gradients": large_gradients,

@@ -230,6 +230,20 @@ def test_a_limit_of_another_kind_leaves_the_power_as_it_is(card, both, monkeypat
     assert {device: cap.watts for device, cap in both.said[-1].caps.items()} == {"cuda:0": 200.0, "cuda:1": 160.0}
 
 
+def test_the_caps_follow_the_cards_that_are_known_to_train_later(card, tmp_path):
+    card.say(cards=2)
+    trains = ["cuda:0"]
+    house = House(tmp_path / "power_limit.json", Listed(GPU, SECOND, CPU))
+    house.keeper._find = lambda: senses.limited_cards(Listed(GPU, SECOND, CPU), trains[0])
+    house.keeper.start()
+    house.see(computing(200))
+    trains[0] = "cuda:1"
+    house.see(replace(computing(200), devices=(ComputingDevice("cuda:1", "Card"),)))
+    assert list(house.said[-1].caps) == ["cuda:1"]
+    assert (card.limit_of(1), card.limit_of(2)) == (OWN, 200.0)
+    house.keeper.close()
+
+
 def test_a_card_of_another_maker_says_that_it_cannot_be_limited(card, tmp_path):
     house = House(tmp_path / "power_limit.json", Listed(Device(DeviceKind.AMD, 0, "Radeon"), CPU), "cuda:0")
     house.keeper.start()

@@ -10,7 +10,7 @@ from skep.core.settings import settings
 
 PAGE = (Path(__file__).parents[3] / "docs" / "several-gpus.md").read_text()
 (PROGRAM,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = re.findall(r"^    skep settings set (\S+) (\S+)", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^    skep settings set (\S+) (\".+\"|\S+)", PAGE, re.MULTILINE)
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 
 
@@ -26,8 +26,11 @@ def test_the_program_shows_that_two_ranks_compute_what_one_does(tmp_path):
 
 
 def test_the_commands_set_what_they_say():
-    assert len(COMMANDS) == 3
-    assert [settings.parse(key, value) for key, value in COMMANDS] == ["all", "cuda:0,cuda:2", ""]
+    assert len(COMMANDS) == 5
+    assert [settings.parse(key, value.strip('"')) for key, value in COMMANDS] == [
+        *("all", "cuda:0,cuda:2", ""),
+        *("cuda:0 75C; cuda:1 50% 70C 150W 4GB", ""),
+    ]
 
 
 def test_every_setting_of_the_page_is_there():

@@ -349,7 +349,7 @@ def build(tmp_path):
 
     def build(others):
         options = WorkerOptions(manifest="", index=None, run_folder=str(tmp_path), nice=0)
-        joining = Joining(options, MANIFEST, *[mock.Mock(present=False)] * 8)
+        joining = Joining(options, MANIFEST, *[mock.Mock(present=False, share=1.0, part_of=lambda *_: 1.0)] * 8)
         return joining._trainer(TrainingDevice(CPU, "CPU", "fp32"), others, NO_FILES, Choice(("cpu",) * 2))
 
     return build

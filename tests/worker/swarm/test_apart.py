@@ -103,3 +103,13 @@ def test_a_newcomer_is_alone_some_epochs_after_its_first_one(told):
     assert not made.is_alone(100)
     made.gradients_averaged(100, None)
     assert [made.is_alone(epoch) for epoch in (101, 101 + ALONE_EPOCHS)] == [False, True]
+
+
+def test_an_earlier_state_is_asked_for_once_in_some_epochs_and_what_was_done_in_later_ones_is_past(told):
+    made = apart(told, RARELY)
+    made.gradients_averaged(70, None)
+    assert [epoch for epoch in range(71, 90) if made.may_stand_back(epoch)] == [75, 75 + WAIT_EPOCHS]
+    made.together()
+    made.stood_back()
+    made.gradients_averaged(60, None)
+    assert loads(made, range(61, 100))[0] == 61

@@ -10,6 +10,7 @@ from hivemind.p2p import PeerID
 from hivemind.utils import get_dht_time
 
 from books import TARGET, Table, epochs
+from skep.worker.swarm.claims import all_there
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 
@@ -89,7 +90,7 @@ def tracker(monkeypatch):
     table = Table()
     monkeypatch.setattr("skep.worker.swarm.tracker.time.monotonic", table.clock)
     made = LiveProgressTracker(table, "run", TARGET, start=False)
-    made.rate = lambda: 100.0
+    made.rate, made._there = lambda: 100.0, all_there
     made.report_local_progress(0, 8)
     made.should_report_progress.clear()
     made.table = table

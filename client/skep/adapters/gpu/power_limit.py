@@ -138,6 +138,8 @@ class PowerCapKeeper:
     def __init__(self, find: Find, note: Path, post: Post) -> None:
         self._find, self._note, self._post = find, note, post
         self._wanted: Wanted = {}
+        self._devices: list[str] = []
+        """Those that train, as last seen."""
         self._orders: queue.SimpleQueue[Wanted | None] = queue.SimpleQueue()
         self._held: dict[str, _Held] = {}
         self._told: dict[str, PowerCap] = {}
@@ -150,8 +152,9 @@ class PowerCapKeeper:
         """Implements ports.Observer."""
         computes = snapshot.worker is not None and snapshot.allowance.share > 0
         wanted = {key: snapshot.settings[key] for key in _SETTINGS if key in snapshot.settings} if computes else {}
-        if wanted != self._wanted:
-            self._wanted = wanted
+        devices = [each.id for each in snapshot.devices] if computes else []
+        if (wanted, devices) != (self._wanted, self._devices):
+            self._wanted, self._devices = wanted, devices
             self._orders.put(wanted)
 
     def close(self) -> None:

@@ -70,8 +70,8 @@ class Events:
 
     def _from_worker(self, message: m.FromWorker) -> list[Event]:
         match message:
-            case m.WorkerJoined():
-                return [{"event": "joined"} | structs.asdict(message)]
+            case m.WorkerJoined(devices=devices):
+                return [{"event": "joined"} | structs.asdict(message) | {"devices": [asdict(each) for each in devices]}]
             case m.WorkerProgress(progress=progress, contribution=growing):
                 self._growing = growing or self._growing
                 return [{"event": "progress"} | asdict(progress)]

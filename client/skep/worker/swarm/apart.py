@@ -68,6 +68,17 @@ class Apart:
         """The parameters are those of the others."""
         self._load_at = self._shared = None
 
+    def may_stand_back(self, epoch: int) -> bool:
+        """Whether to load an earlier state of the others now, at the beginning of `epoch`; once in WAIT_EPOCHS at most."""
+        if not self.is_alone(epoch) or epoch < self._not_before:
+            return False
+        self._not_before = epoch + WAIT_EPOCHS
+        return True
+
+    def stood_back(self) -> None:
+        """This peer goes on from an earlier epoch: what it did in later ones is past."""
+        self._not_before = 0
+
     def is_alone(self, epoch: int) -> bool:
         """Whether this peer has come to the beginning of `epoch` without the others."""
         return self._shared is not None and epoch - self._shared > ALONE_EPOCHS

@@ -90,8 +90,9 @@ class CatchingUp:
         kept = self._snapshots.newest() if self._snapshots else None
         if self._snapshots is None or kept is None:
             return False
+        self.tracker.look_thoroughly(LOOK_SECONDS)
         if self._signed is None and self._is_beyond(kept.epoch):
-            self._snapshots.forget()
+            self._snapshots.supersede()
             return False
         if not self._is_new_enough(kept.epoch):
             return False
@@ -172,26 +173,28 @@ class CatchingUp:
         """
         if self._signed is not None or not self.tracker.others:
             return
+        earlier = self.tracker.usual
         with contextlib.suppress(SwarmError):
-            if self._apart.is_alone(self.local_epoch) and self._is_beyond(self.local_epoch):
-                self._go_on(Text("round.computer_had_gone_on_alone"), self._load_earlier)
+            if self._is_beyond(self.local_epoch) and self._apart.may_stand_back(self.local_epoch):
+                self._go_on(Text("round.computer_had_gone_on_alone"), partial(self._load_earlier, earlier))
             elif self._apart.must_load(self.local_epoch):
                 self.catch_up(Text("round.computer_had_missed_round"))
 
-    def _load_earlier(self) -> None:
-        """Raises SwarmError; then this peer stays where it is."""
-        before = self.local_epoch
-        self._stand_back_at(self.tracker.usual)
+    def _load_earlier(self, epoch: int) -> None:
+        """Load a state of `epoch` or later. Raises SwarmError; then this peer stays where it is."""
+        before, reached = self.local_epoch, self.state_averager.reached
+        self._stand_back_at(epoch, reached=epoch)
         try:
             self._load_all()
         except SwarmError:
-            self._stand_back_at(before)
+            self._stand_back_at(before, reached=reached)
             raise
+        self._apart.stood_back()
         if self._snapshots:
-            self._snapshots.forget()
+            self._snapshots.supersede()
 
-    def _stand_back_at(self, epoch: int) -> None:
-        self.state_averager.local_epoch = epoch
+    def _stand_back_at(self, epoch: int, *, reached: int) -> None:
+        self.state_averager.local_epoch, self.state_averager.reached = epoch, reached
         self.tracker.stand_back_at(epoch)
 
     def _begin_again(self, signed: SignedState) -> None:

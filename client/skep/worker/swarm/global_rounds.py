@@ -361,7 +361,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             opened.settle(facts)
             if facts.shared:
                 ended = ended_together(opened.epoch, [facts.epochs.get(peer) for peer in facts.heard])
-                self.tracker.averaged(ended, facts.heard)
+                self.tracker.averaged(ended, facts.heard, facts.weights)
                 self.state_averager.reached, jumped = ended + 1, ended > opened.epoch
                 if not self.delay_grad_averaging:
                     self.state_averager.local_epoch = ended  # hivemind counts on from here

@@ -26,7 +26,8 @@ class RoundFacts:
     `arrived` says that no part failed to come back to this peer, even if only its own data is in it. If `refused`, the
     average was not finite or not plausible, and was not used. `idle` says that each groupmate has sent all with weight
     zero: the average is this peer's own data, on all peers. `epochs` are those that groupmates, by their ids, have said
-    themselves that they bring to the round; stock peers say nothing.
+    themselves that they bring to the round; stock peers say nothing. `weights` are the samples that the heard ones have
+    delivered, where this peer reduces.
     """
 
     group_size: int
@@ -37,6 +38,7 @@ class RoundFacts:
     refused: bool = False
     idle: bool = False
     epochs: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def equal(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import CancelledError
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainin
 from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
-from skep.worker.swarm.claims import Believed, Claim, Experience
+from skep.worker.connection.attendance import Attendance, asking
+from skep.worker.swarm.claims import NOTHING, Believed, Claim, Experience, There, nobody_there
 from skep.worker.swarm.strategy import Rate
 
 REPORT_MARGIN_SECONDS: Final = 1.0
@@ -81,11 +82,18 @@ class LiveProgressTracker(ProgressTracker):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._experience = Experience()  # before hivemind's constructor, which reads the others' records
+        self._there: There = nobody_there
         super().__init__(*args, **kwargs)
+        self._attendance = Attendance(asking(self.dht), self._look_again)
+        self._there = self._attendance.of
+        self._look_again()
 
-    def averaged(self, epoch: int, peers: Collection[str]) -> None:
-        """A round that ended `epoch` has averaged our data with that of `peers`, by their base58 ids."""
-        self._experience.averaged(epoch, peers, get_dht_time())
+    def averaged(self, epoch: int, peers: Collection[str], samples: Mapping[str, float] = NOTHING) -> None:
+        """A round that ended `epoch` has averaged our data with that of `peers`, by their base58 ids.
+
+        `samples` are those that each has delivered, as far as they are known.
+        """
+        self._experience.averaged(epoch, peers, get_dht_time(), samples)
 
     def loaded(self, epoch: int, since: float) -> None:
         """A state of `epoch` has arrived, asked for at the time `since` by hivemind's clock."""
@@ -176,9 +184,18 @@ class LiveProgressTracker(ProgressTracker):
     def look(self, within: float) -> None:
         """Fetch the swarm's progress; returns after at most `within` seconds."""
         self.fetched_global_progress_this_epoch.clear()
+        self._look_again()
+        self.fetched_global_progress_this_epoch.wait(within)
+
+    def look_thoroughly(self, within: float) -> None:
+        """Fetch the swarm's progress, and learn which of its peers there are; returns after about `within` seconds."""
+        self.look(within)
+        if self._attendance.wait(within):
+            self.look(within)
+
+    def _look_again(self) -> None:
         self.global_progress.next_fetch_time = 0.0
         self.global_state_updated.set()
-        self.fetched_global_progress_this_epoch.wait(within)
 
     def _parse_swarm_progress_data(self, metadata: Any) -> GlobalTrainingProgress:
         records = dict(metadata) if isinstance(metadata, dict) else {}
@@ -215,11 +232,12 @@ class LiveProgressTracker(ProgressTracker):
                 each.epoch,
                 min(each.samples_accumulated, self.target_batch_size),
                 self._current_rate(each, now),
+                max(0.0, now - each.time),
             )
             for key, each in told.items()
         }
-        ours = Claim("", own.epoch, own.samples_accumulated, own.samples_per_second)
-        return self._experience.believed(claims, ours, now)
+        ours = Claim("", own.epoch, own.samples_accumulated, own.samples_per_second, max(0.0, now - own.time))
+        return self._experience.believed(claims, ours, now, target=self.target_batch_size, there=self._there)
 
     def _current_rate(self, told: LocalTrainingProgress, now: float) -> float:
         """A peer whose next record is overdue counts with what it has reported: it may have died.

@@ -67,13 +67,14 @@ def test_what_was_saved_is_found_after_a_restart(made, source):
     assert source.threads[0] is not threading.current_thread()
 
 
-def test_after_what_is_kept_is_forgotten_an_earlier_state_is_saved(made, source):
+def test_what_is_superseded_stays_until_another_state_is_saved_at_any_epoch(made, source):
     kept = made()
     kept.finish(lambda: state(9), WITHIN)
-    kept.forget()
-    assert written(kept) == []
-    assert made().newest() is None
+    kept.supersede()
+    assert made().newest().epoch == 9
     kept.finish(lambda: state(4), WITHIN)
+    assert made().newest().epoch == 4
+    kept.finish(lambda: state(3), WITHIN)
     assert made().newest().epoch == 4
 
 

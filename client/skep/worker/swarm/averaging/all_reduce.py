@@ -269,6 +269,7 @@ def examine(runner: PromptAllReduce, used: Used, helpers: Container[PeerID] = ()
         refused=used.refused,
         idle=idle,
         epochs={str(peer): epoch for peer, epoch in runner.epochs.items()},
+        weights={str(peer): weights[peer] for peer in heard if reducer.num_parts},
     )
 
 
@@ -284,4 +285,5 @@ def all_of(seen: Sequence[RoundFacts]) -> RoundFacts:
         refused=any(each.refused for each in seen),
         idle=all(each.idle for each in seen),
         epochs=first.epochs,
+        weights=first.weights,
     )

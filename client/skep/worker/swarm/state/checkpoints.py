@@ -84,7 +84,7 @@ class CheckpointFolder:
     def _before_jump(self, newest_first: Sequence[Path]) -> Sequence[Path]:
         """Those that stay because of a jump."""
         for number, (path, older) in reversed(list(enumerate(pairwise(newest_first), start=1))):
-            if self._jump is not None and _epoch_of(path) - _epoch_of(older) > self._jump:
+            if self._jump is not None and epoch_of(path) - epoch_of(older) > self._jump:
                 return newest_first[number : number + self._keep]
         return ()
 
@@ -101,7 +101,7 @@ class CheckpointFolder:
         )
 
 
-def _epoch_of(path: Path) -> int:
+def epoch_of(path: Path) -> int:
     found = _NAME.fullmatch(path.name)
     assert found
     return int(found[1])

@@ -19,7 +19,7 @@ from hivemind.utils import get_logger
 
 from skep.core.errors import StorageError
 from skep.core.text import Problem
-from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
+from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, epoch_of, read
 
 LEAST_SECONDS: Final = 180.0
 """Between two snapshots."""
@@ -50,6 +50,7 @@ class Snapshots:
     _writing: threading.Thread | None = None
     _written: int = 0
     """The epoch of the last one."""
+    _superseded: bool = False
     _refused: float = float("-inf")
     """When one could not be written last: each attempt fills what is left of the disk for a moment."""
     _kept: CheckpointFolder = field(init=False)
@@ -70,14 +71,9 @@ class Snapshots:
             logger.warning("a snapshot of the state cannot be used: %s", error)
         return None
 
-    def forget(self) -> None:
-        """Drop what is kept of this run: it is of a state that the swarm does not go on from."""
-        if self._writing:
-            self._writing.join()
-        self._written = 0
-        with suppress(StorageError, OSError):
-            for path in self._kept.paths():
-                path.unlink(missing_ok=True)
+    def supersede(self) -> None:
+        """What is kept is of a state that the swarm does not go on from: the next snapshot takes its place at any epoch."""
+        self._superseded, self._written = True, 0
 
     def tensors(self, checkpoint: Checkpoint) -> list[torch.Tensor]:
         """Its tensors in hivemind's order."""
@@ -105,6 +101,8 @@ class Snapshots:
         epoch, tensors = take()
         if epoch <= self._written:
             return
+        if self._superseded:
+            self._remove_later_ones(epoch)
         parameters = dict(zip(self.names, tensors, strict=False))
         made = Checkpoint(self.run_id, epoch, self.text, parameters, tensors[len(self.names) :])
         try:
@@ -114,6 +112,14 @@ class Snapshots:
             logger.warning("the state cannot be saved: %s", error)
             self._refused = self.clock()
             self.tell(error.problem)
+
+    def _remove_later_ones(self, epoch: int) -> None:
+        """Or the one that is written now would be removed as the older one."""
+        self._superseded = False
+        with suppress(StorageError, OSError):
+            for path in self._kept.paths():
+                if epoch_of(path) >= epoch:
+                    path.unlink()
 
     def _is_due(self) -> bool:
         """Whether the last one is old enough; its own size says how far apart they have to be, over restarts too."""
