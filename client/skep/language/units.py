@@ -37,6 +37,11 @@ def percent(share: float | None) -> str:
     return f"{share * 100:.0f}{THIN}%"
 
 
+def whole(value: float, unit: str) -> str:
+    """71.4 and "°C" -> "71 °C"."""
+    return f"{value:.0f}{THIN}{unit}"
+
+
 def size(count: int) -> str:
     """Bytes in decimal units: 3400000 -> "3.4 MB"."""
     value = float(count)

@@ -26,7 +26,6 @@ import skep
 from skep import bootstrap
 from skep.adapters.storage.files import atomic_write, os_errors
 from skep.adapters.storage.paths import Home
-from skep.core.device import names_of
 from skep.core.errors import SkepError
 from skep.core.policy.conditions import Source
 from skep.core.project.manifest import VerifiedProject
@@ -125,7 +124,7 @@ def _state(snapshot: Snapshot | None) -> Sequence[str]:
     problem = snapshot.problem
     return [
         f"phase {snapshot.phase}, share {snapshot.allowance.share:.2f}: {say(snapshot.allowance.reason)}",
-        f"device {names_of([each.name for each in snapshot.devices]) or snapshot.device or 'not chosen yet'}, failures in a row {snapshot.failures}",
+        f"device {snapshot.device_names or 'not chosen yet'}, failures in a row {snapshot.failures}",
         f"problem: {say(problem.title)} {say(problem.hint)}" if problem is not None else "no problem",
         *(f"holds: {each.rule} {each.allowance.share:.2f} {say(each.allowance.reason)}" for each in snapshot.holding),
     ]

@@ -36,9 +36,14 @@ class LimitField(Number):
         self.setRange(min(field.least, field.none), field.most)
         self.setSingleStep(field.step)
         self.setSuffix(field.suffix)
-        self.lineEdit().setTextMargins(8, 0, 8, 0)
         self.setSpecialValueText(none if field.none < field.least else "")
-        self.setKeyboardTracking(False)
+
+    def limit(self) -> float | None:
+        """The limit that is entered; None for none."""
+        return None if round(self.value() - self._field.none, 1) == 0 else self.value()
+
+    def show_limit(self, limit: float | None) -> None:
+        self.setValue(self._field.none if limit is None else limit)
 
     def stepBy(self, steps: int) -> None:
         field = self._field
@@ -67,7 +72,7 @@ class LimitsRow(SettingRow):
         lines = column(self._grid, spacing=0)
         lines.setContentsMargins(0, 8, 0, 0)
         made.setLayout(lines)
-        self.fields: dict[tuple[str, str], Number] = {}
+        self.fields: dict[tuple[str, str], LimitField] = {}
         """By the card and the unit."""
         self._cards: Choices = ()
         self._show_cards(made, shown.choices)
@@ -90,8 +95,7 @@ class LimitsRow(SettingRow):
         limits = read(str(shown.value))
         for (card, unit), field in self.fields.items():
             if not field.hasFocus():
-                none = next(each.none for each in _FIELDS if each.unit == unit)
-                field.setValue(limits.get(card, {}).get(unit, none))
+                field.show_limit(limits.get(card, {}).get(unit))
 
     def _show_cards(self, control: QWidget, cards: Choices) -> None:
         if cards == self._cards and self.fields:
@@ -123,9 +127,8 @@ class LimitsRow(SettingRow):
     def _collect(self) -> None:
         limits = {card: dict(numbers) for card, numbers in read(str(self.row.value)).items()}
         for (card, unit), field in self.fields.items():
-            none = next(each.none for each in _FIELDS if each.unit == unit)
-            numbers = limits.setdefault(card, {})
+            numbers, limit = limits.setdefault(card, {}), field.limit()
             numbers.pop(unit, None)
-            if abs(field.value() - none) > 0.01:  # noqa: PLR2004 - numbers of one decimal
-                numbers[unit] = field.value()
+            if limit is not None:
+                numbers[unit] = limit
         self._offer(written(dict(sorted(limits.items()))))

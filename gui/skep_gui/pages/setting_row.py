@@ -23,6 +23,8 @@ class Number(QDoubleSpinBox):
         written = QLocale()
         written.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
         self.setLocale(written)
+        self.lineEdit().setTextMargins(8, 0, 8, 0)  # padding from a style sheet has no effect on it
+        self.setKeyboardTracking(False)
 
     def textFromValue(self, value: float) -> str:
         shortest = QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value
@@ -122,10 +124,8 @@ class SettingRow(QWidget):
         made.setDecimals(0 if setting.kind is Kind.WHOLE else 1)
         made.setRange(0.0 if setting.zero else setting.minimum, setting.maximum)
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
-        made.lineEdit().setTextMargins(8, 0, 8, 0)  # padding from a style sheet has no effect on it
         if setting.zero:
             made.setSpecialValueText(shown.zero)
-        made.setKeyboardTracking(False)
         made.editingFinished.connect(lambda: self._offer(made.value()))
         return made
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
 
-from skep.core.device import names_of
 from skep.core.plain_text import plain
 from skep.core.policy import rules
 from skep.core.policy.conditions import Condition
@@ -172,7 +171,7 @@ class Now(Speaker):
         parts = [power] if power else []
         if free is not None:
             parts.append(filled(self.tr("%1 free"), self.numbers.size(free)))
-        name = plain(names_of([each.name for each in snapshot.devices]) or snapshot.device)
+        name = plain(snapshot.device_names)
         below = " · ".join(parts) or name
         explained = name or self.tr("The device is known once a project is joined.")
         title = self.tr("Devices") if len(snapshot.devices) > 1 else self.tr("Device")
@@ -297,7 +296,7 @@ def epoch_fraction(progress: SwarmProgress) -> float:
 
 
 def _number(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:.0f}{units.THIN}{unit}"
+    return "" if value is None else units.whole(value, unit)
 
 
 def joining_progress(snapshot: Snapshot) -> float:

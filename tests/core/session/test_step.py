@@ -79,6 +79,7 @@ def test_the_devices_shown_are_those_that_compute_now(training: Course):
     assert training.snapshot.devices == BOTH
     training.see(m.WorkerProgress(make_progress(), devices=BOTH[:1]))
     assert training.snapshot.devices == BOTH[:1]
+    assert training.snapshot.device_names == "Card"
 
 
 # --- joining

@@ -150,13 +150,12 @@ def devices(snapshot: Snapshot) -> list[Line]:
 
 
 def _device(state: DeviceState) -> str:
-    free = None if state.memory_free is None else numbers().size(int(state.memory_free))
     parts = (
         state.name,
         None if state.share is None else units.percent(state.share),
-        None if state.celsius is None else f"{state.celsius:.0f}{units.THIN}°C",
-        None if state.watts is None else f"{state.watts:.0f}{units.THIN}W",
-        None if free is None else tr("{size} free", size=free),
+        None if state.celsius is None else units.whole(state.celsius, "°C"),
+        None if state.watts is None else units.whole(state.watts, "W"),
+        None if state.memory_free is None else tr("{size} free", size=numbers().size(int(state.memory_free))),
         say(state.held_back) or None,
     )
     return " · ".join(part for part in parts if part is not None)

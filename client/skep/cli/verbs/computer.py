@@ -70,8 +70,8 @@ def _memory(device: Device) -> str:
 
 def _now(device: Device) -> str:
     readings = (
-        None if device.temperature is None else f"{device.temperature:.0f}{units.THIN}°C",
-        None if device.power is None else f"{device.power:.0f}{units.THIN}W",
+        None if device.temperature is None else units.whole(device.temperature, "°C"),
+        None if device.power is None else units.whole(device.power, "W"),
         None if device.utilisation is None else tr("{share} in use", share=units.percent(device.utilisation)),
     )
     return " · ".join(reading for reading in readings if reading) or units.MISSING
@@ -165,9 +165,9 @@ def _in_words(kind: YesNo | Quantity, value: Any) -> str:
         case Unit.BYTES:
             return numbers().size(value)
         case Unit.CELSIUS:
-            return f"{value:.0f}{units.THIN}°C"
+            return units.whole(value, "°C")
         case Unit.WATTS:
-            return f"{value:.0f}{units.THIN}W"
+            return units.whole(value, "W")
 
 
 # --- diagnostics

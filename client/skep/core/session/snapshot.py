@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from skep.core.device import ComputingDevice, PowerCap
+from skep.core.device import ComputingDevice, PowerCap, names_of
 from skep.core.policy.allowance import Allowance, Change, PauseState, Reaction
 from skep.core.policy.conditions import Conditions
 from skep.core.policy.decision import Holding, PolicyState
@@ -144,6 +144,11 @@ class Snapshot:
     last_round_seconds: float = 0.0
     """Length of the wait for the round that a leaving, or a departing worker, began last."""
     quitting: bool = False
+
+    @property
+    def device_names(self) -> str:
+        """All that compute, each name once; "" before a worker has joined."""
+        return names_of([each.name for each in self.devices]) or self.device
 
     @property
     def shares(self) -> Mapping[str, float]:

@@ -72,8 +72,8 @@ class GroupTrainer(Trainer):
     """Rank 0 with its `others`; the group meets through files in `folder`.
 
     `allowed` tells which part 0..1 of the group's time a device may compute. `told` learns of each rank that is lost or
-    left out. `alarm` is called from another thread when rank 0 itself hangs in
-    a collective: this process has to end then.
+    left out. `alarm` is called from another thread when rank 0 itself hangs in a collective: this process has to end
+    then.
     """
 
     sharded = False
