@@ -1,6 +1,7 @@
 """Each hook between the devices of one computer, by what it does: what is sent, and what the gradients are then."""
 
 import dataclasses
+import sys
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 
-from forked_ranks import on_ranks, own_network, sent_over_loopback
+from forked_ranks import on_ranks, received_over_tcp
 from skep.core.errors import BadInput
 from skep.training.words import say
 from skep.worker.ranks.hooks import Compress, PostLocalSGD, PowerSGD, check, register
@@ -78,26 +79,24 @@ SENT = [
 ]
 
 
-@pytest.mark.skipif(not own_network(), reason="counting in a network of one's own takes root")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux says how many bytes a connection has received")
 @pytest.mark.parametrize(("options", "each_step"), SENT, ids=str)
 def test_as_many_bytes_are_sent_as_computed(tmp_path, options, each_step):
     def work(rank):
         made = Rank(options)
         made.without_compression(iterations=3)
         dist.barrier()
-        before, data_before = sent_over_loopback()
+        before = received_over_tcp()
         dist.barrier()
         for step in range(STEPS):
             made.averaged(drawn(step, ROWS, COLUMNS), drawn(step, ROWS))
             made.after_step()
         dist.barrier()
-        sent, data = sent_over_loopback()
-        return sent - before, data - data_before
+        return received_over_tcp() - before
 
-    sent, data = map(max, zip(*on_ranks(tmp_path, work), strict=True))
+    received = sum(on_ranks(tmp_path, work))
     expected = 2 * STEPS * each_step  # each of two ranks sends its half and the average of the other half
-    assert expected <= sent
-    assert data <= FRAME * expected
+    assert expected <= received <= FRAME * expected
 
 
 # --- what arrives
