@@ -6,79 +6,20 @@ Pictures of the screen while the pack is fetched, and at the end, are in build/p
 
 from __future__ import annotations
 
-import contextlib
-import json
-import shlex
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-import psutil
-from newcomer import CannotRun, bare
 from report import Row
 
-from faults.family import kill, living
+from faults.bare_debian import HOME, RELEASES, Debian, installed
 from faults.pack_app import REPOSITORY, check_build
 from faults.pack_server import BYTES_PER_SECOND, PackServer, pack_server
 from faults.rows import ROOT, Measured, Part
-from terminals import devote
 from tray_desktops import Desktop, desktop
 
-RELEASES = {"Debian 12": "bookworm", "Debian 13": "trixie"}
 PICTURES = ROOT / "build" / "packs-shown"
-USER = "volunteer"
-HOME = f"/home/{USER}/skep"
 WITHIN = 1200.0
 """Seconds within which a very busy computer fetches the pack and has a contribution confirmed."""
-INSTALL_SECONDS = 1200.0
-ENVIRON = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
-
-
-class Debian:
-    """The system in `root`; each command gets process and mount namespaces that end with it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
-    def command(self, *words: str, user: str = "root") -> list[str]:
-        root = shlex.quote(str(self.root))
-        mounts = f"mount -t proc proc {root}/proc && mount -t tmpfs tmpfs {root}/dev/shm"
-        enter = f'{mounts} && exec chroot --userspec={user}:{user} {root} "$@"'
-        return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", *words]
-
-    def run(self, *words: str, user: str = "root", within: float = INSTALL_SECONDS) -> str:
-        """What the command printed. Raises subprocess.SubprocessError."""
-        environ = ENVIRON | {"HOME": f"/home/{user}" if user != "root" else "/root"}
-        done = subprocess.run(
-            self.command(*words, user=user), env=environ, capture_output=True, text=True, timeout=within, check=False
-        )
-        if done.returncode:
-            raise RuntimeError(f"{words[0]} in {self.root}: {(done.stdout + done.stderr)[-1000:]}")
-        return done.stdout
-
-    def skep(self, *verb: str) -> dict[str, Any]:
-        said: dict[str, Any] = json.loads(self.run("skep", "--home", HOME, "--json", *verb, user=USER, within=WITHIN))
-        return said
-
-    @contextlib.contextmanager
-    def app(self, screen: Desktop) -> Iterator[subprocess.Popen[bytes]]:
-        environ = ENVIRON | {"HOME": f"/home/{USER}", "DISPLAY": screen.environ["DISPLAY"], "QT_QPA_PLATFORM": "xcb"}
-        command = self.command("skep-gui", "--home", HOME, user=USER)
-        with subprocess.Popen(command, env=environ) as process:
-            family = [psutil.Process(process.pid)]
-            try:
-                yield process
-            finally:
-                family += family[0].children(recursive=True)
-                for each in family:
-                    if each.name() == "skep-gui":
-                        each.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(60)
-                kill(living(family))
 
 
 def measure(numbers: range) -> Iterator[Measured]:
@@ -92,33 +33,12 @@ def measure(numbers: range) -> Iterator[Measured]:
 
 
 def shown(server: PackServer, screen: Desktop, release: str) -> Measured:
-    log = PICTURES / f"{release}.log"
-    try:
-        debian = Debian(bare(release, log))
-    except CannotRun as reason:
-        raise RuntimeError(str(reason)) from None
-    try:
-        began = time.monotonic()
-        install(debian)
-        installed = round(time.monotonic() - began)
+    began = time.monotonic()
+    with installed(release, PICTURES / f"{release}.log") as debian:
+        taken = round(time.monotonic() - began)
         server.packs = debian.root / HOME[1:] / "packs"
         server.asked.clear()
-        return {"installed_s": installed} | joined(debian, server, screen, release)
-    finally:
-        shutil.rmtree(debian.root)
-
-
-def install(debian: Debian) -> None:
-    """Install the .deb as a person does, with what it depends on, and give the user a home that goes on practising."""
-    (deb,) = (ROOT / "dist").glob("skep-app_*.deb")
-    shutil.copy(deb, debian.root / "skep-app.deb")
-    debian.run("apt-get", "update", "-qq")
-    debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "/skep-app.deb", "fonts-dejavu-core")
-    debian.run("useradd", "--create-home", USER)
-    home = debian.root / HOME[1:]
-    devote(home)
-    (home / "window.ini").write_text("[General]\nfirst-run-done=done\nactive=practice\n")
-    debian.run("chown", "--recursive", f"{USER}:{USER}", HOME)
+        return {"installed_s": taken} | joined(debian, server, screen, release)
 
 
 def joined(debian: Debian, server: PackServer, screen: Desktop, release: str) -> Measured:

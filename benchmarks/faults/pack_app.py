@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 import screen_reader as reading
+from faults.bare_debian import ENVIRON, Debian
 from faults.family import kill, living
 from faults.pack_server import ADDRESS
 from faults.rows import ROOT
@@ -25,6 +26,7 @@ from tray_desktops import Desktop
 APP = ROOT / "dist" / "skep-app"
 REPOSITORY = ROOT / "build" / "packs-shown" / "repository"
 JOIN = "Start and join: Practice swarm"
+DESKTOP = ("DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "QT_QPA_PLATFORM", "TMPDIR")
 TRIAL = "skep.worker.trial"
 START_SECONDS = 180.0
 LOOK_SECONDS = 0.05
@@ -47,17 +49,19 @@ def new_home(folder: Path) -> Home:
 
 
 class App:
-    """The app in a home; it is started at once."""
+    """The app of a bare Debian in a home under /tmp; it is started at once."""
 
-    def __init__(self, home: Home, screen: Desktop, reader: ScreenReader) -> None:
-        self.home, self.store, self._screen, self._reader = home, PackStore(home.packs_folder), screen, reader
+    def __init__(self, debian: Debian, home: Home, screen: Desktop, reader: ScreenReader) -> None:
+        self.home, self.store = home, PackStore(home.packs_folder)
+        self._debian, self._screen, self._reader = debian, screen, reader
         self._usual: set[str] = set()
         self.start()
 
     def start(self) -> None:
         """Start it, open the page of the projects, and ask to join unless it joins again by itself."""
+        desktop = {name: self._screen.environ[name] for name in DESKTOP}
         self.process = subprocess.Popen(
-            [APP / "skep-gui", "--home", self.home.root], env=self._screen.environ | reading.ASKS
+            self._debian.beside("skep-gui", "--home", str(self.home.root)), env=ENVIRON | desktop | reading.ASKS
         )
         self.until(lambda: self._reader.focus("list", "Pages"))
         if "active=practice" in (self.home.root / "window.ini").read_text():
@@ -136,8 +140,8 @@ class App:
 
 
 @contextlib.contextmanager
-def app(home: Home, screen: Desktop, reader: ScreenReader) -> Iterator[App]:
-    made = App(home, screen, reader)
+def app(debian: Debian, home: Home, screen: Desktop, reader: ScreenReader) -> Iterator[App]:
+    made = App(debian, home, screen, reader)
     try:
         yield made
     finally:

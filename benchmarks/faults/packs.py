@@ -2,8 +2,8 @@
 
 Its network is cut, it is killed, its disk is full: in each run once, in turns, while the pack is fetched, laid down or
 tried. Then the app goes on by itself, or is asked again, as a person would, until the pack is used, and in some runs until
-a contribution is confirmed. It runs in a network namespace and with its home on a small disk of its own (as root), so that
-neither harms anything else; not in a bare Debian, which the part `debians` does.
+a contribution is confirmed. It runs in a bare Debian, 12 and 13 in turns, in which its .deb was installed, in a network
+namespace and with its home on a small disk of its own (as root), so that neither harms anything else.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import random
 import shutil
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from report import Row
 
+from faults.bare_debian import RELEASES, Debian, installed
 from faults.disk import own_mounts
 from faults.pack_app import LOOK_SECONDS, REPOSITORY, App, app, check_build, new_home
 from faults.pack_server import PORT, PackServer, pack_server
@@ -59,6 +61,7 @@ table inet cable {{
 @dataclass
 class Place:
     disk: Path
+    debian: Debian
     server: PackServer
     screen: Desktop
     reader: ScreenReader
@@ -67,19 +70,23 @@ class Place:
 def measure(numbers: range) -> Iterator[Measured]:
     build = check_build()
     own_mounts()
-    own_network()
-    with (
-        own_folder() as folder,
-        pack_server(REPOSITORY) as server,
-        desktop() as screen,
-        screen_reader(screen.environ) as reader,
-    ):
-        place = Place(folder / "disk", server, screen, reader)
+    with own_folder() as folder, contextlib.ExitStack() as stack:
+        debians = {
+            name: stack.enter_context(installed(release, folder / f"{release}.log"))
+            for name, release in RELEASES.items()
+        }
+        own_network()  # not before: what the .deb depends on is fetched
+        server, screen = stack.enter_context(pack_server(REPOSITORY)), stack.enter_context(desktop())
+        sockets = {"XDG_RUNTIME_DIR": str(folder / "runtime")}
+        Path(sockets["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
+        reader = stack.enter_context(screen_reader(screen.environ | sockets))
         for whole in sorted({number // len(KINDS) for number in numbers}):
+            name = list(debians)[whole % len(debians)]
+            place = Place(folder / "disk", debians[name], server, screen, reader)
             with disk(place.disk, folder / "disk.img"):
                 for row in interrupted(place, whole):
                     if row["number"] in numbers:
-                        yield row | {"build": build}
+                        yield row | {"system": name, "build": build}
 
 
 def own_network() -> None:
@@ -121,7 +128,7 @@ def interrupted(place: Place, number: int) -> list[Measured]:
     place.server.packs = home.packs_folder
     place.server.asked.clear()
     rows: list[Measured] = []
-    with app(home, place.screen, place.reader) as one:
+    with app(place.debian, home, place.screen, place.reader) as one:
         for turn, kind in enumerate(kinds):
             begun, stage = wait_for_a_moment(place, one, chance), one.stage()
             row = {"number": number * len(KINDS) + turn, "kind": kind, "stage": stage, "mb": round(begun / 1e6)}
@@ -215,9 +222,9 @@ def watched(one: App, seconds: float) -> list[str]:
 
 def go_on(one: App) -> Measured:
     """Start the app again if it has ended, ask again if the join has failed; else it goes on by itself."""
-    if one.process.poll() is not None:
+    if (code := one.process.poll()) is not None:
         one.start()
-        return {"on": "started again"}
+        return {"on": "started again", "code": code}
     if one.is_idle and one.store.current is None:
         one.join()
         return {"on": "asked again"}
@@ -245,10 +252,9 @@ def judged(rows: list[Measured]) -> list[Row]:
     ]
     if ended:
         made.append(Row("sent and not arrived, most in a run", max(ended), "MB", None, ended))
-    counts = {(row["kind"], row["stage"]): 0 for row in rows}
-    for row in rows:
-        counts[row["kind"], row["stage"]] += 1
-    return made + [Row(f"{kind} while {stage}", n, "", None, [0.0] * n) for (kind, stage), n in sorted(counts.items())]
+    counts = Counter(f"{row['kind']} while {row['stage']}" for row in rows)
+    counts.update(f"interrupted in {row['system']}" for row in rows if "system" in row)
+    return made + [Row(name, n, "", None, [0.0] * n) for name, n in sorted(counts.items())]
 
 
 PART = Part("packs", "a compute pack's way onto the computer is interrupted", 3 * 10, measure, judged)

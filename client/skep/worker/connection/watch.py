@@ -53,9 +53,13 @@ class Part:
     ask: Callable[[float], object]
 
 
+def p2pd_of(dht: hivemind.DHT) -> Sequence[psutil.Process]:
+    return [each for each in psutil.Process(dht.pid).children() if P2PD in each.name()]
+
+
 def parts_of(dht: hivemind.DHT) -> Sequence[Part]:
     """The DHT's process, and its p2pd."""
-    daemons = [each for each in psutil.Process(dht.pid).children() if P2PD in each.name()]
+    daemons = p2pd_of(dht)
     return (
         Part(
             Text("watch.dht"),
