@@ -1,34 +1,49 @@
-"""A peer on a computer of its own, which prints what it knows of its connections: `lonely_peer.py ADDRESS SEED…`.
+"""A peer on a computer of its own, which prints whether it reaches a seed: `lonely_peer.py skep|stock ADDRESS [SEED]`.
 
-Without a seed it is one. A line of JSON for each look: `open`, the number of connections that p2pd takes for open, and
-`ended`, whether the worker would be started anew. Between two looks it asks its DHT, as a worker does.
+Without a seed it is one. The first line of JSON has its `addresses`, each later one whether a new request `reached` the
+seed, and how many connections p2pd takes for `open`. `stock` leaves reconnecting to p2pd.
 """
 
 import json
 import sys
 import tempfile
 import time
+from functools import partial
+from pathlib import Path
 
 import hivemind
-from hivemind.p2p import P2P
+from hivemind.p2p import PeerID
 
-from skep.worker.connection.reconnecting import Connections, Reconnecting
+from skep.worker.connection.network import put_sockets_in
+from skep.worker.connection.reconnecting import keep_connected
 from skep.worker.process import processes
 
+START_SECONDS = 60.0
+ANSWER_SECONDS = 3.0
 
-def main(address, *seeds):
+
+async def _look(_dht, node, peer):
+    reached = bool(peer) and await node.protocol.call_ping(PeerID.from_base58(peer)) is not None
+    return {"reached": reached, "open": len(await node.p2p.list_peers())}
+
+
+def main(kind, address, *seeds):
     with tempfile.TemporaryDirectory(prefix="s-") as folder:
-        P2P._UNIX_SOCKET_PREFIX = f"/unix{folder}/h-"
-        dht = hivemind.DHT(start=True, host_maddrs=[f"/ip4/{address}/tcp/0"], initial_peers=list(seeds))
-        connections = Connections(dht)
-        watched = Reconnecting(connections)
+        put_sockets_in(Path(folder))
+        dht = hivemind.DHT(
+            start=True,
+            host_maddrs=[f"/ip4/{address}/tcp/0"],
+            initial_peers=list(seeds),
+            startup_timeout=START_SECONDS,
+            wait_timeout=ANSWER_SECONDS,
+        )
+        if kind == "skep":
+            dht.run_coroutine(keep_connected, return_future=True)
         tell(addresses=[str(each) for each in dht.get_visible_maddrs()])
-        while not watched.ended:
-            watched.look(60.0)
-            tell(open=len(connections.open()), ended=watched.ended)
-            dht.get("anything", latest=True, return_future=True)
+        peer = seeds[0].rpartition("/")[2] if seeds else ""
+        while True:
+            tell(**dht.run_coroutine(partial(_look, peer=peer), return_future=True).result(START_SECONDS))
             time.sleep(1.0)
-        dht.shutdown()
 
 
 def tell(**facts):

@@ -49,6 +49,10 @@ class ScreenReader:
     def focus(self, role: str, name: str) -> bool:
         return self._ask({"do": "focus", "role": role, "name": name}) is True
 
+    def beyond(self) -> int:
+        """Ask each visible object for a child that it does not have, as after a change; how many have said so."""
+        return self._ask({"do": "beyond"}) or 0
+
     def _ask(self, request: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -11,6 +11,7 @@ import gi
 gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402 - the version is required first
 
+BEYOND = 3
 STATES = ("SHOWING", "VISIBLE", "ENABLED", "FOCUSABLE", "FOCUSED", "CHECKED")
 
 
@@ -66,6 +67,8 @@ def answer(request):
         return None
     if request["do"] == "tree":
         return [told(node) for node in below(root)]
+    if request["do"] == "beyond":
+        return sum(node.get_child_at_index(node.get_child_count() + BEYOND) is None for node in below(root))
     node = found(root, request)
     if node is None:
         return None

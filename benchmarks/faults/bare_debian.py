@@ -28,10 +28,10 @@ ENVIRON = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbi
 
 
 class Debian:
-    """The system in `root`."""
+    """The system in `root`, with skep in `programs`."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root, self.programs = root, root / "usr" / "lib" / "skep"
 
     def command(self, *words: str, user: str = "root") -> list[str]:
         """In process and mount namespaces that end with it."""
@@ -70,10 +70,12 @@ class Debian:
             try:
                 yield process
             finally:
-                family += family[0].children(recursive=True)
-                for each in family:
-                    if each.name() == "skep-gui":
-                        each.terminate()
+                with contextlib.suppress(psutil.Error):  # where it has ended by itself
+                    family += family[0].children(recursive=True)
+                for each in living(family):
+                    with contextlib.suppress(psutil.Error):
+                        if each.name() == "skep-gui":
+                            each.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(60)
                 kill(living(family))
@@ -98,8 +100,10 @@ def installed(release: str, log: Path) -> Iterator[Debian]:
 
 def install(debian: Debian) -> None:
     """Install the .deb as a person does, with what it depends on, and give the user a home that goes on practising."""
-    (deb,) = (ROOT / "dist").glob("skep-app_*.deb")
-    shutil.copy(deb, debian.root / "skep-app.deb")
+    debs = list((ROOT / "dist").glob("skep-app_*.deb"))
+    if len(debs) != 1:
+        raise RuntimeError(f"there is not one .deb of the app in {ROOT / 'dist'} but {len(debs)}")
+    shutil.copy(debs[0], debian.root / "skep-app.deb")
     debian.run("apt-get", "update", "-qq")
     debian.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", "/skep-app.deb", "fonts-dejavu-core")
     debian.run("useradd", "--create-home", USER)

@@ -23,13 +23,13 @@ WITHIN = 1200.0
 
 
 def measure(numbers: range) -> Iterator[Measured]:
-    build = check_build()
+    check_build()
     PICTURES.mkdir(parents=True, exist_ok=True)
     names = list(RELEASES)
     with pack_server(REPOSITORY) as server, desktop() as screen:
         for number in numbers:
             name = names[number % len(names)]
-            yield {"number": number, "system": name, "build": build} | shown(server, screen, RELEASES[name])
+            yield {"number": number, "system": name} | shown(server, screen, RELEASES[name])
 
 
 def shown(server: PackServer, screen: Desktop, release: str) -> Measured:
@@ -38,7 +38,7 @@ def shown(server: PackServer, screen: Desktop, release: str) -> Measured:
         taken = round(time.monotonic() - began)
         server.packs = debian.root / HOME[1:] / "packs"
         server.asked.clear()
-        return {"installed_s": taken} | joined(debian, server, screen, release)
+        return {"build": check_build(debian.programs), "installed_s": taken} | joined(debian, server, screen, release)
 
 
 def joined(debian: Debian, server: PackServer, screen: Desktop, release: str) -> Measured:

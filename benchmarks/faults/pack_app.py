@@ -32,9 +32,9 @@ START_SECONDS = 180.0
 LOOK_SECONDS = 0.05
 
 
-def check_build() -> str:
-    """The commit of the app. Raises RuntimeError unless it was built for the local repository, where packs are published."""
-    facts = APP / "_internal" / "skep-build.json"
+def check_build(folder: Path = APP) -> str:
+    """The commit of the app in `folder`. Raises RuntimeError unless it was built for the local repository with its packs."""
+    facts = folder / "_internal" / "skep-build.json"
     built = json.loads(facts.read_text()) if facts.is_file() else {}
     if built.get("updates") != ADDRESS or not list(REPOSITORY.glob("targets/packs-*.json")):
         raise RuntimeError(f"there is no app for {ADDRESS} with packs in {REPOSITORY}: make bench-packs builds both")

@@ -68,25 +68,28 @@ class Place:
 
 
 def measure(numbers: range) -> Iterator[Measured]:
-    build = check_build()
+    check_build()
     own_mounts()
-    with own_folder() as folder, contextlib.ExitStack() as stack:
+    runs = sorted({number // len(KINDS) for number in numbers})
+    systems = {whole: list(RELEASES)[whole % len(RELEASES)] for whole in runs}
+    with contextlib.ExitStack() as removing, own_folder() as folder, contextlib.ExitStack() as stack:
         debians = {
-            name: stack.enter_context(installed(release, folder / f"{release}.log"))
-            for name, release in RELEASES.items()
+            name: removing.enter_context(installed(RELEASES[name], REPOSITORY.parent / f"{RELEASES[name]}.log"))
+            for name in sorted(set(systems.values()))
         }
         own_network()  # not before: what the .deb depends on is fetched
         server, screen = stack.enter_context(pack_server(REPOSITORY)), stack.enter_context(desktop())
         sockets = {"XDG_RUNTIME_DIR": str(folder / "runtime")}
         Path(sockets["XDG_RUNTIME_DIR"]).mkdir(mode=0o700)
         reader = stack.enter_context(screen_reader(screen.environ | sockets))
-        for whole in sorted({number // len(KINDS) for number in numbers}):
-            name = list(debians)[whole % len(debians)]
+        for whole, name in systems.items():
             place = Place(folder / "disk", debians[name], server, screen, reader)
+            facts = {"system": name, "build": check_build(debians[name].programs)}
             with disk(place.disk, folder / "disk.img"):
                 for row in interrupted(place, whole):
                     if row["number"] in numbers:
-                        yield row | {"system": name, "build": build}
+                        said = [each.replace("\u200b", "").replace(str(folder), "FOLDER") for each in row["said"]]
+                        yield row | {"said": said} | facts
 
 
 def own_network() -> None:

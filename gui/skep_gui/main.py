@@ -12,7 +12,7 @@ from skep_gui.app import interpreter
 from skep_gui.app.garbage import GarbageCollector
 from skep_gui.app.language import Language
 from skep_gui.app.tray import Tray
-from skep_gui.widgets import theme
+from skep_gui.widgets import accessible, theme
 from skep_gui.words.now import Now
 
 
@@ -31,6 +31,7 @@ def run() -> int:
     chosen = parser().parse_args()
     interpreter.prepare()
     qt = QApplication(sys.argv[:1])
+    accessible.guard()
     GarbageCollector(qt)
     language = Language(qt)
     tongue = language.speak("system")

@@ -1,4 +1,4 @@
-"""The real app with a screen reader: the practice project is joined and paused without the mouse."""
+"""The real app with a screen reader: the practice project is joined and paused without the mouse, and nothing crashes."""
 
 import pytest
 
@@ -43,6 +43,21 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(home):
         screen.until(lambda: "Resume" in reader.names("push button"))
         assert reader.press("push button", "Resume")
         screen.until(lambda: status(home)["pause"] is None)
+
+
+@pytest.mark.timeout(200)
+def test_a_screen_reader_may_ask_for_what_is_no_longer_there(home):
+    with (
+        tray_desktops.desktop() as screen,
+        reading.screen_reader(screen.environ) as reader,
+        running(home, screen.environ | reading.ASKS) as app,
+    ):
+        screen.until(lambda: "Not in a project." in reader.names("label"))
+        assert reader.focus("list", "Pages")
+        for _page in range(3):
+            assert reader.beyond() > 10
+            key(screen, "Down")
+        assert app.poll() is None
 
 
 def windows(screen, app):

@@ -30,7 +30,7 @@ from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.signatures import is_valid
 from skep.worker import self_test
-from skep.worker.connection import clocks, network, reconnecting, relays, revoked, versions
+from skep.worker.connection import clocks, network, relays, revoked, versions
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
@@ -138,7 +138,7 @@ class Joining:
                 raise ram.shortage()
             sync.ready(network.START_SECONDS)
             relay = [relays.part(dht)] if relayed else []
-            Watch([*parts_of(dht), reconnecting.part(dht), *relay, *sync.parts()], self.alarm).start()
+            Watch([*parts_of(dht), *relay, *sync.parts()], self.alarm).start()
             ClockWatch(clocks.asking(dht), self.link.send).start()
         limits = ResourceLimits(
             requested=self.requested,

@@ -1,136 +1,172 @@
-"""When the worker is started anew because p2pd does not come back to peers that answer."""
+"""When a worker connects again by itself, and the detour to peers that p2pd would not dial."""
 
+import asyncio
+from types import SimpleNamespace
+
+import psutil
 import pytest
 
 from skep.worker.connection import reconnecting
-from skep.worker.connection.reconnecting import LOOK_SECONDS, PATIENCE_SECONDS, Reconnecting, _places
+from skep.worker.connection.reconnecting import (
+    AWAY_SECONDS,
+    LOOK_SECONDS,
+    MOST_TRIED,
+    PAUSE_SECONDS,
+    Connections,
+    Reconnecting,
+    _places,
+    detour,
+)
 
 SEED, PEER = "/ip4/10.0.0.1/tcp/4001/p2p/QmSeed", "/ip4/10.0.0.2/tcp/50123/p2p/QmPeer"
 
 
-class Network:
-    """Connections that the test decides, on a clock that only the pauses move."""
+class Fake:
+    """Connections that the test decides."""
 
     def __init__(self):
+        self.seeds = [SEED]
+        self.found, self.there, self.moved = [SEED, PEER], True, False
+        self.asked, self.closed, self.connected = [], [], []
         self.now = 0.0
-        self.is_open, self.there, self.moved = True, True, False
-        self.comes_back_after = float("inf")
-        """Seconds of attempts to connect."""
-        self.asked, self.connecting = [], None
 
-    def seeds(self):
-        return [SEED]
-
-    def open(self):
-        return [PEER] if self.is_open else []
+    async def open(self):
+        return self.found
 
     def from_lost_addresses(self):
         return self.moved
 
-    def answering(self, addresses):
+    async def answering(self, addresses):
         self.asked.append(addresses)
         return self.there
 
-    def connect(self, addresses):
-        self.connecting = self.now if self.connecting is None else self.connecting
-        self.is_open = self.now - self.connecting >= self.comes_back_after
+    async def close(self, addresses):
+        self.closed.append(addresses)
 
-    def pause(self, seconds):
-        self.now += seconds
-
-
-@pytest.fixture
-def network():
-    return Network()
+    async def connect(self, addresses):
+        self.connected.append(addresses)
 
 
 @pytest.fixture
-def watched(network):
-    return Reconnecting(network, lambda: network.now, network.pause)
+def fake():
+    return Fake()
 
 
-def looked(watched, times=1):
-    for _ in range(times):
-        watched.look(60.0)
-    return watched.ended
+@pytest.fixture
+def look(fake):
+    watched = Reconnecting(fake, lambda: fake.now)
+    return lambda: asyncio.run(watched.look())
 
 
-def test_while_somebody_is_connected_nobody_is_tried(watched, network):
-    assert not looked(watched, 100)
-    assert network.asked == []
+def test_while_somebody_is_connected_nobody_is_tried(look, fake):
+    assert look() == LOOK_SECONDS
+    assert (fake.asked, fake.connected) == ([], [])
 
 
-def test_who_was_never_connected_is_not_started_again(watched, network):
-    network.is_open = False
-    assert not looked(watched, 100)
-    assert network.asked == []
+def test_who_was_never_connected_is_left_alone(look, fake):
+    fake.found = []
+    assert look() == PAUSE_SECONDS
+    assert (fake.asked, fake.connected) == ([], [])
 
 
-def test_without_a_network_it_waits(watched, network):
-    looked(watched)
-    network.is_open = network.there = False
-    assert not looked(watched, 100)
-    assert network.asked[0] == [SEED, PEER]
+def test_without_a_network_it_waits(look, fake):
+    look()
+    fake.found, fake.there = [], False
+    assert look() == PAUSE_SECONDS
+    assert fake.asked == [[SEED, PEER]]  # the seed once
+    assert fake.connected == []
 
 
-def test_no_look_lasts_as_long_as_the_watch_waits(watched, network):
-    looked(watched)
-    network.is_open = network.there = False
-    looked(watched)
-    assert network.now <= LOOK_SECONDS + 2
+def test_when_the_network_is_back_those_of_before_are_connected(look, fake):
+    look()
+    fake.found = []
+    assert look() == PAUSE_SECONDS
+    assert fake.connected == [[SEED, PEER]]
 
 
-def test_a_p2pd_that_stays_away_from_peers_that_answer_is_given_up(watched, network):
-    looked(watched)
-    network.is_open = network.there = False
-    looked(watched)
-    network.there, back = True, network.now
-    assert looked(watched)
-    assert PATIENCE_SECONDS <= network.now - back <= PATIENCE_SECONDS + 4
+def test_connections_from_an_address_that_was_lost_are_closed_first(look, fake):
+    look()
+    fake.moved = True
+    look()
+    assert fake.closed == [[SEED, PEER]]
+    assert fake.connected == [[SEED, PEER]]
 
 
-def test_a_p2pd_that_comes_back_soon_is_left_alone(watched, network):
-    looked(watched)
-    network.is_open, network.comes_back_after = False, PATIENCE_SECONDS - 4
-    assert not looked(watched, 100)
-    assert network.is_open
+def test_but_not_before_there_is_a_network_again(look, fake):
+    look()
+    fake.moved, fake.there = True, False
+    look()
+    assert (fake.closed, fake.connected) == ([], [])
 
 
-def test_a_network_that_comes_and_goes_is_waited_for(watched, network):
-    looked(watched)
-    network.is_open = False
-
-    def pause(seconds):
-        network.now += seconds
-        network.there = not network.there
-
-    network.pause = watched._pause = pause
-    assert not looked(watched, 100)
-
-
-def test_connections_from_an_address_that_was_lost_are_given_up_at_once(watched, network):
-    looked(watched)
-    network.moved = True
-    assert looked(watched)
-    assert network.now == 0
+def test_after_that_those_that_are_still_away_are_tried_for_a_while(look, fake):
+    look()
+    fake.found = []
+    look()
+    fake.found = [SEED]
+    assert look() == PAUSE_SECONDS
+    assert fake.connected == [[SEED, PEER], [PEER]]
+    fake.now = AWAY_SECONDS + 1
+    assert look() == LOOK_SECONDS
+    assert len(fake.connected) == 2
 
 
-def test_but_not_before_there_is_a_network_again(watched, network):
-    looked(watched)
-    network.moved, network.there = True, False
-    assert not looked(watched, 100)
-    network.there = True
-    assert looked(watched)
+def test_who_leaves_while_others_stay_is_not_called_back(look, fake):
+    look()
+    fake.found = [SEED]
+    assert look() == LOOK_SECONDS
+    assert fake.connected == []
 
 
-def test_a_process_that_does_not_answer_is_not_its_affair(watched, network):
-    looked(watched)
+def test_few_peers_are_tried(look, fake):
+    fake.found = [f"/ip4/10.0.1.{number}/tcp/1/p2p/Qm{number}" for number in range(50)]
+    look()
+    fake.found = []
+    look()
+    assert len(fake.asked[0]) == MOST_TRIED
+    assert fake.asked[0][0] == SEED
 
-    def hangs():
-        raise TimeoutError
 
-    network.open = hangs
-    assert not looked(watched, 100)
+def connection(ours, theirs="10.0.0.2", status=psutil.CONN_ESTABLISHED):
+    there = SimpleNamespace(ip=theirs) if theirs else ()
+    return SimpleNamespace(laddr=SimpleNamespace(ip=ours), raddr=there, status=status)
+
+
+OURS = {"eth0": [SimpleNamespace(address="10.0.0.9"), SimpleNamespace(address="fe80::9%eth0")]}
+LISTENING = connection("0.0.0.0", None, psutil.CONN_LISTEN)
+
+
+@pytest.mark.parametrize(
+    ("connections", "lost"),
+    [
+        ([], False),
+        ([LISTENING], False),
+        ([LISTENING, connection("10.0.0.8")], True),
+        ([connection("10.0.0.8"), connection("10.0.0.9")], False),
+        ([connection("::ffff:10.0.0.8", "::ffff:10.0.0.2")], True),
+        ([connection("::ffff:10.0.0.9", "::ffff:10.0.0.2")], False),
+        ([connection("fe80::9", "fe80::2")], False),
+        # a peer on this computer is reached whatever its address is
+        ([connection("127.0.0.1", "127.0.0.1")], False),
+        ([connection("::1", "::1")], False),
+        ([connection("127.0.0.1", "127.0.0.1"), connection("10.0.0.8")], True),
+        ([connection("10.0.0.8", status=psutil.CONN_SYN_SENT)], False),
+    ],
+)
+def test_all_connections_are_from_an_address_that_was_lost(monkeypatch, connections, lost):
+    monkeypatch.setattr(psutil, "net_if_addrs", lambda: OURS)
+    monkeypatch.setattr(
+        reconnecting, "p2pd_of", lambda dht: [SimpleNamespace(net_connections=lambda kind: connections)]
+    )
+    assert Connections(SimpleNamespace(initial_peers=None), None).from_lost_addresses() is lost
+
+
+def test_a_system_that_does_not_tell_lost_no_address(monkeypatch):
+    def refuse(kind):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(reconnecting, "p2pd_of", lambda dht: [SimpleNamespace(net_connections=refuse)])
+    assert not Connections(SimpleNamespace(initial_peers=None), None).from_lost_addresses()
 
 
 def test_places_are_those_that_can_be_dialled_directly():
@@ -138,11 +174,35 @@ def test_places_are_those_that_can_be_dialled_directly():
     assert _places([SEED, relayed, "/ip4/10.0.0.3/udp/1/quic/p2p/Qm"]) == [("10.0.0.1", 4001)]
 
 
-def test_the_part_of_the_watch(monkeypatch, network):
-    monkeypatch.setattr(reconnecting, "Connections", lambda dht: network)
-    part = reconnecting.part(None)
-    part.ask(60.0)
-    assert not part.ended()
-    network.moved = True
-    part.ask(60.0)
-    assert part.ended()
+def test_a_detour_leads_both_ways_and_ends_with_either_side():
+    async def echo(reader, writer):
+        writer.write(await reader.readexactly(4))
+        writer.close()
+
+    async def there_and_back():
+        async with await asyncio.start_server(echo, "127.0.0.1") as server:
+            async with detour(*server.sockets[0].getsockname()) as address:
+                *_, host, _, port = address.split("/")
+                reader, writer = await asyncio.open_connection(host, int(port))
+                writer.write(b"ping")
+                answer = await asyncio.wait_for(reader.read(), 10)
+                writer.close()
+                await writer.wait_closed()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection(host, int(port))
+            return answer
+
+    assert asyncio.run(there_and_back()) == b"ping"
+
+
+def test_a_detour_to_nobody_ends_at_once():
+    async def nowhere():
+        async with detour("127.0.0.1", 1) as address:
+            *_, host, _, port = address.split("/")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            answer = await asyncio.wait_for(reader.read(), 10)
+            writer.close()
+            await writer.wait_closed()
+        return answer
+
+    assert asyncio.run(nowhere()) == b""

@@ -32,6 +32,7 @@ from skep.dialling import DIAL_SECONDS, dial_one, endpoint
 from skep.worker.connection import guards, reachability, relays
 from skep.worker.connection.auth import Membership, guarded
 from skep.worker.connection.rates import PacedReader, Rates, write_paced
+from skep.worker.connection.reconnecting import keep_connected
 from skep.worker.connection.unresponsive import ask_in_background
 
 START_SECONDS: Final = 60.0
@@ -180,6 +181,7 @@ def _connect(
     with _as_swarm_error(alive):
         dht.wait_until_ready(START_SECONDS)
     dht.run_coroutine(ask_in_background, return_future=True)
+    dht.run_coroutine(keep_connected, return_future=True)
     if membership:
         membership.publish(dht)
     return dht

@@ -1,11 +1,12 @@
-"""Starting the worker anew when the network is there again and p2pd does not use it.
+"""Connecting again when the network is back and p2pd stays away from the others.
 
-While there is no network every dial of p2pd fails, and after the n-th failure it waits 5 s + n² s before the next one (the
-back-off of go-libp2p's swarm). Connections from an address that this computer has lost seem open to it for another 40 s
-(yamux asks every 30 s). A worker that is started anew knows of neither. Whether the network is there is found out by plain
-TCP connections to peers that were connected before.
+While there is no network every dial of p2pd fails, and after the n-th failure it tries an address again only 5 s + n² s
+later (the back-off of go-libp2p's swarm). Connections from an address that this computer has lost seem open to it for 40 s
+(yamux asks every 30 s). So here plain TCP connections find out whether peers of before answer, dead connections are closed,
+and where p2pd refuses to dial it is led to the peer by a detour: a port on this computer, for which it has no back-off. A
+connection, which the two peers encrypt as any other, ends the back-off of that peer, and then it is dialled directly.
 
-The coroutines run in the DHT's process, which has to be forked after this module was imported.
+The coroutines run in the DHT's process.
 """
 
 from __future__ import annotations
@@ -13,129 +14,190 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import hivemind
 import psutil
+from hivemind.p2p import PeerID
+from hivemind.utils import get_logger
 
-from skep.core.text import Text
 from skep.worker.connection.reachability import DIAL_SECONDS, answers
 from skep.worker.connection.seeds import by_identity, greet
-from skep.worker.connection.watch import Part, p2pd_of
+from skep.worker.connection.watch import p2pd_of
 
+LOOK_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 2.0
 """Between two attempts to reach anybody."""
-LOOK_SECONDS: Final = 20.0
-"""A look lasts this long where nobody is reached."""
-PATIENCE_SECONDS: Final = 10.0
-"""How long p2pd may take to connect to peers that answer; its first waits are shorter."""
-MOST_TRIED: Final = 8
+AWAY_SECONDS: Final = 60.0
+"""How long after the network is back the other peers of before are tried too."""
+MOST_TRIED: Final = 16
+LOOPBACK: Final = "127.0.0.1"
+CHUNK: Final = 1 << 16
+
+logger = get_logger(__name__)
+
+
+_running = set[asyncio.Task[None]]()
+"""asyncio keeps no task that nobody else refers to."""
+
+
+async def keep_connected(dht: hivemind.DHT, node: Any) -> None:
+    """From now on connect again whenever all connections are gone."""
+    _running.add(asyncio.create_task(_keep_connected(Reconnecting(Connections(dht, node)))))
+
+
+async def _keep_connected(reconnecting: Reconnecting) -> None:
+    while True:
+        pause = PAUSE_SECONDS
+        try:
+            pause = await reconnecting.look()
+        except Exception as error:  # noqa: BLE001 - whatever p2pd says, or that it has ended: others watch it
+            logger.warning("the connections to other peers are not known: %r", error)
+        await asyncio.sleep(pause)
 
 
 class Connections:
-    """Those of this worker's p2pd, as multiaddresses with the peer's id at the end.
+    """Those of this worker's p2pd. Addresses are multiaddresses with the peer's id at the end.
 
-    The methods raise TimeoutError where the DHT's process does not answer, and whatever p2pd says.
+    The methods raise whatever p2pd says.
     """
 
-    def __init__(self, dht: hivemind.DHT) -> None:
-        self._dht, self._daemons = dht, p2pd_of(dht)
+    def __init__(self, dht: hivemind.DHT, node: Any) -> None:
+        self._dht, self._node = dht, node
+        self.seeds: Sequence[str] = [str(each) for each in dht.initial_peers or ()]
 
-    def seeds(self) -> Sequence[str]:
-        return [str(each) for each in self._dht.initial_peers or ()]
-
-    def open(self) -> Sequence[str]:
+    async def open(self) -> Sequence[str]:
         """What p2pd takes for open."""
-        found: list[str] = self._ask(_open)
-        return found
+        peers = await self._node.p2p.list_peers()
+        return [f"{address}/p2p/{each.peer_id}" for each in peers for address in each.addrs]
 
     def from_lost_addresses(self) -> bool:
         """Whether all that are open to other computers are from addresses that this one no longer has."""
-        used = {
-            each.laddr.ip.removeprefix("::ffff:")
-            for daemon in self._daemons
-            for each in daemon.net_connections("tcp")
-            if each.status == psutil.CONN_ESTABLISHED
-        }
-        ours = {each.address.partition("%")[0] for found in psutil.net_if_addrs().values() for each in found}
+        try:
+            used = _used(each for daemon in p2pd_of(self._dht) for each in daemon.net_connections("tcp"))
+            ours = {each.address.partition("%")[0] for found in psutil.net_if_addrs().values() for each in found}
+        except (psutil.Error, OSError):  # some systems do not tell
+            return False
         return bool(used) and not used & ours
 
-    def answering(self, addresses: Sequence[str]) -> bool:
+    async def answering(self, addresses: Sequence[str]) -> bool:
         """Whether libp2p answers at any of the addresses, beside p2pd."""
-        return bool(self._ask(partial(_answering, addresses=addresses)))
+        for each in asyncio.as_completed([answers(host, port) for host, port in _places(addresses)]):
+            if await each:
+                return True
+        return False
 
-    def connect(self, addresses: Sequence[str]) -> None:
-        """Have p2pd connect to them, as far as it does."""
-        self._ask(partial(_connect, addresses=addresses))
+    async def close(self, addresses: Sequence[str]) -> None:
+        await asyncio.gather(*map(self._close, by_identity(addresses)))
 
-    def _ask(self, coroutine: Callable[..., Any]) -> Any:
-        return self._dht.run_coroutine(coroutine, return_future=True).result(PATIENCE_SECONDS)
+    async def connect(self, addresses: Sequence[str]) -> None:
+        """Connect to those peers, as far as they answer."""
+        await asyncio.gather(*(self._connect(peer, where) for peer, where in by_identity(addresses).items()))
 
+    async def _close(self, peer: str) -> None:
+        await self._node.p2p._client.disconnect(PeerID.from_base58(peer))  # noqa: SLF001 - hivemind's P2P cannot
 
-class Reconnecting:
-    """`ended` is true once p2pd does not come back to peers that answer."""
-
-    def __init__(
-        self,
-        connections: Connections,
-        clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] = time.sleep,
-    ) -> None:
-        self._connections, self._clock, self._pause = connections, clock, pause
-        self._met: Sequence[str] = ()
-        self.ended = False
-
-    def look(self, _within: float) -> None:
-        """See whether anybody is connected; else wait for the network, and then for p2pd."""
-        with contextlib.suppress(Exception):  # of a process that does not answer another part tells
-            self._look()
-
-    def _look(self) -> None:
-        begun, answered = self._clock(), None
-        while not self._is_connected() and self._met and self._clock() < begun + LOOK_SECONDS:
-            if not self._connections.answering(self._met):
-                answered = None
-            elif self._connections.from_lost_addresses():
-                self.ended = True
-                return
-            else:
-                answered = self._clock() if answered is None else answered
-                if self._clock() - answered >= PATIENCE_SECONDS:
-                    self.ended = True
+    async def _connect(self, peer: str, addresses: Sequence[str]) -> None:
+        greeted = partial(greet, self._dht, self._node, peer, patience=DIAL_SECONDS)
+        greeting = await greeted(addresses)
+        if not greeting.failure or greeting.is_other:
+            return
+        for host, port in _places(addresses):
+            async with detour(host, port) as address:
+                greeting = await greeted([f"{address}/p2p/{peer}"])
+                if not greeting.failure:
+                    await self._close(peer)
+                    await greeted(addresses)
                     return
-                self._connections.connect(self._met)
-            self._pause(PAUSE_SECONDS)
-
-    def _is_connected(self) -> bool:
-        found = self._connections.open()
-        if not found or self._connections.from_lost_addresses():
-            return False
-        self._met = [*self._connections.seeds(), *found][:MOST_TRIED]
-        return True
 
 
-def part(dht: hivemind.DHT) -> Part:
-    """The connections to other peers, which end where they do not come back by themselves."""
-    watched = Reconnecting(Connections(dht))
-    return Part(Text("watch.connections"), lambda: watched.ended, watched.look)
+@dataclass
+class Reconnecting:
+    """`clock` is in seconds."""
+
+    connections: Connections
+    clock: Callable[[], float] = time.monotonic
+    _met: Sequence[str] = ()
+    """The seeds, and peers to which there were connections, the last first: they do not end at the same time."""
+    _away: Sequence[str] = ()
+    """Peers to connect to, until a time, since all connections were gone: one may have come back without the others."""
+    _until: float = 0.0
+
+    async def look(self) -> float:
+        """Connect again if that is needed and possible; returns the seconds until the next look."""
+        found = await self.connections.open()
+        if not found or self.connections.from_lost_addresses():
+            self._away, self._until = self._met, self.clock() + AWAY_SECONDS
+            if self._met and await self.connections.answering(self._met):
+                await self.connections.close(found)
+                await self._connect()
+            return PAUSE_SECONDS
+        self._met = list(dict.fromkeys([*self.connections.seeds, *found, *self._met]))[:MOST_TRIED]
+        connected = by_identity(found)
+        self._away = [each for each in self._away if each.rpartition("/")[2] not in connected]
+        if not self._away or self.clock() > self._until:
+            return LOOK_SECONDS
+        await self._connect()
+        return PAUSE_SECONDS
+
+    async def _connect(self) -> None:
+        await self.connections.connect(self._away)
+        opened = len(await self.connections.open())
+        logger.warning("connecting again to %d addresses: %d are open", len(self._away), opened)
 
 
-# these run in the DHT's process, which finds them by name
+@contextlib.asynccontextmanager
+async def detour(host: str, port: int) -> AsyncIterator[str]:
+    """The multiaddress of a port on this computer that leads there. It and its connections end with the context."""
+    leading = set[asyncio.Task[None]]()
+
+    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        leading.add(asyncio.create_task(_lead(host, port, reader, writer)))
+
+    async with await asyncio.start_server(lead, LOOPBACK) as server:
+        try:
+            yield f"/ip4/{LOOPBACK}/tcp/{server.sockets[0].getsockname()[1]}"
+        finally:
+            for each in leading:
+                each.cancel()
+            await asyncio.gather(*leading, return_exceptions=True)
 
 
-async def _open(_dht: hivemind.DHT, node: Any) -> list[str]:
-    return [f"{address}/p2p/{each.peer_id}" for each in await node.p2p.list_peers() for address in each.addrs]
+async def _lead(host: str, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Copy both ways until either side ends."""
+    with contextlib.closing(writer), contextlib.suppress(OSError):
+        reader_there, writer_there = await asyncio.open_connection(host, port)
+        with contextlib.closing(writer_there):
+            ways = [asyncio.create_task(_copy(*way)) for way in ((reader, writer_there), (reader_there, writer))]
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
 
 
-async def _answering(_dht: hivemind.DHT, _node: Any, addresses: Sequence[str]) -> bool:
-    return any(await asyncio.gather(*(answers(host, port) for host, port in _places(addresses))))
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while chunk := await reader.read(CHUNK):
+            writer.write(chunk)
+            await writer.drain()
 
 
-async def _connect(dht: hivemind.DHT, node: Any, addresses: Sequence[str]) -> None:
-    peers = by_identity(addresses)
-    await asyncio.gather(*(greet(dht, node, peer, where, DIAL_SECONDS) for peer, where in peers.items()))
+def _used(connections: Any) -> set[str]:
+    """Our ends of established connections to other computers."""
+    return {
+        _plain(each.laddr.ip)
+        for each in connections
+        if each.status == psutil.CONN_ESTABLISHED and not _plain(each.raddr.ip).startswith(("127.", "::1"))
+    }
+
+
+def _plain(host: str) -> str:
+    """An IPv4 address of a socket for IPv6 as such."""
+    return host.removeprefix("::ffff:")
 
 
 def _places(addresses: Sequence[str]) -> Sequence[tuple[str, int]]:
