@@ -15,8 +15,9 @@ def key(screen, *names):
     screen.xdotool("key", *names)
 
 
-@pytest.mark.timeout(500)
-def test_a_screen_reader_joins_the_practice_swarm_and_pauses(home):
+@pytest.fixture
+def shown(home):
+    """The home, the screen, a screen reader, and the app with the focus in its list of pages."""
     with (
         tray_desktops.desktop() as screen,
         reading.screen_reader(screen.environ) as reader,
@@ -24,40 +25,40 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(home):
     ):
         screen.until(lambda: "Not in a project." in reader.names("label"))
         assert reader.focus("list", "Pages")
-        key(screen, "Down")
-        screen.until(lambda: "Start and join: Practice swarm" in reader.names("push button"))
-        assert reader.press("push button", "Start and join: Practice swarm")
-        screen.until(lambda: (status(home) or {}).get("phase") == "training", JOINED)
-        screen.until(lambda: "Practice swarm" in reader.names("label"))
+        yield home, screen, reader, app
 
-        screen.until(lambda: focused_by_tab(reader, screen, "Pause"))
 
-        alone = windows(screen, app)
-        key(screen, "space")
-        screen.until(lambda: windows(screen, app) - alone)  # the menu is open and has the focus
-        # Up from the first entry selects the last
-        key(screen, "Up", "Return")
-        screen.until(lambda: status(home)["pause"])
-        assert status(home)["pause"]["until"] is None
-        screen.until(lambda: "Paused until you resume." in reader.names("label"))
-        screen.until(lambda: "Resume" in reader.names("push button"))
-        assert reader.press("push button", "Resume")
-        screen.until(lambda: status(home)["pause"] is None)
+@pytest.mark.timeout(500)
+def test_a_screen_reader_joins_the_practice_swarm_and_pauses(shown):
+    home, screen, reader, app = shown
+    key(screen, "Down")
+    screen.until(lambda: "Start and join: Practice swarm" in reader.names("push button"))
+    assert reader.press("push button", "Start and join: Practice swarm")
+    screen.until(lambda: (status(home) or {}).get("phase") == "training", JOINED)
+    screen.until(lambda: "Practice swarm" in reader.names("label"))
+
+    screen.until(lambda: focused_by_tab(reader, screen, "Pause"))
+
+    alone = windows(screen, app)
+    key(screen, "space")
+    screen.until(lambda: windows(screen, app) - alone)  # the menu is open and has the focus
+    # Up from the first entry selects the last
+    key(screen, "Up", "Return")
+    screen.until(lambda: status(home)["pause"])
+    assert status(home)["pause"]["until"] is None
+    screen.until(lambda: "Paused until you resume." in reader.names("label"))
+    screen.until(lambda: "Resume" in reader.names("push button"))
+    assert reader.press("push button", "Resume")
+    screen.until(lambda: status(home)["pause"] is None)
 
 
 @pytest.mark.timeout(200)
-def test_a_screen_reader_may_ask_for_what_is_no_longer_there(home):
-    with (
-        tray_desktops.desktop() as screen,
-        reading.screen_reader(screen.environ) as reader,
-        running(home, screen.environ | reading.ASKS) as app,
-    ):
-        screen.until(lambda: "Not in a project." in reader.names("label"))
-        assert reader.focus("list", "Pages")
-        for _page in range(3):
-            assert reader.beyond() > 10
-            key(screen, "Down")
-        assert app.poll() is None
+def test_a_screen_reader_may_ask_for_what_is_no_longer_there(shown):
+    _, screen, reader, app = shown
+    for _page in range(3):
+        assert reader.beyond() > 10
+        key(screen, "Down")
+    assert app.poll() is None
 
 
 def windows(screen, app):
