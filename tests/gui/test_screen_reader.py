@@ -56,8 +56,8 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(shown):
 def test_a_screen_reader_may_ask_for_what_is_no_longer_there(shown):
     _, screen, reader, app = shown
     for _page in range(3):
-        assert reader.beyond() > 10
         key(screen, "Down")
+        screen.until(lambda: reader.beyond() > 10)
     assert app.poll() is None
 
 

@@ -69,7 +69,7 @@ class KnownPeers:
         with contextlib.suppress(OSError):
             self._forget()
         ours = self.networks()
-        return [each.address for each in self._read() if _may_be_dialled(each.address, ours)]
+        return [each.address for each in self._read() if may_be_dialled(each.address, ours)]
 
     def meet(self, peers: Sequence[str], where: Where) -> None:
         """A round with `peers` (base58 ids) was confirmed: keep the addresses that `where` finds, in another thread.
@@ -122,7 +122,7 @@ class KnownPeers:
                 other.unlink()
 
 
-def _may_be_dialled(address: str, ours: Sequence[Network]) -> bool:
+def may_be_dialled(address: str, ours: Sequence[Network]) -> bool:
     """Whether it is public, a name, or in one of our own networks: a private address of another network is elsewhere
     another computer's.
     """

@@ -1,8 +1,8 @@
 """Connecting again when the network is back and p2pd stays away from the others.
 
-While there is no network every dial of p2pd fails, and after the n-th failure it tries an address again only 5 s + n² s
+While there is no network every dial of p2pd fails, and after the n-th failure it tries an address again only 5 s + (n-1)² s
 later (the back-off of go-libp2p's swarm). Connections from an address that this computer has lost seem open to it for 40 s
-(yamux asks every 30 s). So here plain TCP connections find out whether peers of before answer, dead connections are closed,
+(yamux asks every 30 s). So here plain TCP connections find out which peers of before answer, dead connections are closed,
 and where p2pd refuses to dial it is led to the peer by a detour: a port on this computer, for which it has no back-off. A
 connection, which the two peers encrypt as any other, ends the back-off of that peer, and then it is dialled directly.
 
@@ -14,44 +14,52 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import hivemind
 import psutil
 from hivemind.p2p import PeerID
 from hivemind.utils import get_logger
+from hivemind.utils.multiaddr import Multiaddr
 
+from skep.core.project.addresses import is_peer_address
+from skep.worker.connection.known_peers import may_be_dialled, own_networks
 from skep.worker.connection.reachability import DIAL_SECONDS, answers
 from skep.worker.connection.seeds import by_identity, greet
 from skep.worker.connection.watch import p2pd_of
 
 LOOK_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 2.0
-"""Between two attempts to reach anybody."""
+"""At least, between two attempts to reach anybody."""
+LONGEST_PAUSE_SECONDS: Final = 60.0
+PAUSE: Final = 1 / 60
+"""Part of the time that peers have been away until the next attempt."""
 AWAY_SECONDS: Final = 60.0
-"""How long after the network is back the other peers of before are tried too."""
+"""How long after the first is back the other peers of before are tried too."""
+ALL_SECONDS: Final = 3600.0
+"""Of a longer absence of everybody the seeds only are tried."""
 MOST_TRIED: Final = 16
 LOOPBACK: Final = "127.0.0.1"
 CHUNK: Final = 1 << 16
 
 logger = get_logger(__name__)
-
+Place = tuple[str, int]
+"""Host and TCP port."""
 
 _running = set[asyncio.Task[None]]()
 """asyncio keeps no task that nobody else refers to."""
 
 
 async def keep_connected(dht: hivemind.DHT, node: Any) -> None:
-    """From now on connect again whenever all connections are gone."""
+    """From now on connect again to peers that were lost together with the network, or with this computer's address."""
     _running.add(asyncio.create_task(_keep_connected(Reconnecting(Connections(dht, node)))))
 
 
 async def _keep_connected(reconnecting: Reconnecting) -> None:
     while True:
-        pause = PAUSE_SECONDS
+        pause = LOOK_SECONDS
         try:
             pause = await reconnecting.look()
         except Exception as error:  # noqa: BLE001 - whatever p2pd says, or that it has ended: others watch it
@@ -62,7 +70,7 @@ async def _keep_connected(reconnecting: Reconnecting) -> None:
 class Connections:
     """Those of this worker's p2pd. Addresses are multiaddresses with the peer's id at the end.
 
-    The methods raise whatever p2pd says.
+    `open` raises whatever p2pd says.
     """
 
     def __init__(self, dht: hivemind.DHT, node: Any) -> None:
@@ -74,44 +82,54 @@ class Connections:
         peers = await self._node.p2p.list_peers()
         return [f"{address}/p2p/{each.peer_id}" for each in peers for address in each.addrs]
 
-    def from_lost_addresses(self) -> bool:
-        """Whether all that are open to other computers are from addresses that this one no longer has."""
+    async def lost(self, found: Sequence[str]) -> Sequence[str]:
+        """Those of `found` whose peers are connected only from addresses that this computer no longer has."""
+        dead = await asyncio.to_thread(self._dead)
+        return [
+            address for where in by_identity(found).values() if dead.issuperset(map(_place, where)) for address in where
+        ]
+
+    def _dead(self) -> frozenset[Place | None]:
         try:
-            used = _used(each for daemon in p2pd_of(self._dht) for each in daemon.net_connections("tcp"))
             ours = {each.address.partition("%")[0] for found in psutil.net_if_addrs().values() for each in found}
+            return dead(ours, [each for daemon in p2pd_of(self._dht) for each in daemon.net_connections("tcp")])
         except (psutil.Error, OSError):  # some systems do not tell
-            return False
-        return bool(used) and not used & ours
+            return frozenset()
 
-    async def answering(self, addresses: Sequence[str]) -> bool:
-        """Whether libp2p answers at any of the addresses, beside p2pd."""
-        for each in asyncio.as_completed([answers(host, port) for host, port in _places(addresses)]):
-            if await each:
-                return True
-        return False
+    async def answering(self, addresses: Sequence[str]) -> Sequence[str]:
+        """At which of these addresses libp2p answers, beside p2pd. Where this computer may not dial, nobody is asked."""
+        ours = own_networks()
+        may = [
+            each for each in addresses if each in self.seeds or (is_peer_address(each) and may_be_dialled(each, ours))
+        ]
+        places = {each: place for each in may if (place := _place(each))}
+        answered = await asyncio.gather(*(answers(*place) for place in places.values()))
+        return [each for each, answer in zip(places, answered, strict=True) if answer]
 
-    async def close(self, addresses: Sequence[str]) -> None:
-        await asyncio.gather(*map(self._close, by_identity(addresses)))
+    async def close(self, peers: Iterable[str]) -> None:
+        """Close the connections of the peers with these ids, as far as there are any."""
+        client = self._node.p2p._client  # noqa: SLF001 - hivemind's P2P cannot
+        closing = (client.disconnect(PeerID.from_base58(peer)) for peer in peers)
+        await asyncio.gather(*closing, return_exceptions=True)
 
     async def connect(self, addresses: Sequence[str]) -> None:
-        """Connect to those peers, as far as they answer."""
-        await asyncio.gather(*(self._connect(peer, where) for peer, where in by_identity(addresses).items()))
-
-    async def _close(self, peer: str) -> None:
-        await self._node.p2p._client.disconnect(PeerID.from_base58(peer))  # noqa: SLF001 - hivemind's P2P cannot
+        """Connect to the peers at these addresses, which answer."""
+        connecting = (self._connect(peer, where) for peer, where in by_identity(addresses).items())
+        await asyncio.gather(*connecting, return_exceptions=True)
 
     async def _connect(self, peer: str, addresses: Sequence[str]) -> None:
-        greeted = partial(greet, self._dht, self._node, peer, patience=DIAL_SECONDS)
-        greeting = await greeted(addresses)
+        greeting = await greet(self._dht, self._node, peer, addresses, DIAL_SECONDS)
         if not greeting.failure or greeting.is_other:
             return
-        for host, port in _places(addresses):
-            async with detour(host, port) as address:
-                greeting = await greeted([f"{address}/p2p/{peer}"])
-                if not greeting.failure:
-                    await self._close(peer)
-                    await greeted(addresses)
-                    return
+        for place in filter(None, map(_place, addresses)):
+            async with detour(*place) as address:
+                with contextlib.suppress(Exception):  # whatever p2pd says of a peer that refuses
+                    async with asyncio.timeout(DIAL_SECONDS):
+                        await self._node.p2p._client.connect(PeerID.from_base58(peer), [Multiaddr(address)])  # noqa: SLF001 - as above
+                # where the peer has dialled us meanwhile, that connection stays
+                if by_identity(await self.open()).get(peer) == [f"{address}/p2p/{peer}"]:
+                    await self.close([peer])
+        await greet(self._dht, self._node, peer, addresses, DIAL_SECONDS)
 
 
 @dataclass
@@ -123,41 +141,48 @@ class Reconnecting:
     _met: Sequence[str] = ()
     """The seeds, and peers to which there were connections, the last first: they do not end at the same time."""
     _away: Sequence[str] = ()
-    """Peers to connect to, until a time, since all connections were gone: one may have come back without the others."""
+    """Addresses of peers that were lost together, which are tried."""
+    _since: float = 0.0
     _until: float = 0.0
 
     async def look(self) -> float:
         """Connect again if that is needed and possible; returns the seconds until the next look."""
-        found = await self.connections.open()
-        if not found or self.connections.from_lost_addresses():
-            self._away, self._until = self._met, self.clock() + AWAY_SECONDS
-            if self._met and await self.connections.answering(self._met):
-                await self.connections.close(found)
-                await self._connect()
-            return PAUSE_SECONDS
-        self._met = list(dict.fromkeys([*self.connections.seeds, *found, *self._met]))[:MOST_TRIED]
-        connected = by_identity(found)
-        self._away = [each for each in self._away if each.rpartition("/")[2] not in connected]
-        if not self._away or self.clock() > self._until:
+        found, now = await self.connections.open(), self.clock()
+        lost = await self.connections.lost(found)
+        alive = [each for each in found if each not in lost]
+        self._note(alive, [*lost, *self._met] if not alive else lost, now)
+        if not self._away or (alive and now > self._until):
             return LOOK_SECONDS
-        await self._connect()
-        return PAUSE_SECONDS
+        if answering := await self.connections.answering(self._away):
+            await self.connections.close(by_identity(lost))
+            await self.connections.connect(answering)
+            opened = by_identity(await self.connections.open())
+            logger.warning("connected again: %s", sorted(by_identity(answering).keys() & opened.keys()))
+        return min(LONGEST_PAUSE_SECONDS, max(PAUSE_SECONDS, PAUSE * (now - self._since)))
 
-    async def _connect(self) -> None:
-        await self.connections.connect(self._away)
-        opened = len(await self.connections.open())
-        logger.warning("connecting again to %d addresses: %d are open", len(self._away), opened)
+    def _note(self, alive: Sequence[str], lost: Sequence[str], now: float) -> None:
+        if lost:
+            if not self._away:
+                self._since = now
+            everybody = now - self._since <= ALL_SECONDS
+            self._away = list(dict.fromkeys(lost)) if everybody else self.connections.seeds
+            self._until = now + AWAY_SECONDS
+        if alive:
+            self._met = list(dict.fromkeys([*self.connections.seeds, *alive, *self._met]))[:MOST_TRIED]
+            connected = by_identity(alive)
+            self._away = [each for each in self._away if each.rpartition("/")[2] not in connected]
 
 
 @contextlib.asynccontextmanager
 async def detour(host: str, port: int) -> AsyncIterator[str]:
-    """The multiaddress of a port on this computer that leads there. It and its connections end with the context."""
+    """The multiaddress of a port on this computer whose first connection leads there. It ends with the context."""
     leading = set[asyncio.Task[None]]()
 
     async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server.close()
         leading.add(asyncio.create_task(_lead(host, port, reader, writer)))
 
-    async with await asyncio.start_server(lead, LOOPBACK) as server:
+    async with await asyncio.start_server(lead, LOOPBACK, backlog=1) as server:
         try:
             yield f"/ip4/{LOOPBACK}/tcp/{server.sockets[0].getsockname()[1]}"
         finally:
@@ -186,21 +211,35 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.drain()
 
 
-def _used(connections: Any) -> set[str]:
-    """Our ends of established connections to other computers."""
-    return {
-        _plain(each.laddr.ip)
+def dead(ours: Collection[str], connections: Iterable[Any]) -> frozenset[Place | None]:
+    """The other ends of established connections from addresses that are not `ours`; `connections` are as psutil's.
+
+    Without any address of ours but loopback's there is no network, and it is too early to tell.
+    """
+    if all(map(_is_loopback, ours)):
+        return frozenset()
+    return frozenset(
+        (_plain(each.raddr.ip), each.raddr.port)
         for each in connections
-        if each.status == psutil.CONN_ESTABLISHED and not _plain(each.raddr.ip).startswith(("127.", "::1"))
-    }
+        if each.status == psutil.CONN_ESTABLISHED
+        and _plain(each.laddr.ip) not in ours
+        and not _is_loopback(_plain(each.laddr.ip))
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "::1" or host.startswith("127.")
 
 
 def _plain(host: str) -> str:
-    """An IPv4 address of a socket for IPv6 as such."""
-    return host.removeprefix("::ffff:")
+    """An IPv4 address of a socket for IPv6 as such, and one of a link without the link's name."""
+    return host.removeprefix("::ffff:").partition("%")[0]
 
 
-def _places(addresses: Sequence[str]) -> Sequence[tuple[str, int]]:
-    """Hosts and TCP ports of those that can be dialled directly."""
-    parts = [each.split("/") for each in addresses if "p2p-circuit" not in each]
-    return [(each[2], int(each[4])) for each in parts if each[3] == "tcp"]
+def _place(address: str) -> Place | None:
+    """Where the peer can be dialled directly; None through a relay, and for what is not TCP."""
+    match address.split("/"):
+        case ["", "ip4" | "ip6" | "dns" | "dns4" | "dns6", host, "tcp", port, "p2p", _]:
+            return host, int(port)
+        case _:
+            return None
