@@ -125,7 +125,8 @@ app-package: $(PACKAGER) ## only the app alone, without the training stack
 	$(BIN)/python packaging/portable.py app
 
 .PHONY: package-test
-package-test: $(PACKAGER) system-packages ## test what `make package` built, also in a bare Debian 12
+package-test: $(PACKAGER) system-packages ## test what `make package` built, with the processor's compute pack, also in a bare Debian 12
+	$(MAKE) packs PACK=cpu
 	$(PYTEST) -m built tests/packaged
 
 # PACK="cpu cuda-13": these only; LOCK=1 chooses their wheels anew
