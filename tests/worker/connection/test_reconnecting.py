@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from skep.worker.connection import reconnecting
+from skep.worker.connection.reachability import place_of
 from skep.worker.connection.reconnecting import (
     AWAY_SECONDS,
     LONGEST_PAUSE_SECONDS,
@@ -15,7 +16,6 @@ from skep.worker.connection.reconnecting import (
     PAUSE_SECONDS,
     Connections,
     Reconnecting,
-    _place,
     dead,
     detour,
 )
@@ -203,7 +203,7 @@ def test_a_system_that_does_not_tell_lost_no_peer(monkeypatch):
 
 def test_places_are_those_that_can_be_dialled_directly():
     relayed = f"{SEED}/p2p-circuit/p2p/QmPeer"
-    assert [_place(each) for each in (SEED, relayed, "/ip4/10.0.0.3/udp/1/quic/p2p/Qm")] == [
+    assert [place_of(each) for each in (SEED, relayed, "/ip4/10.0.0.3/udp/1/quic/p2p/Qm")] == [
         ("10.0.0.1", 4001),
         None,
         None,

@@ -7,7 +7,6 @@ imported.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ipaddress
 import threading
@@ -26,7 +25,7 @@ from hivemind.utils import get_logger
 from skep.core.project.addresses import host_of, is_peer_address
 from skep.core.project.met_peers import MOST, OLDEST, READ_AT_MOST, Known, file_name, met
 from skep.files import replacing
-from skep.worker.connection.reachability import DIAL_SECONDS, answers
+from skep.worker.connection.reachability import DIAL_SECONDS, answering, connected
 
 LOOK_SECONDS: Final = 60.0
 """At least, between two looks at the addresses of peers."""
@@ -144,12 +143,5 @@ def where(dht: hivemind.DHT) -> Where:
 
 
 async def _where(_dht: hivemind.DHT, node: Any, *, peers: Sequence[str]) -> list[str]:
-    connections = {
-        f"{address}/p2p/{each.peer_id}"
-        for each in await node.p2p.list_peers()
-        for address in each.addrs
-        if str(each.peer_id) in peers
-    }
-    tcp = [each for each in sorted(connections) if is_peer_address(each) and each.split("/")[3] == "tcp"]
-    answered = await asyncio.gather(*(answers(host_of(each), int(each.split("/")[4])) for each in tcp))
-    return [address for address, answer in zip(tcp, answered, strict=True) if answer]
+    found = {each for each in await connected(node.p2p) if each.rpartition("/")[2] in peers and is_peer_address(each)}
+    return await answering(sorted(found))

@@ -139,6 +139,27 @@ async def _verdict(host: str, ports: Sequence[int]) -> Verdict:
     return outside | (Verdict.ANSWERED if any(dialled) else Verdict(0))
 
 
+async def connected(p2p: Any) -> list[str]:
+    """The addresses of open connections, as p2pd takes them, as multiaddresses with the peer's id at the end."""
+    return [f"{address}/p2p/{each.peer_id}" for each in await p2p.list_peers() for address in each.addrs]
+
+
+def place_of(address: str) -> tuple[str, int] | None:
+    """Host and TCP port at which the peer of a multiaddress can be dialled directly; None through a relay, or without TCP."""
+    match address.split("/"):
+        case ["", _, host, "tcp", port, *between, "p2p", _] if "p2p-circuit" not in between:
+            return host, int(port)
+        case _:
+            return None
+
+
+async def answering(addresses: Iterable[str]) -> list[str]:
+    """Those of the multiaddresses at which libp2p answers."""
+    places = {each: place for each in addresses if (place := place_of(each))}
+    answered = await asyncio.gather(*(answers(*place) for place in places.values()))
+    return [each for each, answer in zip(places, answered, strict=True) if answer]
+
+
 async def answers(host: str, port: int) -> bool:
     """Whether something that speaks libp2p answers at host and port."""
     try:

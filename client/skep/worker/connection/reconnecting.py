@@ -26,7 +26,7 @@ from hivemind.utils.multiaddr import Multiaddr
 
 from skep.core.project.addresses import is_peer_address
 from skep.worker.connection.known_peers import may_be_dialled, own_networks
-from skep.worker.connection.reachability import DIAL_SECONDS, answers
+from skep.worker.connection.reachability import DIAL_SECONDS, answering, connected, place_of
 from skep.worker.connection.seeds import by_identity, greet
 from skep.worker.connection.watch import p2pd_of
 
@@ -79,14 +79,16 @@ class Connections:
 
     async def open(self) -> Sequence[str]:
         """What p2pd takes for open."""
-        peers = await self._node.p2p.list_peers()
-        return [f"{address}/p2p/{each.peer_id}" for each in peers for address in each.addrs]
+        return await connected(self._node.p2p)
 
     async def lost(self, found: Sequence[str]) -> Sequence[str]:
         """Those of `found` whose peers are connected only from addresses that this computer no longer has."""
         dead = await asyncio.to_thread(self._dead)
         return [
-            address for where in by_identity(found).values() if dead.issuperset(map(_place, where)) for address in where
+            address
+            for where in by_identity(found).values()
+            if dead.issuperset(map(place_of, where))
+            for address in where
         ]
 
     def _dead(self) -> frozenset[Place | None]:
@@ -102,9 +104,7 @@ class Connections:
         may = [
             each for each in addresses if each in self.seeds or (is_peer_address(each) and may_be_dialled(each, ours))
         ]
-        places = {each: place for each in may if (place := _place(each))}
-        answered = await asyncio.gather(*(answers(*place) for place in places.values()))
-        return [each for each, answer in zip(places, answered, strict=True) if answer]
+        return await answering(may)
 
     async def close(self, peers: Iterable[str]) -> None:
         """Close the connections of the peers with these ids, as far as there are any."""
@@ -121,7 +121,7 @@ class Connections:
         greeting = await greet(self._dht, self._node, peer, addresses, DIAL_SECONDS)
         if not greeting.failure or greeting.is_other:
             return
-        for place in filter(None, map(_place, addresses)):
+        for place in filter(None, map(place_of, addresses)):
             async with detour(*place) as address:
                 with contextlib.suppress(Exception):  # whatever p2pd says of a peer that refuses
                     async with asyncio.timeout(DIAL_SECONDS):
@@ -169,8 +169,8 @@ class Reconnecting:
             self._until = now + AWAY_SECONDS
         if alive:
             self._met = list(dict.fromkeys([*self.connections.seeds, *alive, *self._met]))[:MOST_TRIED]
-            connected = by_identity(alive)
-            self._away = [each for each in self._away if each.rpartition("/")[2] not in connected]
+            there = by_identity(alive)
+            self._away = [each for each in self._away if each.rpartition("/")[2] not in there]
 
 
 @contextlib.asynccontextmanager
@@ -234,12 +234,3 @@ def _is_loopback(host: str) -> bool:
 def _plain(host: str) -> str:
     """An IPv4 address of a socket for IPv6 as such, and one of a link without the link's name."""
     return host.removeprefix("::ffff:").partition("%")[0]
-
-
-def _place(address: str) -> Place | None:
-    """Where the peer can be dialled directly; None through a relay, and for what is not TCP."""
-    match address.split("/"):
-        case ["", "ip4" | "ip6" | "dns" | "dns4" | "dns6", host, "tcp", port, "p2p", _]:
-            return host, int(port)
-        case _:
-            return None
