@@ -18,10 +18,11 @@ from skep.core.errors import BadInput
 from skep.host.server import seed
 from skep.worker import joining, self_test
 from skep.worker.connection import guards, neighbours, quotas, streams
-from skep.worker.swarm import claims
+from skep.worker.swarm import experience
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combined, Median, RobustMean, mean
-from skep.worker.swarm.claims import Experience
+from skep.worker.swarm.experience import Experience
+from skep.worker.swarm.possible_epochs import PossibleEpochs
 from skep.worker.swarm.state.download import Partial
 from unguarded import unguarded_again
 
@@ -38,9 +39,9 @@ UNDONE = {
     "flood of records": (DHTProtocol, "rpc_store", quotas._stock_store),
     "repeated question": (DHTProtocol, "rpc_find", quotas._stock_find),
     "invented neighbours": (DHTProtocol, "update_routing_table", neighbours._stock_update),
-    "false epoch": (Experience, "_possible", lambda *_: math.inf),
-    "false samples": (claims, "_limited", lambda strangers, _: strangers),
-    "invented peers": (Experience, "_counting", lambda _self, strangers, _parts: dict(strangers)),
+    "false epoch": (PossibleEpochs, "highest", lambda *_, **__: math.inf),
+    "false samples": (experience, "limited", lambda strangers, _: strangers),
+    "invented peers": (Experience, "_as_far_as_there", lambda _self, strangers, _parts, _own: dict(strangers)),
     "false claims": (self_test, "is_credible", lambda _: True),
     "bad parts": (CheckedReducer, "_check", lambda *_: None),
     "large gradients": (RobustMean, "_most", lambda *_, **__: math.inf),

@@ -37,7 +37,8 @@ from skep.worker.connection import guards, quotas, streams
 from skep.worker.swarm.averaging.groups import LONGEST_EPOCH, from_message, is_credible
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import JUDGES, LOOSE, Combination, Median, Part, RobustMean
-from skep.worker.swarm.claims import Claim, Experience
+from skep.worker.swarm.claims import Claim
+from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.state.donor import Offer
 from skep.worker.swarm.state.download import Partial, Progress, Wanted
 from skep.worker.swarm.state.pieces import Piece, Refusal, check

@@ -37,7 +37,8 @@ from skep.worker.swarm.averaging.averagers import (
     state_prefix,
 )
 from skep.worker.swarm.averaging.codecs import loading_codec
-from skep.worker.swarm.claims import Experience, reached_by_half
+from skep.worker.swarm.claims import reached_by_half
+from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read

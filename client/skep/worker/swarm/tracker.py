@@ -14,7 +14,8 @@ from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.worker.connection.attendance import Attendance, asking
-from skep.worker.swarm.claims import NOTHING, Believed, Claim, Experience, There, nobody_there
+from skep.worker.swarm.claims import Believed, Claim, There, nobody_there
+from skep.worker.swarm.experience import NOTHING, Experience
 from skep.worker.swarm.strategy import Rate
 
 REPORT_MARGIN_SECONDS: Final = 1.0
