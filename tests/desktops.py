@@ -58,6 +58,16 @@ def until(condition, what="it"):
         time.sleep(0.02)
 
 
+def longer(reading, seconds):
+    """Whether it says more; a silent one, as of a sensor on a busy computer, says nothing."""
+    return reading.value is not None and reading.value > seconds
+
+
+def shorter(reading, seconds):
+    """Whether it says less."""
+    return reading.value is not None and reading.value < seconds
+
+
 class Programs:
     """Processes that end together, the last started first."""
 

@@ -13,6 +13,8 @@ import psutil
 from hivemind.dht import DHT
 from hivemind.utils.mpfuture import MPFuture, SharedBytes
 
+import families
+
 LOCK_SECONDS = 10
 JOIN_SECONDS = 10
 
@@ -29,8 +31,7 @@ def no_lock_held() -> Iterator[None]:
 
 def kill(processes):
     with no_lock_held():
-        for process in processes:
-            process.kill()
+        families.kill(processes)
         # one that was about to take a lock must have ended before the lock is free
         deadline = time.monotonic() + JOIN_SECONDS
         while not all(_has_ended(process.pid) for process in processes) and time.monotonic() < deadline:

@@ -8,6 +8,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -124,6 +125,16 @@ def together(*calls):
     """The results of the calls, each in its own thread."""
     with ThreadPoolExecutor(len(calls)) as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def finish_together(peers, epoch):
+    """How the contribution of each to `epoch` ends, whose samples are all there.
+
+    They look for a group when each knows that, however slow the computer: one that is early gives up before the others come.
+    """
+    for tracker in (peer.optimizer.tracker for peer in peers):
+        wait_until(lambda tracker=tracker: (tracker.tell(), tracker.ready_to_update_epoch)[1])
+    return together(*(partial(peer.finish, epoch) for peer in peers))
 
 
 def run_round(*averagers):

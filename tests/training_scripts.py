@@ -12,6 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from families import kill, lives
+
 HERE = Path(__file__).parent / "training"
 PATIENCE = 120
 """Seconds within which something happens on a busy computer."""
@@ -74,8 +76,7 @@ class Script:
         while any(map(lives, family)) and time.monotonic() - begun < PATIENCE:
             self.process.poll()
             time.sleep(0.01)
-        for each in filter(lives, family):
-            each.kill()
+        kill(family)
         return time.monotonic() - begun
 
     def took_to_leave(self):
@@ -90,13 +91,6 @@ class Script:
         self._reader.join(PATIENCE)
         self.process.stdin.close()
         self.process.stdout.close()
-
-
-def lives(process):
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """A worker without an engine: the pipes of a real `python -m skep.worker.main`, with its shards handed over."""
 
-import contextlib
 import secrets
 import shutil
 import threading
@@ -8,6 +7,7 @@ import time
 
 import psutil
 
+from families import alive, kill
 from manifests import raw
 from skep.adapters.process.worker import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
@@ -170,23 +170,16 @@ class PipedWorker:
 
         A zombie that waits to be reaped by the init process does not count.
         """
-        return [each for each in psutil.wait_procs(self._family, timeout=1.0)[1] if _lives(each)]
+        return alive(psutil.wait_procs(self._family, timeout=1.0)[1])
 
     def close(self):
         if self.process.poll() is None:
             self.look()
             self.process.kill()
             self.process.wait()
-            for member in self._family:
-                member.kill()
+            kill(self._family)
         for thread in self._threads:
             thread.join(5)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
         shutil.rmtree(self.run_folder, ignore_errors=True)
-
-
-def _lives(process):
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.status() != psutil.STATUS_ZOMBIE
-    return False

@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 from newcomer import CannotRun, bare
 
-from faults.family import kill, living
+from families import alive, kill
 from faults.rows import ROOT
 from terminals import devote
 from tray_desktops import Desktop
@@ -72,13 +72,13 @@ class Debian:
             finally:
                 with contextlib.suppress(psutil.Error):  # where it has ended by itself
                     family += family[0].children(recursive=True)
-                for each in living(family):
+                for each in alive(family):
                     with contextlib.suppress(psutil.Error):
                         if each.name() == "skep-gui":
                             each.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(60)
-                kill(living(family))
+                kill(alive(family))
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from typing import Any
 from report import Row
 
 from damages import emptied, halved, random_bytes
-from faults.family import kill
+from families import kill
 from faults.places import own_folder
 from faults.rows import Measured, Part
 from faults.volunteer import volunteer

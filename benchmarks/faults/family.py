@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import psutil
+
+from families import lives
 
 WORKER = "skep.worker.main"
 
@@ -75,22 +76,8 @@ def roles_in(tree: list[psutil.Process]) -> dict[Role, psutil.Process]:
 
 
 def runs(process: psutil.Process) -> bool:
-    return lives(process) and process.status() != psutil.STATUS_STOPPED
-
-
-def lives(process: psutil.Process) -> bool:
+    """Whether it lives and is not stopped."""
     try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
+        return lives(process) and process.status() != psutil.STATUS_STOPPED
+    except psutil.NoSuchProcess:
         return False
-
-
-def living(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    return [each for each in processes if lives(each)]
-
-
-def kill(processes: Iterable[psutil.Process]) -> None:
-    """End them all, stopped ones too."""
-    for process in processes:
-        with contextlib.suppress(psutil.Error):
-            process.kill()

@@ -24,7 +24,7 @@ from typing import Any
 import psutil
 from report import Row
 
-from faults.family import kill
+from families import kill, lives
 from faults.places import own_folder
 from faults.rows import Measured, Part
 from manifests import raw
@@ -215,13 +215,7 @@ def last_words(worker: PipedWorker) -> str:
 
 def dead(before: dict[str, list[psutil.Process]]) -> list[str]:
     """Peers of which a process that was there before is gone."""
-    return sorted(name for name, processes in before.items() if not all(runs(each) for each in processes))
-
-
-def runs(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
+    return sorted(name for name, processes in before.items() if not all(map(lives, processes)))
 
 
 @contextlib.contextmanager

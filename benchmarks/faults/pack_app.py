@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 import screen_reader as reading
+from families import alive, kill
 from faults.bare_debian import ENVIRON, Debian
-from faults.family import kill, living
 from faults.pack_server import ADDRESS
 from faults.rows import ROOT
 from screen_reader import ScreenReader
@@ -93,7 +93,7 @@ class App:
         self.process.kill()
         self.process.wait()
         _, left = psutil.wait_procs(family, 5)
-        names = [" ".join(each.cmdline()[1:4]) for each in living(left)]
+        names = [" ".join(each.cmdline()[1:4]) for each in alive(left)]
         kill(left)
         return names
 
@@ -102,13 +102,13 @@ class App:
         self.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(60)
-        kill(living(family))
+        kill(alive(family))
 
     def stage(self) -> str:
         """What is being done for a pack."""
         if self.store.current is not None:
             return "using"
-        if any(TRIAL in each.cmdline() for each in living(self.family())):
+        if any(TRIAL in each.cmdline() for each in alive(self.family())):
             return "trying"
         return "laying" if any((self.store.root / "laid").glob(".incoming-*")) else "fetching"
 

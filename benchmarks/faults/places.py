@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from faults.family import kill
+from families import kill
 from faults.volunteer import Volunteer, volunteer
 from skep.adapters.storage import signing
 from skep.adapters.storage.files import atomic_write

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from faults.family import Family, Role, lives, living
+from families import alive, lives
+from faults.family import Family, Role
 from faults.volunteer import LOOK_SECONDS, Volunteer, damage
 
 CLEARED_SECONDS = 5.0
@@ -81,7 +82,7 @@ def _watched(volunteer: Volunteer, old: Family, begun: float, within: float, *, 
         if seen.noticed is None and (not lives(worker) or _complained(volunteer, told)):
             seen.noticed = now - begun
         if ended and not judged:
-            remaining = living(old.without_front_end())
+            remaining = alive(old.without_front_end())
             judged = not remaining or now > ended + CLEARED_SECONDS
             seen.left = [_described(each) for each in remaining] if judged else []
         family = volunteer.family()
@@ -92,7 +93,7 @@ def _watched(volunteer: Volunteer, old: Family, begun: float, within: float, *, 
             judged = judged or family.roles[Role.WORKER] == worker
         time.sleep(LOOK_SECONDS)
     if ended and not judged:
-        seen.left = [_described(each) for each in living(old.without_front_end())]
+        seen.left = [_described(each) for each in alive(old.without_front_end())]
     return seen
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from faults.family import kill, living
+from families import alive, kill
 from skep.host.practice.swarm import PracticeFolder, seed
 
 SCRIPT = Path(__file__).with_name("small_peer.py")
@@ -133,7 +133,7 @@ class SmallSwarm:
             peer.kill()
         killed = [process for peer in self.peers for process in peer._frozen]  # noqa: SLF001
         _, left = psutil.wait_procs(killed, END_SECONDS)
-        assert not living(left)
+        assert not alive(left)
 
 
 @contextlib.contextmanager

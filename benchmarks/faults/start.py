@@ -8,7 +8,7 @@ from pathlib import Path
 
 from report import Row
 
-from faults.family import kill
+from families import kill
 from faults.places import own_folder
 from faults.rows import Measured, Part
 from terminals import Running, devote, practice_swarm

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.family import Family, family_of, kill, living
+from families import alive, kill
+from faults.family import Family, family_of
 from skep.adapters.storage.paths import Home
 from terminals import Running, devote, skep
 
@@ -70,7 +71,7 @@ class Volunteer:
         tree = self.running.family() if self.running.process.poll() is None else []
         with contextlib.suppress(subprocess.TimeoutExpired):  # `finish` has killed it
             self.running.finish()
-        kill(living(tree))
+        kill(alive(tree))
 
     def family(self) -> Family | None:
         return family_of(self.running.process.pid)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from english import in_english
+from families import alive
 from skep.cli.verbs.demo import GOAL, Report
 from skep.cli.verbs.join import Course, Ending
 from skep.core.record.contributions import Tally, Totals
@@ -64,10 +65,6 @@ class Demo:
         error = self.process.stderr.read()
         self.process.stderr.close()
         return error
-
-
-def alive(processes):
-    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 def demo_homes():

@@ -231,6 +231,7 @@ def test_a_port_in_use_is_named_before_anything_is_downloaded(home, publisher, s
     assert not home.cache_folder.exists()
 
 
+@pytest.mark.alone
 def test_ctrl_c_before_joining_ends_it_quickly_and_says_so_by_130(home, publisher, served):
     index, sha256 = served
     manifest = publisher.publish(index=index, sha256=sha256)

@@ -232,7 +232,7 @@ def test_the_wall_clock_moves_the_session_by_itself(house: House):
     assert house.engine.snapshot.pause == PauseState(house.clock.wall_now + 60)
     house.clock.advance(61)
     house.wait(lambda: house.engine.snapshot.pause is None)
-    assert not house.pauses.paused
+    house.wait(lambda: not house.pauses.paused)
 
 
 def test_a_worker_that_dies_comes_back(house: House):
@@ -467,7 +467,7 @@ def test_a_worker_gets_the_revocations_that_are_known_and_those_that_come_while_
     house.wait(lambda: m.RevocationsArrived("{new}") in house.worker.told)
     house.engine.post(m.Leave(now=True))
     house.wait_phase(Phase.IDLE)
-    assert house.revocations.posts == []
+    house.wait(lambda: house.revocations.posts == [])
 
 
 def test_without_an_invitation_nothing_is_attempted(make_house: Callable[..., House]):
@@ -534,7 +534,7 @@ def test_the_loop_survives_an_observer_with_a_bug(house: House):
     house.engine.observe(broken)
     house.train()
     house.wait(lambda: OUR_OWN in house.notified)
-    assert house.saw(m.WorkerJoined)
+    house.wait(lambda: house.saw(m.WorkerJoined))
 
 
 def test_the_loop_survives_a_notifier_with_a_bug(make_house: Callable[..., House]):

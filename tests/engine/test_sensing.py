@@ -200,14 +200,15 @@ def test_a_sensor_that_hangs_at_the_end_is_not_waited_for():
 
 
 def test_posting_may_wait_without_holding_up_the_check(room: Room):
-    gate = threading.Event()
-    sensor = FakeSensor(BATTERY)
-    # a post that waits; its return value is ignored
-    sensing = Sensing([sensor], lambda _message: gate.wait(SOON), SystemClock(), 0.01)  # type: ignore[arg-type, return-value]
+    gate, posting = threading.Event(), threading.Event()
+
+    def post(_message: m.Message) -> None:
+        posting.set()
+        gate.wait(SOON)
+
+    sensing = Sensing([FakeSensor(BATTERY)], post, SystemClock(), 0.01)
     sensing.start()
-    deadline = time.monotonic() + SOON
-    while not sensor.reads and time.monotonic() < deadline:
-        time.sleep(0.005)
+    assert posting.wait(SOON)
     checking = threading.Thread(target=sensing.check)
     checking.start()
     checking.join(SOON / 2)

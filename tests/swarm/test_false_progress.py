@@ -1,7 +1,5 @@
 """A stock peer publishes progress that cannot be true, to a swarm of two that average with each other."""
 
-from functools import partial
-
 import hivemind
 import pytest
 import torch
@@ -12,7 +10,7 @@ from hivemind.utils.crypto import RSAPrivateKey
 
 import forked_peers
 from skep.core.session.messages import ContributionConfirmed
-from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
 START = [torch.zeros(4)]
 FAR = 10**9
@@ -64,7 +62,7 @@ def confirmed(peers, epoch):
     together(*(peer.settle_in for peer in peers))
     for number, peer in enumerate(peers):
         peer.contribute([torch.full((4,), 1.0 + number)], STEP_BATCH)  # of equal ones no data is seen to arrive
-    ends = together(*(partial(peer.finish, epoch) for peer in peers))
+    ends = finish_together(peers, epoch)
     assert [type(end) for end in ends] == [ContributionConfirmed] * len(peers), ends
 
 

@@ -15,6 +15,7 @@ import torch
 from hivemind.optim.state_averager import dump_optimizer_state
 
 from english import in_english
+from families import alive
 from manifests import signed
 from skep.adapters.storage import signing
 from skep.core.project import links
@@ -118,11 +119,6 @@ def ask(web, *names):
             connection.request("GET", f"/{name}")
             found.append(connection.getresponse().read())
         return found
-
-
-def alive(processes):
-    """The processes that run; zombies do not count."""
-    return [each for each in processes if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_host_serves_its_data_and_tells_of_peers_epochs_and_checkpoints(project, hosted):

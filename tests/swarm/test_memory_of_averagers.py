@@ -16,7 +16,7 @@ from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, Check
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, run_of
-from swarm_peers import manifest_of
+from swarm_peers import manifest_of, run_round
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only glibc can be told to give memory back")
 MEBI = 1 << 20
@@ -80,8 +80,7 @@ def held_after_rounds(make_dhts, averagers):
         for _ in range(2):
             for each in averagers:
                 each.accumulate_grads_(1)
-            controls = [each.step(wait=False, timeout=SECONDS) for each in averagers]
-            assert [len(control.result(SECONDS)) for control in controls] == [2, 2]
+            assert [len(found) for found in run_round(*averagers)] == [2, 2]
         return held
 
     return measure

@@ -114,6 +114,8 @@ def test_after_a_link_was_down(peers):
     ours.until_it_reaches(REACHED_SECONDS)
 
 
+NOBODY_ELSE = "127.0.0.57"
+"""An address of this computer that no other test uses."""
 BACK_OFF_SECONDS = (5.5, 6.5)
 """After its first and second failure p2pd waits 5 s and 6 s, after the third 9 s."""
 
@@ -136,7 +138,7 @@ def end_alone(dht):
 def test_a_peer_that_p2pd_would_not_dial_yet(make_dhts, private_sockets, tmp_path):
     (ours,) = make_dhts(1)
     options = {"identity_path": str(tmp_path / "id"), "start": True, "startup_timeout": 60}
-    before = hivemind.DHT(host_maddrs=["/ip4/127.0.0.1/tcp/0"], **options)
+    before = hivemind.DHT(host_maddrs=[f"/ip4/{NOBODY_ELSE}/tcp/0"], **options)  # its port is free for a while
     (address,) = (str(each) for each in before.get_visible_maddrs())
     end_alone(before)
     peer = address.rpartition("/")[2]

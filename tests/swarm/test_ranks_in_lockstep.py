@@ -4,7 +4,6 @@ The ranks of all tests are forked first, before torch's autograd is used in this
 """
 
 import math
-from functools import partial
 
 import pytest
 import torch
@@ -17,7 +16,7 @@ from skep.worker.ranks.others import fork
 from skep.worker.ranks.sharded_group import ShardedTrainer
 from skep.worker.training.device import CPU, TrainingDevice
 from skep.worker.training.trainer import Trainer
-from swarm_peers import STEP_BATCH, SmallPeer, manifest_of, together
+from swarm_peers import STEP_BATCH, SmallPeer, finish_together, manifest_of, together
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 RECIPE = {"recipe__model": GPT2, "recipe__sequence_length": 16}
@@ -92,7 +91,7 @@ def parameters_after(swarm, manifest, trainer):
             together(*(peer.settle_in for peer in peers))
             for seed, (peer, micro) in enumerate(zip(peers, MICRO, strict=True)):
                 peer.train(epoch, seed, micro)
-            ends = together(*(partial(peer.finish, epoch) for peer in peers))
+            ends = finish_together(peers, epoch)
             assert [type(end) for end in ends] == [ContributionConfirmed] * 2, ends
             assert [end.samples for end in ends] == [sum(map(sum, micro)) for micro in MICRO]
             for peer in peers:

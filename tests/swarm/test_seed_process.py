@@ -3,6 +3,7 @@
 import psutil
 import pytest
 
+from families import alive, kill
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.errors import SwarmError
 from skep.host.server.peer_process import PeerProcess
@@ -22,28 +23,22 @@ def seed(tmp_path):
     assert any(each.name().startswith("p2pd") for each in family)
     yield made, family
     made.end()
-    for each in family:
-        if each.is_running():
-            each.kill()
-
-
-def running(family):
-    return [each for each in family if each.is_running() and each.status() != psutil.STATUS_ZOMBIE]
+    kill(family)
 
 
 def test_a_seed_that_was_killed_leaves_no_p2pd(seed):
     made, family = seed
     family[0].kill()
-    wait_until(lambda: family[0] not in running(family), SOON)
+    wait_until(lambda: family[0] not in alive(family), SOON)
     made.end()
-    assert running(family) == []
+    assert alive(family) == []
 
 
 def test_a_seed_that_does_not_end_when_asked_is_killed_with_its_p2pd(seed):
     made, family = seed
     family[0].suspend()
     made.end()
-    assert running(family) == []
+    assert alive(family) == []
 
 
 def test_a_seed_that_does_not_start_says_why(tmp_path):

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from english import in_english
+from families import lives
 from ranks_of_workers import EPOCH_SECONDS, assert_accounted, is_a, later, paused, ranks_of, trained_on
 from skep.core.session.messages import (
     ContributionConfirmed,
@@ -82,7 +83,7 @@ def test_a_rank_that_is_lost_costs_its_samples_and_no_others(start, how):
     notice = worker.wait_for(is_a(WorkerNoticed))
     assert in_english(notice.problem.title) == "CPU stopped training: its process ended or does not answer."
     assert not worker.all(WorkerFailed)
-    assert not rank.is_running() or rank.status() == psutil.STATUS_ZOMBIE
+    assert not lives(rank)
     confirmed = len(worker.all(ContributionConfirmed))
     worker.wait_for(lambda _: len(worker.all(ContributionConfirmed)) > confirmed + 1, EPOCH_SECONDS)
     paused(worker)

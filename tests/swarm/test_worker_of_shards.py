@@ -4,11 +4,11 @@ import signal
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 import counting_worker
 from english import in_english
+from families import lives
 from ranks_of_workers import EPOCH_SECONDS, assert_accounted, is_a, later, paused, ranks_of, trained_on
 from skep.core.policy.allowance import GpuMemory
 from skep.core.session.messages import (
@@ -93,7 +93,7 @@ def test_three_of_four_ranks_go_on_and_only_what_the_shards_had_is_lost(start, h
     notice = worker.wait_for(is_a(WorkerNoticed))
     assert in_english(notice.problem.title) == "CPU stopped training: its process ended or does not answer."
     assert not worker.all(WorkerFailed)
-    assert not lost.is_running() or lost.status() == psutil.STATUS_ZOMBIE
+    assert not lives(lost)
     confirmed = len(worker.all(ContributionConfirmed))
     worker.wait_for(lambda _: len(worker.all(ContributionConfirmed)) > confirmed + 1, EPOCH_SECONDS)
     paused(worker)

@@ -9,7 +9,8 @@ import sys
 import psutil
 import pytest
 
-from training_scripts import HERE, PATIENCE, equal_epoch, lives, running
+from families import lives
+from training_scripts import HERE, PATIENCE, equal_epoch, running
 
 pytest.importorskip("lightning")
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from families import lives
 from skep.training import PostLocalSGD, TrainingError, communicate
-from training_scripts import PATIENCE, lives
+from training_scripts import PATIENCE
 
 PAGE = Path(__file__).parents[2] / "docs" / "train-your-own-script.md"
 PROGRAMS = dict(

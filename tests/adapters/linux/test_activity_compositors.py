@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from contracts.activity_contract import ActivityContract
-from desktops import Mutter, PrivateBus, Screen, Sway, need, until
+from desktops import Mutter, PrivateBus, Screen, Sway, longer, need, shorter, until
 from english import in_english
+from families import lives
 from skep import senses
 from skep.adapters.linux.idle_services import MutterInput
 from skep.adapters.linux.swayidle import SwayidleInput
@@ -90,19 +91,19 @@ class TestSwayidleContract(ActivityContract):
 
 def test_mutter_tells_how_long_there_was_no_input(screen, monitor):
     screen.touch()
-    until(lambda: idle(monitor).value > 0.5)
+    until(lambda: longer(idle(monitor), 0.5))
     screen.touch()
-    until(lambda: idle(monitor).value < 0.5)
+    until(lambda: shorter(idle(monitor), 0.5))
 
 
 def test_a_wait_ends_by_mutters_watch_when_the_pointer_moves_and_again_the_next_time(screen, monitor):
     for _ in range(2):
-        until(lambda: idle(monitor).value > 1.2)
+        until(lambda: longer(idle(monitor), 1.2))
         woke = wakes(monitor)
         assert not woke.wait(0.3)
         screen.touch()
         assert woke.wait(60)
-        until(lambda: idle(monitor).value < 1.2)
+        until(lambda: shorter(idle(monitor), 1.2))
 
 
 def test_mutter_that_hangs_is_silence_until_it_answers(screen, mutter, monitor):
@@ -146,10 +147,10 @@ def test_a_whole_session_is_watched(screen, mutter, bus):
         until(
             lambda: set(watch.seen) == {Condition.INPUT, Condition.FULL_SCREEN, Condition.LOCKED, Condition.INHIBITED}
         )
-        until(lambda: watch.seen[Condition.INPUT].value > 1.2)
+        until(lambda: longer(watch.seen[Condition.INPUT], 1.2))
         assert in_english(watch.seen[Condition.INPUT].note) == "The idle monitor of GNOME"
         screen.touch()
-        until(lambda: watch.seen[Condition.INPUT].value < 1.2)
+        until(lambda: shorter(watch.seen[Condition.INPUT], 1.2))
         assert watch.seen[Condition.FULL_SCREEN].value is False
         window.tell("full")
         until(lambda: watch.seen[Condition.FULL_SCREEN].value)
@@ -164,7 +165,7 @@ def test_swayidle_tells_when_input_stops_and_starts(sway, notified):
     assert idle(notified).value == 0.0  # not known yet: the computer counts as in use
     until(lambda: idle(notified).value >= 1)
     before = idle(notified).value
-    until(lambda: idle(notified).value > before + 0.5)
+    until(lambda: longer(idle(notified), before + 0.5))
     woke = wakes(notified)
     assert not woke.wait(0.3)
     sway.touch()
@@ -196,7 +197,7 @@ def test_swayidle_dies_with_us(sway):
         until(lambda: child.name() == "swayidle")
         parent.send_signal(signal.SIGKILL)
         assert parent.wait(60)
-    until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, "the child's end")
+    until(lambda: not lives(child), "the child's end")
 
 
 def test_a_child_that_ends_is_silence_and_another_one_is_started(notified):

@@ -10,7 +10,7 @@ from Xlib import X
 from Xlib.display import Display
 
 from contracts.activity_contract import ActivityContract
-from desktops import Screen, need, until
+from desktops import Screen, longer, need, until
 from english import in_english
 from skep.adapters.linux import session, x11
 from skep.adapters.linux.x11_sensors import NO_MANAGER, WAYLAND, FullScreen, X11Input
@@ -90,14 +90,14 @@ def test_time_without_input_grows_and_a_moved_pointer_ends_it(screen, close):
     sensor = close(X11Input(screen.name))
     screen.touch()
     first = idle(sensor).value
-    until(lambda: idle(sensor).value > first + 0.5)
+    until(lambda: longer(idle(sensor), first + 0.5))
     before = idle(sensor).value
     screen.touch()
     assert idle(sensor).value < before
 
 
 def check_that_a_moved_pointer_ends_a_wait(screen, sensor):
-    until(lambda: idle(sensor).value > 1.2)
+    until(lambda: longer(idle(sensor), 1.2))
     woke = threading.Event()
     threading.Thread(target=lambda: (sensor.wait(600), woke.set()), daemon=True).start()
     assert not woke.wait(0.3)
@@ -124,7 +124,7 @@ def test_a_server_without_alarms_is_asked_over_and_over(screen, close):
 def test_input_that_comes_in_the_middle_of_a_look_is_not_slept_through(screen, close):
     """The alarm arrives together with another reply, and no further alarm follows."""
     sensor = close(X11Input(screen.name, patience=60))  # on a busy machine a late reply would cause a new connection
-    until(lambda: idle(sensor).value > 1.2)
+    until(lambda: longer(idle(sensor), 1.2))
     screen.touch()
     idle(sensor)
     woke = threading.Event()
@@ -195,7 +195,7 @@ def test_a_wait_ends_when_the_server_goes(bare, close):
 
 def test_a_server_that_hangs_is_silence_within_seconds(bare, close):
     sensor = close(X11Input(bare.name, patience=0.3))
-    assert idle(sensor).source is Source.ANSWERS
+    until(lambda: idle(sensor).source is Source.ANSWERS)
     bare.freeze()
     assert idle(sensor).source is Source.SILENT  # while connected
     assert idle(sensor).source is Source.SILENT  # during the handshake

@@ -53,7 +53,10 @@ def watch(tmp_path, posted, project):
 
 
 def publish(web, project, text):
-    (web[0] / revocation.file_name(project.manifest)).write_text(text)
+    """At once: the server must not read half of it."""
+    written = web[0] / "written"
+    written.write_text(text)
+    written.replace(web[0] / revocation.file_name(project.manifest))
 
 
 def kept(tmp_path, project):

@@ -31,6 +31,8 @@ from skep.core.session import messages as m
 from skep.core.text import Problem, Text
 
 SOON = 10.0
+START_SECONDS = 60.0
+"""Seconds until another interpreter has started a worker, beside other tests."""
 
 PREAMBLE = """
 import json, os, signal, subprocess, sys, time
@@ -374,6 +376,7 @@ def test_children_that_outlive_the_worker_are_ended(house: House, run: Run, end:
 
 def test_children_that_hold_the_pipes_do_not_hold_up_the_exit(house: House, run: Run):
     run(LEAVES_CHILDREN.replace("END", "os._exit(4)"))
+    house.note("pids")  # written just before it exits
     begun = time.monotonic()
     assert house.wait_exit() == 4
     assert time.monotonic() - begun < 3.0
@@ -468,9 +471,11 @@ def kill_all_of_an_engine(house: House, script: str) -> list[int]:
     code = ENGINE.format(tests=str(Path(__file__).parent), folder=str(house.folder), script=script)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen([sys.executable, "-c", code], env=environment) as engine:
-        wait_for((house.folder / "up").exists)
-        noted = json.loads(house.registry.read_text())
-        engine.kill()
+        try:
+            wait_for((house.folder / "up").exists, START_SECONDS)
+            noted = json.loads(house.registry.read_text())
+        finally:
+            engine.kill()
     os.kill(noted["root"]["pid"], signal.SIGKILL)
     wait_for(lambda: not lives(noted["root"]["pid"]))
     pids: list[int] = house.note("pids")

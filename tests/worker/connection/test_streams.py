@@ -217,19 +217,21 @@ def test_a_stream_is_not_closed_before_its_caller_could_take_the_answer(guarded)
     assert asyncio.run(closed()) is not guarded
 
 
-def test_a_caller_that_closes_its_stream_gives_its_place_back_at_once():
+def test_a_caller_that_closes_its_stream_gives_its_place_back_at_once(monkeypatch):
+    monkeypatch.setattr(
+        streams, "END_SECONDS", 600.0
+    )  # a place that is given back only then is missing until the test fails
+
     async def called():
         async with answering() as call:
-            begun = asyncio.get_running_loop().time()
             for _ in range(3 * OF_ONE_PEER):
                 _, writer = await call()
                 writer.close()
                 await writer.wait_closed()
-            return asyncio.get_running_loop().time() - begun
 
     with unguarded_again():
         guards.install()
-        assert asyncio.run(called()) < 2 * streams.END_SECONDS
+        asyncio.run(called())
 
 
 def test_a_stream_that_says_nothing_ends(monkeypatch):

@@ -5,6 +5,8 @@ import time
 import psutil
 import pytest
 
+from families import kill, lives
+
 DEADLINE = 10
 
 FAMILY = """
@@ -55,19 +57,18 @@ def test_children_and_grandchildren_are_ended_and_collected():
 
 def test_forked_processes_die_with_a_worker_that_is_killed():
     process, family = start("pass")
-    process.kill()
     forked = next(member for member in family if member.name() != "sleep")
-    wait_until(lambda: not forked.is_running() or forked.status() == psutil.STATUS_ZOMBIE)
+    process.kill()
+    wait_until(lambda: not lives(forked))
     finish(process)
-    for member in family:  # the engine ends executed (not forked) processes
-        if member.is_running() and member.status() != psutil.STATUS_ZOMBIE:
-            member.kill()
+    kill(family)  # the engine ends executed (not forked) processes
 
 
 BROOD = """
 import os, subprocess, sys, time
 from skep.worker.process import processes
 processes.tie_to_this_process()
+processes.REAP_SECONDS = 60  # how long it takes to end many processes is not the matter here
 if os.fork() == 0:
     time.sleep(0.2)
     while True:
@@ -89,10 +90,12 @@ import os, signal, sys, time
 from skep.worker.process import processes
 processes.tie_to_this_process()
 signal.signal(signal.SIGTERM, lambda *_: os.write(2, b"the child believes it is the worker"))
+ready, begun = os.pipe()
 child = os.fork()
 if child == 0:
+    os.write(begun, b"it runs, so what is to be done after a fork is done")
     time.sleep(600)
-time.sleep(0.2)
+os.read(ready, 1)
 os.kill(child, signal.SIGTERM)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """

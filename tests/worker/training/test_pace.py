@@ -53,10 +53,10 @@ def test_nothing_is_measured_before_anything_was_computed():
 def test_a_nap_comes_in_slices_so_that_the_swarm_can_be_looked_at():
     stopwatch = Hand()
     pace = Pace(0.1, stopwatch)
-    work(pace, stopwatch, 0.05)
+    work(pace, stopwatch, 5.0)  # 45 s of naps are owed
     begun = time.monotonic()
     assert pace.nap()
-    assert time.monotonic() - begun < SLICE_SECONDS + 0.1
+    assert SLICE_SECONDS <= time.monotonic() - begun < 20.0
 
 
 def test_a_change_of_share_ends_a_nap_at_once_and_forgives_what_was_owed():
