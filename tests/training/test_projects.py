@@ -17,7 +17,8 @@ from skep.core.session.messages import ContributionConfirmed, WorkerFailed
 from skep.host.practice.swarm import PracticeFolder, practice_manifest, prepare_data, seed
 from skep.recipes.registry import parse_manifest
 from skep.training.plan import plan_of
-from training_scripts import running
+from terminals import wait_until
+from training_scripts import PATIENCE, running
 from worker_peer import SkepPeer
 
 STOCK = Path(__file__).parents[2] / "docs" / "stock_peer.py"
@@ -71,7 +72,7 @@ def test_a_script_and_a_volunteer_confirm_each_other(project, tmp_path, name):
         running(tmp_path, name, project=str(manifest), shard=str(shard)) as script,
     ):
         assert script.until(confirmed)
-        volunteer.wait_for(lambda message: isinstance(message, ContributionConfirmed) and message.peers == 1)
+        wait_until(lambda: any(message.peers == 1 for message in volunteer.all(ContributionConfirmed)), PATIENCE)
         assert not volunteer.all(WorkerFailed)
 
 
