@@ -132,8 +132,10 @@ def finish_together(peers, epoch):
 
     They look for a group when each knows that, however slow the computer: one that is early gives up before the others come.
     """
-    for tracker in (peer.optimizer.tracker for peer in peers):
-        wait_until(lambda tracker=tracker: (tracker.tell(), tracker.ready_to_update_epoch)[1])
+    trackers = [peer.optimizer.tracker for peer in peers]
+    wait_until(
+        lambda: all([(each.tell(), each.ready_to_update_epoch)[1] for each in trackers])
+    )  # so that each one tells
     return together(*(partial(peer.finish, epoch) for peer in peers))
 
 

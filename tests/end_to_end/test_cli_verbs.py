@@ -220,6 +220,27 @@ sys.exit(run())
 """Prints a line before it loads the rest; earlier, Python is still starting and handles a signal itself."""
 
 
+WHERE_PYTHON_FORGETS = """
+import signal, sys
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)  # as while Python tidies up after an import: an exception is printed, and forgotten
+def tell(event, arguments):
+    if event == "import" and arguments[0] == {module!r}:
+        Dropped()
+sys.addaudithook(tell)
+from skep.cli.main import run
+sys.exit(run())
+"""
+
+
+@pytest.mark.parametrize("module", ["skep.cli.application", "skep.cli.verbs.join"])
+def test_ctrl_c_while_starting_is_not_forgotten(module):
+    program = WHERE_PYTHON_FORGETS.format(module=module)
+    done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.1, 0.3])
 def test_ctrl_c_while_starting_is_quiet(home, delay):
     command = [sys.executable, "-c", STARTS, "--help"]

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import skep
@@ -52,10 +53,15 @@ def parser(arguments: Sequence[str] = ()) -> Parser:
     )
     made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help=tr("print the version"))
     verbs = Verbs(made)
-    named = [module for module, added in _MODULES.items() if not set(added).isdisjoint(arguments)]
-    for module in named or _MODULES:
-        import_module(f"skep.cli.verbs.{module}").add(verbs)
+    for module in load(arguments):
+        module.add(verbs)
     return made
+
+
+def load(arguments: Sequence[str]) -> list[ModuleType]:
+    """The modules of all verbs, or only of those in `arguments`."""
+    named = [module for module, added in _MODULES.items() if not set(added).isdisjoint(arguments)]
+    return [import_module(f"skep.cli.verbs.{module}") for module in named or _MODULES]
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:

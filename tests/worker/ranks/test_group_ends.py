@@ -40,6 +40,7 @@ SOON = 20
 """Seconds; a thread that was waited for is listed until the system has removed it."""
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("first", "seconds", "lasts"),
     [("", 1, True), ("import skep.worker.ranks", SOON, False)],

@@ -54,9 +54,12 @@ def test_a_nap_comes_in_slices_so_that_the_swarm_can_be_looked_at():
     stopwatch = Hand()
     pace = Pace(0.1, stopwatch)
     work(pace, stopwatch, 5.0)  # 45 s of naps are owed
-    begun = time.monotonic()
-    assert pace.nap()
-    assert SLICE_SECONDS <= time.monotonic() - begun < 20.0
+    took = []
+    for _ in range(5):
+        begun = time.monotonic()
+        assert pace.nap()
+        took.append(time.monotonic() - begun)
+    assert SLICE_SECONDS <= min(took) < SLICE_SECONDS + 0.1
 
 
 def test_a_change_of_share_ends_a_nap_at_once_and_forgives_what_was_owed():

@@ -1,4 +1,4 @@
-"""What a progress record of another peer claims, and how claims are cut down to what is believed. Pure."""
+"""What a progress record of another peer claims, and what several claims together say. Pure."""
 
 from __future__ import annotations
 

@@ -45,7 +45,10 @@ class Deliveries:
         self._absent = Counter({key: count for key, count in self._absent.items() if key in records})
 
     def judge(self, epoch: int, samples: Mapping[str, float]) -> None:
-        """In the round that ended `epoch` each peer of `samples` has delivered so many; before `MetPeers` learns of it."""
+        """In the round that ended `epoch` each peer of `samples` has delivered so many.
+
+        Call it before `MetPeers.averaged` of the same round.
+        """
         for key, claim in self._claimed.items():
             most = self.most_claimed(key, epoch)
             if claim.peer in samples and most > 0 and self._met.is_only_one(key, claim.peer):
@@ -56,7 +59,7 @@ class Deliveries:
         }
 
     def round_ended(self, epoch: int, heard: Collection[str]) -> None:
-        """That round had the data of the peers `heard`, and of no others."""
+        """The round that ended `epoch` had the data of the peers `heard`, and of no others."""
         for key, claim in self._claimed.items():
             if claim.peer not in heard and claim.epoch >= epoch:
                 self._absent[key] += 1
@@ -76,5 +79,5 @@ class Deliveries:
         return self._most.get((key, epoch), 0.0)
 
     def missing(self, key: Hashable) -> int:
-        """In how many of our last rounds the data that this record had claimed did not arrive."""
+        """Rounds since its peer was last in one, in which the data that this record had claimed did not arrive."""
         return self._absent[key]

@@ -39,7 +39,7 @@ class Experience:
         `samples` has those that each of them has delivered, as far as this is known.
         """
         with self._lock:
-            self._deliveries.judge(epoch, samples)
+            self._deliveries.judge(epoch, samples)  # by whom we had met before this round
             self._epochs.round_ended(epoch, now)
             self._met.averaged(heard)
             self._deliveries.round_ended(epoch, heard)
@@ -77,19 +77,19 @@ class Experience:
             known = {
                 key: claim.counting(self._deliveries.part_of(claim.peer))
                 for key, claim in claims.items()
-                if self._met.own(key, claim.peer)
+                if self._met.is_of_met(key, claim.peer)
             }
             kept = self._without_impossible(claims, known, own, now, target)
             self._deliveries.note(claims, kept, own.epoch)
             strangers = {key: claim for key, claim in kept.items() if key not in known}
             known = {key: claim for key, claim in known.items() if key in kept}
             parts = there({claim.peer for claim in strangers.values()})
-            most = usual([*known.values(), *(claim for claim in strangers.values() if parts[claim.peer])])
+            reached = usual([*known.values(), *(claim for claim in strangers.values() if parts[claim.peer])])
             strangers = self._as_far_as_there(strangers, parts, own)
             if not known:
-                return Believed(strangers, usual=most)
+                return Believed(strangers, usual=reached)
             at_least = min(claim.epoch for claim in known.values())
-            return Believed(self._beside_met(known, strangers, own), at_least, most)
+            return Believed(self._beside_met(known, strangers, own), at_least, reached)
 
     def _without_impossible(
         self, claims: Mapping[Key, Claim], known: Mapping[Key, Claim], own: Claim, now: float, target: float
@@ -125,7 +125,7 @@ class Experience:
         }
 
     def _beside_met(self, known: Mapping[Key, Claim], strangers: Mapping[Key, Claim], own: Claim) -> dict[Key, Claim]:
-        """Those of peers that we have met and that were in our last round in full, the others limited by these."""
+        """Those of peers that we have met, and of which no claimed data is missing, in full; the others limited by these."""
         absent = {key for key in strangers if self._deliveries.missing(key) >= ABSENT_ROUNDS}
         others = {
             key: claim.counting(0.0) if key in absent else claim

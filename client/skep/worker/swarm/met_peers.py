@@ -48,7 +48,7 @@ class MetPeers:
         """Whether we have met that peer."""
         return any(peer in heard for heard in self._heard)
 
-    def own(self, key: Hashable, peer: str) -> bool:
+    def is_of_met(self, key: Hashable, peer: str) -> bool:
         """Whether this record is that of a peer that we have met. Of several under its id, all but one are false."""
         return self.has(peer) and self.is_only_one(key, peer)
 
