@@ -133,9 +133,7 @@ def finish_together(peers, epoch):
     They look for a group when each knows that, however slow the computer: one that is early gives up before the others come.
     """
     trackers = [peer.optimizer.tracker for peer in peers]
-    wait_until(
-        lambda: all([(each.tell(), each.ready_to_update_epoch)[1] for each in trackers])
-    )  # so that each one tells
+    wait_until(lambda: ([each.tell() for each in trackers], all(each.ready_to_update_epoch for each in trackers))[1])
     return together(*(partial(peer.finish, epoch) for peer in peers))
 
 

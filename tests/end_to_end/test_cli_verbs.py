@@ -234,7 +234,7 @@ sys.exit(run())
 """
 
 
-@pytest.mark.parametrize("module", ["skep.cli.application", "skep.cli.verbs.join"])
+@pytest.mark.parametrize("module", ["skep.cli.application", "skep.cli.arguments"])
 def test_ctrl_c_while_starting_is_not_forgotten(module):
     program = WHERE_PYTHON_FORGETS.format(module=module)
     done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=False)
