@@ -54,9 +54,8 @@ def test_a_run_is_begun_by_its_publisher_and_joined_with_the_signed_checkpoint(p
     publisher = join("publisher", manifest)
     publisher.wait_for(is_event("joined"), JOIN_SECONDS)
     publisher.wait_for(lambda event: event.get("epoch", 0) >= 1, EPOCH_SECONDS)
-    assert (
-        skep(publisher.home, "leave", within=120)[0] == 0
-    )  # unlike Ctrl-C, that waits for the round and for the snapshot
+    # unlike Ctrl-C, that waits for the round and for the snapshot
+    assert skep(publisher.home, "leave", within=120)[0] == 0
     assert publisher.end(within=120) == 0
     (snapshot,) = (tmp_path / "publisher" / "snapshots").rglob("epoch-*.safetensors")
     epoch = int(snapshot.stem.removeprefix("epoch-"))

@@ -10,14 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import skep
 from skep import bootstrap
 from skep.adapters.storage.logs import open_log
 from skep.adapters.storage.paths import Home
-from skep.cli.interrupt import INTERRUPTED
+from skep.cli.interrupt import INTERRUPTED, ends_at_once
 from skep.cli.parser import Context, Parser, Verbs, options
 from skep.cli.show.speech import speak, tr
 from skep.cli.show.terminal import Terminal
@@ -53,15 +52,10 @@ def parser(arguments: Sequence[str] = ()) -> Parser:
     )
     made.add_argument("--version", action="version", version=f"skep {skep.__version__}", help=tr("print the version"))
     verbs = Verbs(made)
-    for module in load(arguments):
-        module.add(verbs)
-    return made
-
-
-def load(arguments: Sequence[str]) -> list[ModuleType]:
-    """The modules of all verbs, or only of those in `arguments`."""
     named = [module for module, added in _MODULES.items() if not set(added).isdisjoint(arguments)]
-    return [import_module(f"skep.cli.verbs.{module}") for module in named or _MODULES]
+    for module in named or _MODULES:
+        import_module(f"skep.cli.verbs.{module}").add(verbs)
+    return made
 
 
 def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -73,7 +67,9 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
             terminal.object({"version": skep.__version__})
             return 0
         speak(_language(arguments, environ, json=terminal.json))
-        parsed = parser(arguments).parse_args(arguments)
+        with ends_at_once():
+            known = parser(arguments)
+        parsed = known.parse_args(arguments)
         home = bootstrap.home(getattr(parsed, "home", None), environ)
         return parsed.act(Context(terminal, home, environ), parsed) or 0
     except SkepError as error:

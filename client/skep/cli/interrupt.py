@@ -1,10 +1,11 @@
-"""Handling of SIGINT, SIGTERM and SIGHUP as requests to leave. Main thread only."""
+"""Handling of SIGINT, SIGTERM and SIGHUP as requests to leave, and of SIGINT while modules are loaded. Main thread only."""
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Final, Self
 
@@ -33,3 +34,21 @@ class Interrupts(ExitStack):
         self._on_ask()
         if self._count >= INSIST:
             raise KeyboardInterrupt
+
+
+@contextmanager
+def ends_at_once() -> Iterator[None]:
+    """While entered, Ctrl-C ends this process with INTERRUPTED and prints nothing: for loading modules before anything has begun.
+
+    Python prints and forgets a KeyboardInterrupt that is raised where it only tidies up after an import. A handler other
+    than Python's own stays, and so does an ignored signal.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if usual is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)

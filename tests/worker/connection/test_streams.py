@@ -218,9 +218,8 @@ def test_a_stream_is_not_closed_before_its_caller_could_take_the_answer(guarded)
 
 
 def test_a_caller_that_closes_its_stream_gives_its_place_back_at_once(monkeypatch):
-    monkeypatch.setattr(
-        streams, "END_SECONDS", 600.0
-    )  # a place that is given back only then is missing until the test fails
+    # a place that is given back only then is missing until the test fails
+    monkeypatch.setattr(streams, "END_SECONDS", 600.0)
 
     async def called():
         async with answering() as call:
