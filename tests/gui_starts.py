@@ -49,6 +49,9 @@ def started(qt, qtbot, home, *, ready=True, language=None, kind=App, **options):
     finally:
         app.quit()
         wait(qtbot, lambda: app.endings)
+        # the app does not wait for work that runs; here it would go on beside the next test, or leave its process behind
+        for lane in app.background.lanes:
+            lane.shutdown()
         for each in (app.first_steps, app.window, app):
             if each is not None:
                 each.deleteLater()

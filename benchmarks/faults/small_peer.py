@@ -9,7 +9,8 @@ Prints JSON lines. `{"event": "epoch", "epoch", "at", "blocked", "samples", "los
 monotonic clock, which all processes of a computer share; `blocked` the seconds that it computed nothing since it
 waited for other peers; `samples` its own of that epoch. `{"event": "confirmed" | "lost", "epoch", "samples",
 "reason"}` for each of its contributions; for a stock peer what its log says of the round, which confirms more than was
-averaged.
+averaged. `{"event": "averaged", "epoch", "samples"}` when a round of a skep peer has averaged gradients: the samples, its
+own and other peers', that are in the average, whether their peers live to say so or not.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,14 +86,22 @@ class Synchronised(Protocol):
 
 class Ours:
     def __init__(self, options: dict[str, Any], dht: hivemind.DHT, weights: torch.nn.Parameter) -> None:
-        from skep.core.session.messages import ContributionConfirmed, ContributionLost  # noqa: PLC0415 - a stock peer loads nothing of skep
+        from skep.core.session.messages import (  # noqa: PLC0415 - a stock peer loads nothing of skep
+            ContributionConfirmed,
+            ContributionLost,
+            ContributionPending,
+        )
         from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.strategy import Participant, run_of  # noqa: PLC0415 - a stock peer loads nothing of skep
         from swarm_peers import manifest_of  # noqa: PLC0415 - a stock peer loads nothing of skep
 
+        in_round = 0
+
         def tell(message: Any) -> None:
+            nonlocal in_round
+            in_round = message.samples if isinstance(message, ContributionPending) else 0
             if isinstance(message, ContributionConfirmed):
                 say("confirmed", epoch=message.epoch, samples=message.samples, reason="")
             elif isinstance(message, ContributionLost):
@@ -114,6 +124,13 @@ class Ours:
         self._rounds = Rounds("small", tell)
         own = Participant(run_of(manifest), dht, [weights], BATCH, self._rounds, lambda: options["rate"])
         self._sync = GlobalRounds(own)
+        noted = self._sync.tracker.averaged
+
+        def averaged(epoch: int, peers: Collection[str], samples: Mapping[str, float]) -> None:
+            say("averaged", epoch=epoch, samples=in_round + round(sum(samples.values())))
+            noted(epoch, peers, samples)
+
+        self._sync.tracker.averaged = averaged  # type: ignore[method-assign] - listened to, not replaced
         self._sync.ready(60.0)
         self._sync.synchronise()
 

@@ -4,7 +4,7 @@ import pytest
 
 import screen_reader as reading
 import tray_desktops
-from skep_gui_process import running, status
+from skep_gui_process import answered, running, status
 
 LACKS = [*tray_desktops.missing(), *reading.missing()]
 pytestmark = pytest.mark.skipif(bool(LACKS), reason=f"not installed: {', '.join(LACKS)}")
@@ -24,7 +24,9 @@ def shown(home):
         running(home, screen.environ | reading.ASKS) as app,
     ):
         screen.until(lambda: "Not in a project." in reader.names("label"))
-        assert reader.focus("list", "Pages")
+        # a tree that changes while it is read has no answer
+        screen.until(lambda: reader.focus("list", "Pages"))
+        screen.until(lambda: "Pages" in reader.focused())
         yield home, screen, reader, app
 
 
@@ -33,7 +35,7 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(shown):
     home, screen, reader, app = shown
     key(screen, "Down")
     screen.until(lambda: "Start and join: Practice swarm" in reader.names("push button"))
-    assert reader.press("push button", "Start and join: Practice swarm")
+    screen.until(lambda: reader.press("push button", "Start and join: Practice swarm"))
     screen.until(lambda: (status(home) or {}).get("phase") == "training", JOINED)
     screen.until(lambda: "Practice swarm" in reader.names("label"))
 
@@ -44,12 +46,11 @@ def test_a_screen_reader_joins_the_practice_swarm_and_pauses(shown):
     screen.until(lambda: windows(screen, app) - alone)  # the menu is open and has the focus
     # Up from the first entry selects the last
     key(screen, "Up", "Return")
-    screen.until(lambda: status(home)["pause"])
-    assert status(home)["pause"]["until"] is None
+    assert screen.until(lambda: answered(home)["pause"])["until"] is None
     screen.until(lambda: "Paused until you resume." in reader.names("label"))
     screen.until(lambda: "Resume" in reader.names("push button"))
-    assert reader.press("push button", "Resume")
-    screen.until(lambda: status(home)["pause"] is None)
+    screen.until(lambda: reader.press("push button", "Resume"))
+    screen.until(lambda: answered(home)["pause"] is None)
 
 
 @pytest.mark.timeout(200)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from skep_gui_process import command, running, status
+from skep_gui_process import answered, command, running, status
 from tray_desktops import desktop, missing
 from tray_watcher import watcher
 
@@ -41,12 +41,11 @@ def test_a_status_notifier_reads_the_menu_and_pauses(home):
         drawn = tray.property("IconPixmap")
 
         tray.choose("For 1 hour")
-        screen.until(lambda: status(home)["pause"])
-        assert status(home)["pause"]["until"] is not None
+        assert screen.until(lambda: answered(home)["pause"])["until"] is not None
         screen.until(lambda: "Not in a project, and paused." in tray.entries())
         tray.choose("Resume")
-        screen.until(lambda: status(home)["pause"] is None)
-        assert tray.property("IconPixmap") == drawn
+        screen.until(lambda: answered(home)["pause"] is None)
+        screen.until(lambda: tray.property("IconPixmap") == drawn)
 
         assert not windows(screen)
         tray.click()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skep_gui_process import running, status
+from skep_gui_process import answered, running, status
 from tray_desktops import desktop, missing
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"not installed: {', '.join(missing())}")
@@ -15,7 +15,7 @@ def test_the_tray_menu_pauses_and_a_click_opens_the_window(home):
         screen.until(lambda: screen.box(bar)[2] > 8)  # the icon is in the tray
         left, top, width, height = screen.box(bar)
         x, y = left + width // 2, top + height // 2
-        assert status(home)["pause"] is None
+        assert answered(home)["pause"] is None
 
         def paused():
             # a key may arrive before the menu has the focus; choosing the pause twice has no further effect
@@ -25,7 +25,7 @@ def test_the_tray_menu_pauses_and_a_click_opens_the_window(home):
                 "sleep", "0.5", "key", "Down", "sleep", "0.3", "key", "Right", "sleep", "0.3", "key", "Return"
             )
             screen.xdotool("sleep", "0.5")
-            return status(home)["pause"]
+            return answered(home)["pause"]
 
         assert screen.until(paused)["until"] is not None
 

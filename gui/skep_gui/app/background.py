@@ -37,6 +37,7 @@ class Background(QObject):
         self._quick = ThreadPoolExecutor(1, "quick")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._last = ThreadPoolExecutor(1, "last")
+        self.lanes = (self._quick, self._slow, self._last)
         self._answered.connect(_hear, Qt.ConnectionType.QueuedConnection)
 
     def run(
@@ -57,7 +58,7 @@ class Background(QObject):
 
     def close(self) -> None:
         """Drop work that has not started; work that runs is not waited for."""
-        for lane in (self._quick, self._slow, self._last):
+        for lane in self.lanes:
             lane.shutdown(wait=False, cancel_futures=True)
 
     def _do(self, work: Callable[[], T], done: Callable[[T], None], failed: Callable[[Problem], None]) -> None:

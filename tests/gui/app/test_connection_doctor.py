@@ -8,7 +8,10 @@ from manifests import signed
 from skep import bootstrap
 from skep.core.session import messages as m
 from skep.core.text import Problem, Remedy, verbatim
+from skep.services.doctor.case import WITHIN_SECONDS
 
+CHECKED = int((WITHIN_SECONDS + 10) * 1000)
+"""Milliseconds for all checks."""
 NO_SEED = Problem(verbatim("No seed answers."), verbatim("Wait."), Remedy.CONNECTION.value)
 
 
@@ -32,11 +35,11 @@ def test_a_problem_with_the_swarm_offers_the_check_which_ends_with_a_summary(app
     app.window.strip.act_button.click()
     dialog = app.projects.doctor.dialog
     assert dialog.windowTitle() == "This computer"
-    wait(qtbot, dialog.again.isEnabled)
+    wait(qtbot, dialog.again.isEnabled, CHECKED)
     wait(qtbot, lambda: "The time is plausible." in rows(app))  # Qt shows a new row a moment after it is added
     dialog.again.click()
     assert not dialog.again.isEnabled()
-    wait(qtbot, dialog.again.isEnabled)
+    wait(qtbot, dialog.again.isEnabled, CHECKED)
     wait(qtbot, lambda: "The time is plausible." in rows(app))
     assert rows(app).count("The time is plausible.") == 1
     dialog.close()

@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QPushButton
 
 from gui_starts import remember, started, wait
 from skep import bootstrap
@@ -86,6 +87,10 @@ def test_a_quit_while_the_settings_are_read_ends_the_app_without_a_question(star
         assert app.box is None
 
 
+def words(page):
+    return [button.text() for button in page.findChildren(QPushButton)]
+
+
 def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot, home):
     with start(hidden=True) as app:  # without a screen there is no tray
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
@@ -96,7 +101,7 @@ def test_without_a_tray_the_window_says_so_once_and_stays_reachable(start, qtbot
         wait(qtbot, app.window.isVisible)
     with start(hidden=True) as app:
         wait(qtbot, lambda: app.window is not None and app.window.isVisible())
-        wait(qtbot, lambda: app.window.projects.titles() is not None)
+        wait(qtbot, lambda: "Start and join" in words(app.window.projects))  # loaded after the window is shown
         assert app.window.said.text() == ""
 
 

@@ -135,7 +135,7 @@ def test_the_new_pages_are_connected(app, qtbot):
     wait(qtbot, lambda: app.snapshot.settings["compute.share_away"] == 0.4)
     app.tray.pause.actions()[3].trigger()
     wait(qtbot, lambda: app.snapshot.pause is not None)
-    wait(qtbot, app.window.now.resume.isVisibleTo(app.window.now).__bool__)
+    wait(qtbot, lambda: app.window.now.resume.isVisibleTo(app.window.now))
     app.window.now.resume.click()
     wait(qtbot, lambda: app.snapshot.pause is None)
 
