@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from skep.adapters.linux.bus import Bus, Target
+from skep.core.policy.conditions import Source
 
 START_SECONDS = 60
 """A timeout, not a duration: the machine may be busy."""
@@ -56,6 +57,13 @@ def until(condition, what="it"):
             return found
         assert time.monotonic() < deadline, f"{what} did not come about"
         time.sleep(0.02)
+
+
+def answered(read):
+    """The first reading that is not silent: on a busy computer a service may answer after the sensor's timeout."""
+    readings = []
+    until(lambda: readings.append(read()) or readings[-1].source is not Source.SILENT)
+    return readings[-1]
 
 
 def longer(reading, seconds):
@@ -150,9 +158,12 @@ class Screen:
         """Kill the server; every program connected to it loses its connection."""
         self._server.kill()
         self._server.wait()
-        self._remove_traces()
+        # while this process holds the number, no other server takes it
+        self._lock.write_text(f"{os.getpid():10}\n")
+        self._remove_socket()
 
     def restart(self):
+        self._lock.unlink()
         self._server = self._start([self.name])
         until(lambda: self._server.poll() is None and self.run("xdotool", "getmouselocation"), "the X server")
 
@@ -168,10 +179,16 @@ class Screen:
 
     def _remove_traces(self):
         """Remove the files of a killed server, unless another server has its number now."""
-        lock = Path(f"/tmp/.X{self.number}-lock")
-        if lock.exists() and int(lock.read_text()) == self._server.pid:
-            lock.unlink()
-            Path(f"/tmp/.X11-unix/X{self.number}").unlink(missing_ok=True)
+        if self._lock.exists() and int(self._lock.read_text()) in (self._server.pid, os.getpid()):
+            self._lock.unlink()
+            self._remove_socket()
+
+    @property
+    def _lock(self):
+        return Path(f"/tmp/.X{self.number}-lock")
+
+    def _remove_socket(self):
+        Path(f"/tmp/.X11-unix/X{self.number}").unlink(missing_ok=True)
 
 
 class Window:

@@ -18,7 +18,7 @@ from skep.core.session.messages import IndexFailed, ShardArrived, ShardFailed, S
 LENGTH = 128
 SIZE = 300_000
 DEADLINE = 15
-QUICK = Patience(connect_seconds=2, read_seconds=1, retry=Retry(2, backoff_factor=0.01))
+QUICK = Patience(connect_seconds=2, read_seconds=10, retry=Retry(2, backoff_factor=0.01))
 ROOMY = {"limit_bytes": lambda: 10**9, "keep_free_bytes": lambda: 0}
 
 

@@ -50,11 +50,24 @@ def assert_accounted(worker):
     ends = [ContributionPending, ContributionConfirmed], [ContributionPending, ContributionLost], [ContributionPending]
     assert all(kind in ends for kind in kinds.values()), told
     pending = sum(message.samples for message in worker.all(ContributionPending))
-    assert pending + worker.all(WorkerProgress)[-1].samples == computed(worker), told
+    last = worker.all(WorkerProgress)[-1]
+    growing = 0 if last.contribution in kinds else last.samples  # a round may have taken it since
+    assert pending + growing == computed(worker), told
 
 
 def computed(worker):
     return sum(map(int, re.findall(r"^computed (\d+)$", worker.words(), re.MULTILINE)))
+
+
+def reaction(worker):
+    """Seconds from a pause until nothing was computed; one that waited for a round to end is asked for again."""
+    for _ in range(5):
+        later(worker, ContributionConfirmed)  # now it computes
+        pause = paused(worker)
+        if not pause.behind:
+            break
+        worker.tell(SetShare(1.0))
+    return pause.reaction_seconds
 
 
 def paused(worker):

@@ -142,6 +142,8 @@ def run_round(*averagers):
 
     The round is due when each has found its group, however slow the computer: our search gives up soon afterwards.
     """
+    for averager in averagers:
+        averager.wait_until_ready(PATIENCE)
     with ThreadPoolExecutor(len(averagers)) as pool:
         controls = [averager.schedule_step(timeout=PATIENCE) for averager in averagers]
         wait_until(lambda: all(control.stage is AveragingStage.AWAITING_TRIGGER for control in controls))

@@ -83,16 +83,19 @@ class Lockstep:
             raise TimeoutError(f"ended: {[each.words()[-500:] for each in peers if not each.runs]}")
 
     def _wait_counted(self, within: float) -> None:
-        self._wait(lambda: all(map(self._is_due, self.peers)), within, self.peers)
+        self._wait(lambda: all(self._has_said("counted", each) for each in self.peers), within, self.peers)
 
     @staticmethod
-    def _is_due(peer: SmallPeer) -> bool:
-        """Whether it has counted all of its epoch, and waits."""
-        return len(peer.named("counted")) == len(peer.named("epoch")) + 1
+    def _has_said(what: str, peer: SmallPeer) -> bool:
+        """Whether it has said this in its epoch, and waits."""
+        return len(peer.named(what)) == len(peer.named("epoch")) + 1
 
     def end_epoch(self) -> list[Event]:
         """What each peer says of the next epoch. Raises TimeoutError, which an epoch without an end is."""
         count = max(len(each.named("epoch")) for each in self.peers)
+        for peer in self.peers:
+            peer.tell("go")
+        self._wait(lambda: all(self._has_said("due", each) for each in self.peers), EPOCH_SECONDS, self.peers)
         for peer in self.peers:
             peer.tell("go")
         self._wait(lambda: all(len(each.named("epoch")) > count for each in self.peers), EPOCH_SECONDS, self.peers)

@@ -51,7 +51,7 @@ RATE = 2.0
 MATCHMAKING, TIMEOUT = 2.0, 15.0
 LEARNING_RATE = 0.1
 STATE_EVERY = 2
-LOOK_SECONDS, READY_SECONDS = 0.05, 60.0
+LOOK_SECONDS, READY_SECONDS, DUE_SECONDS = 0.05, 60.0, 10.0
 
 
 def say(event: str, **fields: Any) -> None:
@@ -88,6 +88,10 @@ class Synchronised(Protocol):
 
     def count(self) -> None:
         """Count a micro-batch whose gradient was added to `.grad`."""
+
+    @property
+    def due(self) -> bool:
+        """Whether it knows that the epoch is over."""
 
     def tend(self) -> None:
         """Take part in what is due."""
@@ -160,6 +164,11 @@ class Ours:
         self._sync.contribute(BATCH)
         self._sync.tracker.tell()
 
+    @property
+    def due(self) -> bool:
+        self._sync.tracker.tell()
+        return bool(self._sync.tracker.ready_to_update_epoch)
+
     def tend(self) -> None:
         self._sync.tend(lambda: None)
 
@@ -203,6 +212,10 @@ class Stock(hivemind.Optimizer):  # type: ignore[misc]
 
     def count(self) -> None:
         self._check_and_accumulate_gradients(BATCH, None)
+
+    @property
+    def due(self) -> bool:
+        return bool(self.tracker.ready_to_update_epoch)
 
     def tend(self) -> None:
         self.state_averager.step(apply_delayed_updates=True)
@@ -276,6 +289,12 @@ def train(
         while not epoch and peer.others < len(micro_batches) - 1:
             time.sleep(LOOK_SECONDS)
         say("counted", epoch=epoch)
+        asked.get()
+        # who searches for a group before the others know that the epoch is over gives up before they come
+        deadline = time.monotonic() + DUE_SECONDS
+        while not peer.due and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
+        say("due", epoch=epoch)
         asked.get()
         while peer.epoch == epoch:
             peer.tend()

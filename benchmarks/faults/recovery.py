@@ -63,7 +63,8 @@ def inflict(
     begun = time.time()
     fault(family)
     seen = _watched(volunteer, family, begun, within, ends_at_once=ends_at_once)
-    seen.lost, seen.doubled = damage(ledger, volunteer.ledger(), volunteer.acknowledged())
+    acknowledged = volunteer.acknowledged()  # before the ledger is read: one told of in between is not in it
+    seen.lost, seen.doubled = damage(ledger, volunteer.ledger(), acknowledged)
     seen.same_identity = volunteer.identity() == identity
     seen.problems = [each["title"] for each in volunteer.events[told:] if each["event"] == "problem"]
     if seen.back is None:

@@ -25,7 +25,7 @@ from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
-from skep.core.session.phases import Stage
+from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, verbatim
 from skep.engine.engine import Engine
@@ -64,12 +64,20 @@ class Stay:
         return self.workers[-1]
 
     def go(self, during=lambda: None):
-        interrupts = Interrupts()
-        helper = threading.Timer(0.3, lambda: during(interrupts))
+        interrupts, over = Interrupts(), threading.Event()
+
+        def act():
+            # what is asked for before the project is joined would be the end of nothing
+            while self.engine.snapshot.phase is Phase.IDLE and not over.wait(0.01):
+                pass
+            during(interrupts)
+
+        helper = threading.Timer(0.3, act)
         helper.start()
         try:
             return self.run.go(m.Join(make_project()), interrupts)
         finally:
+            over.set()
             helper.join()
 
     @property

@@ -3,6 +3,7 @@
 import math
 import threading
 
+from desktops import until
 from english import in_english
 from skep.core.policy.conditions import Condition, Source
 
@@ -63,6 +64,9 @@ class ActivityContract:
         sensor.close()
 
     def test_it_can_be_read_again_after_it_was_closed(self, sensor):
-        before = {condition: reading.source for condition, reading in sensor.read().items()}
-        sensor.close()
-        assert {condition: reading.source for condition, reading in sensor.read().items()} == before
+        # on a busy computer one of the two may not answer in time
+        until(lambda: sources(sensor) == (sensor.close(), sources(sensor))[1])
+
+
+def sources(sensor):
+    return {condition: reading.source for condition, reading in sensor.read().items()}

@@ -46,7 +46,8 @@ from skep.ports import Post
 PROJECT = make_project()
 INVITED = make_project(manifest=raw(membership="invited"))
 FULL = StorageError(verbatim("The disk is full."), verbatim("Free some space."))
-SOON = 5.0
+SOON = 30.0
+"""A deadline of what happens at once, or with a tick."""
 
 
 @dataclass
@@ -113,6 +114,7 @@ class House:
         self.wait(lambda: self.engine.snapshot.allowance.share == 1.0)  # the sensors have answered
         self.engine.post(m.Join(project))
         self.wait_phase(Phase.TRAINING)
+        self.wait(lambda: self.saw(m.WorkerJoined))  # observers are told after the effects
 
     def quit(self) -> None:
         self.engine.post(m.Quit())
@@ -319,8 +321,9 @@ def test_the_sensors_end_with_the_engine(make_house: Callable[..., House]):
     house.engine.start()
     house.wait(lambda: sensor.reads)
     house.quit()
-    assert sensor.closed
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("sensor")]
+    # the engine waits for them only so long
+    house.wait(lambda: sensor.closed)
+    house.wait(lambda: not [each.name for each in threading.enumerate() if each.name.startswith("sensor")])
 
 
 def test_reactions_are_kept_from_the_last_time(make_house: Callable[..., House]):

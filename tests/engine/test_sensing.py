@@ -73,11 +73,14 @@ def room() -> Iterator[Room]:
     yield made
     if made.sensing is not None:
         made.sensing.close()
+    deadline = time.monotonic() + SOON  # it waits for its threads only so long
+    while sensor_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert sensor_threads() == set()
 
 
 def test_what_a_sensor_tells_is_posted_with_its_moment(room: Room):
-    before = time.time()
+    before, room.deadline = time.time(), SOON
     room.watch(FakeSensor(BATTERY)).wait(lambda: room.told)
     assert room.told[0].seen == BATTERY
     assert room.told[0].at is not None
@@ -85,7 +88,7 @@ def test_what_a_sensor_tells_is_posted_with_its_moment(room: Room):
 
 
 def test_only_news_is_posted(room: Room):
-    sensor = FakeSensor(dict(BATTERY))
+    sensor, room.deadline = FakeSensor(dict(BATTERY)), SOON
     room.watch(sensor)
     for _ in range(20):
         reads = sensor.reads

@@ -14,7 +14,7 @@ from english import raises
 from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.worker.swarm.averaging.averagers import CheckedStateAverager
-from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
 TARGET = 2 * STEP_BATCH
 ONE, THREE = [torch.ones(4)], [torch.full((4,), 3.0)]
@@ -90,7 +90,7 @@ def test_a_peer_that_missed_a_round_has_the_parameters_of_the_others_in_the_next
             wait_until(lambda: first.settled(0) and first.optimizer.local_epoch == 1)
 
         second.optimizer._average_gradients_and_load_into_optimizer = wait_too_briefly
-        ends = together(partial(first.finish, 0), partial(second.finish, 0))
+        ends = finish_together((first, second), 0)
         assert [type(end) for end in ends] == [ContributionConfirmed, ContributionLost]
         assert first.parameters[0].tolist() == pytest.approx([-0.2] * 4)
         second.tend_until(lambda: torch.equal(first.parameters[0], second.parameters[0]))

@@ -57,6 +57,7 @@ def search(make_dhts):
     forked_peers.end(made)
 
 
+@pytest.mark.alone
 def test_stock_asks_without_a_pause(looks, search):
     search(GradientAverager)
     assert looks.value > 3 * SEARCH_SECONDS / LOOK_SECONDS

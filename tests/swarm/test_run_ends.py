@@ -17,7 +17,7 @@ from skep.core.session.messages import (
 from skep.host.server.peer_process import PeerProcess
 from skep.worker.swarm.state.checkpoints import read
 from skep.worker.swarm.tracker import Presence
-from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
 pytestmark = pytest.mark.timeout(900)
@@ -74,8 +74,7 @@ def test_two_peers_end_a_run_and_leave_its_last_state_to_be_found(swarm):
             together(*(peer.settle_in for peer in peers))
             for peer in peers:
                 peer.contribute([torch.ones(SIZE)], STEP_BATCH)
-            # on a busy computer a round may fail; it ends the epoch all the same
-            together(*(lambda peer=peer, epoch=epoch: peer.finish(epoch) for peer in peers))
+            finish_together(peers, epoch)
         for peer in peers:
             assert peer.optimizer.finished
             peer.optimizer.rest(leaving=False)

@@ -14,7 +14,7 @@ from skep.core.session.messages import ContributionLost
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
 from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
-from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
 # the schedule follows the epoch, and an epoch that is taken up skips some
 pytestmark = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
@@ -136,7 +136,7 @@ def test_it_takes_the_parameters_of_the_others_in_the_next_round_of_the_state(ne
     together(donor.settle_in, peer.settle_in)
     for each in (donor, peer):
         each.contribute([torch.zeros(4)], STEP_BATCH)
-    together(*(lambda each=each: each.finish(5) for each in (donor, peer)))
+    finish_together((donor, peer), 5)
     peer.take_up_until(lambda: torch.allclose(peer.values()[0], torch.full((4,), OTHERS), atol=0.1))
     wait_until(lambda: peer.optimizer.state_averager.whole_epoch == 6)
 

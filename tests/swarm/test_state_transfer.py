@@ -14,7 +14,7 @@ import forked_peers
 from skep.worker.swarm.averaging.averagers import CheckedStateAverager
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
-from swarm_peers import STEP_BATCH, manifest_of, together, wait_until
+from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
 # the schedule follows the epoch, and an epoch that is loaded skips some
 pytestmark = pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
@@ -260,7 +260,7 @@ def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_nex
         together(*(peer.settle_in for peer in peers))
         for peer in peers:
             peer.contribute([torch.zeros(4)], STEP_BATCH)
-        together(*(lambda peer=peer: peer.finish(3) for peer in peers))
+        finish_together(peers, 3)
         for peer in peers:  # the mean would be 3
             peer.take_up_until(lambda peer=peer: torch.allclose(peer.values()[0], torch.ones(4), atol=0.1))
         wait_until(lambda: [state.whole_epoch for state in states] == [4, 4])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from skep.core.session.messages import ContributionConfirmed
-from swarm_peers import manifest_of, together
+from swarm_peers import finish_together, manifest_of, together
 
 FLAGS = ("offload_optimizer", "reuse_grad_buffers", "delay_optimizer_step", "delay_grad_averaging")
 FLAGS = (*FLAGS, "delay_state_averaging")
@@ -76,7 +76,7 @@ def run_epoch(peers, epoch, batches, sync):
         for gradients, samples in mine:
             peer.contribute(gradients, samples)
         assert_tensors_lie_where_the_flags_say(peer, sync)
-    ends = together(*(lambda peer=peer: peer.finish(epoch) for peer in peers))
+    ends = finish_together(peers, epoch)
     assert [type(end) for end in ends] == [ContributionConfirmed] * 2, ends
     assert [(end.samples, end.peers) for end in ends] == [(sum(share), 1) for share in SHARES]
 

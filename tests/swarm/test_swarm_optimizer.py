@@ -513,6 +513,7 @@ def test_a_state_that_was_asked_for_early_is_the_one_that_is_taken(make_dhts, pe
     donate(donor, epoch=5, value=7.0)
     ghost(dhts[2], epoch=5)
     wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
+    wait_until(lambda: dhts[1].get(f"{donor.optimizer.state_averager.prefix}.all_averagers", latest=True))
     ours.optimizer.ask_for_state()
     wait_until(ours.optimizer.state_averager._coming.future.done)
     donate(donor, epoch=6, value=8.0)

@@ -9,7 +9,7 @@ import pytest
 
 from english import in_english
 from families import lives
-from ranks_of_workers import EPOCH_SECONDS, assert_accounted, is_a, later, paused, ranks_of, trained_on
+from ranks_of_workers import EPOCH_SECONDS, assert_accounted, is_a, later, paused, ranks_of, reaction, trained_on
 from skep.core.session.messages import (
     ContributionConfirmed,
     SetShare,
@@ -56,7 +56,7 @@ def test_a_worker_of_two_ranks_is_confirmed_and_all_its_sockets_listen_on_loopba
     listening = [c.laddr.ip for each in processes for c in each.net_connections() if c.status == psutil.CONN_LISTEN]
     assert listening
     assert set(listening) == {"127.0.0.1"}
-    assert paused(worker).reaction_seconds < 1.0
+    assert reaction(worker) < 1.0
     assert_accounted(worker)
     worker.tell(SetShare(1.0, ceilings={"cpu:1": 0.3}))
     worker.wait_for(lambda _: is_limited(worker.all(WorkerProgress)[-3:]), EPOCH_SECONDS)

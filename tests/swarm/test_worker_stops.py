@@ -141,9 +141,9 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
         worker().start(seeds, share=SHARE, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2)
     )
     for each in (first, other):
-        each.wait_for(is_a(ContributionConfirmed), within=120)
+        each.wait_for(is_a(ContributionConfirmed), EPOCH_SECONDS)
     seen = len(first.all(ContributionPending))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + EPOCH_SECONDS
     while len(first.all(ContributionPending)) == seen:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -166,7 +166,7 @@ def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_wh
         worker().start(seeds, share=SHARE, id=run, sync__target_batch_size=LONG, **delays) for _ in range(2)
     )
     for each in (first, other):
-        each.wait_for(is_a(ContributionConfirmed), within=120)
+        each.wait_for(is_a(ContributionConfirmed), EPOCH_SECONDS)
     growing = first.wait_for(
         lambda m: isinstance(m, WorkerProgress) and m.samples and m.contribution not in ids(first, ContributionPending)
     )

@@ -84,7 +84,7 @@ class Samples(torch.utils.data.Dataset):
     def __getitem__(self, number):
         return torch.tensor([model.weight.numel(), model.weight.grad.numel()])
 
-with join() as swarm:
+with join(target_batch_size=10**6) as swarm:  # its epoch does not end
     for _ in range(2):
         for sizes in torch.utils.data.DataLoader(Samples(), batch_size=8, num_workers=1):
             print(sizes.unique().tolist())

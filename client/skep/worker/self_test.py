@@ -44,7 +44,7 @@ from skep.worker.swarm.state.download import Partial, Progress, Wanted
 from skep.worker.swarm.state.pieces import Piece, Refusal, check
 
 TEST_SECONDS: Final = 20.0
-ANSWER_SECONDS: Final = 1.0
+ANSWER_SECONDS: Final = 5.0
 """For an attack that would be waited for."""
 EXTENSION: Final = 0x40
 """hivemind's extension of msgpack, which is decoded recursively."""

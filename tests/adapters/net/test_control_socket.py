@@ -197,7 +197,7 @@ def half_a_frame(client):
 @pytest.mark.way_in
 @pytest.mark.parametrize("behave", [rubbish, huge_frame, huge_frame_of_64_bits, nothing, half_a_frame])
 def test_strangers_do_not_hurt_others_and_are_hung_up_on(file, serve, behave):
-    serve(patience=0.3)
+    serve(patience=2.0)
     with connected(file) as client:
         with contextlib.suppress(BrokenPipeError):
             behave(client)
@@ -244,18 +244,18 @@ def test_a_request_over_the_limit_is_not_read(file, serve):
 
 
 def test_a_client_that_takes_no_answer_is_hung_up_on(file, serve):
-    server = serve(lambda _: {"x": "y" * (8 << 20)}, patience=0.2)
+    server = serve(lambda _: {"x": "y" * (8 << 20)}, patience=2.0)
     with admitted(file) as connection:
         connection.send_bytes(b"{}")
         wait_until(lambda: not server._clients)
 
 
 def test_more_stalling_clients_than_places_only_delay_the_next(file, serve):
-    serve(patience=0.3)
+    serve(patience=2.0)
     with contextlib.ExitStack() as stack:
         for _ in range(control_socket.CLIENTS + 4):
             stack.enter_context(connected(file))
-        assert ask(file, {}, timeout=5)["ok"]
+        assert ask(file, {}, timeout=20)["ok"]
 
 
 def test_one_client_more_than_may_wait_is_turned_away_with_words(file, serve, monkeypatch):

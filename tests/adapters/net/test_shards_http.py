@@ -222,7 +222,7 @@ def test_a_server_that_is_down_is_said(make_shards, server):
 def test_a_server_that_falls_silent_is_given_up(make_shards, server, act, asked):
     _, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [act]
-    shards = make_shards(patience=Patience(read_seconds=0.2, retry=Retry(1)))
+    shards = make_shards(patience=Patience(read_seconds=2, retry=Retry(1)))
     assert isinstance(fetch(shards, shard), ShardFailed)
     assert len(server.asked) == asked  # a server that sends no answer is not asked again immediately
 
@@ -230,7 +230,7 @@ def test_a_server_that_falls_silent_is_given_up(make_shards, server, act, asked)
 def test_a_server_that_only_trickles_is_given_up(make_shards, server):
     raw, shard = make_shard()
     server.scripts[shard_name(shard.sha256)] = [trickle(raw, pieces=SIZE, seconds=0.05)]
-    shards = make_shards(patience=Patience(read_seconds=0.4, retry=Retry(0)))
+    shards = make_shards(patience=Patience(read_seconds=2, retry=Retry(0)))
     assert_failed(fetch(shards, shard), "sends too slowly")
 
 

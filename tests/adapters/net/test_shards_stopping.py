@@ -23,6 +23,7 @@ from skep.core.session.messages import ShardProgress
 from web_of_faults import endless, half_then_silent, ranged, silent, status
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("act", [silent, half_then_silent(make_shard()[0]), endless, status(500)])
 def test_close_stops_within_a_second_whatever_the_server_does(make_shards, server, act):
     _, shard = make_shard()

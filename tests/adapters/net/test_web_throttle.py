@@ -23,6 +23,7 @@ def address(tmp_path):
         yield f"{web}/shard"
 
 
+@pytest.mark.alone
 def test_several_downloads_share_one_limit(address):
     throttle, came = Throttle(lambda: RATE), [0, 0]
     stops = [Stop(), Stop()]

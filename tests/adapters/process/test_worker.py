@@ -263,6 +263,7 @@ def test_last_words_come_first_even_when_the_listener_is_slow(house: House):
     assert isinstance(said[-1], m.WorkerExited)
 
 
+@pytest.mark.alone
 def test_a_worker_that_ignores_stop_is_killed_in_time(house: House, run: Run):
     worker = run(IGNORES_STOP)
     house.wait_message()
@@ -282,6 +283,7 @@ stuck_here()
 """
 
 
+@pytest.mark.alone
 def test_a_stuck_worker_first_writes_its_stacks_and_is_killed(house: House, run: Run, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "skep.worker.stderr")
     worker = run(DUMPS_ITS_STACKS)
@@ -324,6 +326,7 @@ def test_close_returns_when_nothing_is_left(house: House, run: Run):
     assert house.run_folders() == []
 
 
+@pytest.mark.alone
 def test_a_worker_that_never_reads_blocks_nobody(house: House, run: Run):
     worker = run(NEVER_READS)
     house.wait_message()

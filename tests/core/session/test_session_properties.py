@@ -283,8 +283,9 @@ class Shell(RuleBasedStateMachine):
             assert self.stopped, "leaving, and nobody stops the worker"
 
     @invariant()
-    def a_restart_is_due_exactly_while_recovering(self) -> None:
-        assert (self.snapshot.restart_at is not None) == (self.snapshot.phase is Phase.RECOVERING)
+    def a_restart_is_due_exactly_while_recovering_or_on_a_break(self) -> None:
+        waits = self.snapshot.phase is Phase.RECOVERING or self.snapshot.on_a_break
+        assert (self.snapshot.restart_at is not None) == waits
 
 
 TestShell = Shell.TestCase

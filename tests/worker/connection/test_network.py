@@ -81,8 +81,8 @@ def test_what_is_not_tcp_cannot_be_tried_and_counts_as_reachable():
 def test_seeds_are_tried_at_once_and_answered_in_order(open_port, closed_port, silent_port):
     addresses = [address(silent_port), address(open_port), address(closed_port), address(silent_port, "localhost")]
     begun = time.monotonic()
-    tried = dial(addresses, within=1.0)
-    assert time.monotonic() - begun < 1.9
+    tried = dial(addresses, within=4.0)
+    assert time.monotonic() - begun < 7.9
     assert list(tried) == addresses
     assert [bool(in_english(failure)) for failure in tried.values()] == [True, False, True, True]
 

@@ -160,12 +160,13 @@ def test_what_a_peer_sends_in_its_own_call_has_a_limit_and_what_it_answers_anoth
 def test_a_call_that_ends_while_more_is_sent_gives_its_place_back(guarded):
     async def opened():
         async with connected() as (calls, _running):
-            ended = []
+            ended, another = [], asyncio.Event()
 
             async def take_one(parts, _context):
                 await anext(parts)
                 await asyncio.sleep(0.3)  # until as many messages are there as are read ahead
                 ended.append(True)
+                another.set()
                 yield averaging_pb2.AveragingData()
 
             await calls.server._add_protobuf_stream_handler("one", take_one, averaging_pb2.AveragingData)
@@ -176,8 +177,11 @@ def test_a_call_that_ends_while_more_is_sent_gives_its_place_back(guarded):
                         await P2P.send_protobuf(part(10), writer)
             await asyncio.sleep(3 * streams.END_SECONDS)
             before = len(ended)
+            another.clear()
             _, writer = await calls.open("one")
             await P2P.send_protobuf(part(10), writer)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(another.wait(), PATIENCE / 2)
             return before, await settled(ended)
 
     before, after = asyncio.run(opened())
@@ -206,7 +210,10 @@ async def answering():
 def test_a_stream_is_not_closed_before_its_caller_could_take_the_answer(guarded):
     async def closed():
         async with answering() as call:
-            reader, _writer = await call()
+            try:
+                reader, _writer = await call()
+            except asyncio.IncompleteReadError:  # closed so early that the answer was lost
+                return True
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(streams.END_SECONDS / 2):
                     await reader.read()

@@ -124,6 +124,7 @@ def stream_for(seconds):
         send(FRAME)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_all_streams_of_all_processes_together_keep_the_limit(watched, unlimited, direction):
     getattr(unlimited, direction).rate = RATE

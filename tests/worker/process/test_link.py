@@ -71,18 +71,22 @@ def test_what_libraries_print_never_reaches_the_engine():
 
 def test_forked_processes_do_not_hold_the_pipe_open():
     script = (
-        "import os, time; from skep.worker.process.link import Link\n"
+        "import os, sys; from skep.worker.process.link import Link\n"
         "link = Link.over_stdio(); link.close_in_children()\n"
         "if os.fork() == 0:\n"
-        "    os.close(2); os.close(1); time.sleep(2); os._exit(0)\n"
+        "    os.close(2); os.close(1); os.read(int(sys.argv[1]), 1); os._exit(0)\n"
         "os._exit(0)"
     )
-    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    waiting, end = os.pipe()
+    command = [sys.executable, "-c", script, str(waiting)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=(waiting,))
     reader = threading.Thread(target=process.stdout.read)
     reader.start()
     process.wait(DEADLINE)
-    reader.join(1.0)
+    reader.join(DEADLINE)
+    os.close(end)  # ends the child, which lived until now
     assert not reader.is_alive()
+    os.close(waiting)
     process.stdin.close()
     process.stdout.close()
 

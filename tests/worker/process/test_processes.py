@@ -13,6 +13,7 @@ FAMILY = """
 import os, signal, subprocess, sys, time
 from skep.worker.process import processes
 processes.tie_to_this_process()
+processes.REAP_SECONDS = 60  # how long that takes is not the matter here
 if os.fork() == 0:
     subprocess.Popen(["sleep", "600"])
     time.sleep(600)

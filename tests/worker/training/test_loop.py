@@ -42,7 +42,7 @@ from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
 from skep.worker.training.loop import DOUBTFUL, HOPELESS, STATE_PART_BYTES, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
-from skep.worker.training.reporter import RATE_SECONDS
+from skep.worker.training.reporter import RATE_SECONDS, Reporter
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import EVALUATION_COST, Evaluator
 
@@ -749,7 +749,8 @@ def test_progress_tells_what_a_front_end_shows():
     assert (progress.samples_accumulated, progress.target_batch_size) == (40, 512)
     assert (progress.bytes_sent, progress.bytes_received) == (7, 9)
     assert progress.share_asked == 0.5
-    assert progress.share_measured == pytest.approx(0.5, abs=0.2)
+    # naps are real ones, and may last longer on a busy computer
+    assert progress.share_measured == pytest.approx(0.15 / (0.15 + progress.nap_seconds))
     assert progress.samples_per_second == 12 / RATE_SECONDS
     assert progress.compute_seconds == pytest.approx(0.15)
     assert progress.nap_seconds > 0
@@ -763,7 +764,9 @@ def test_without_work_progress_names_no_contribution():
     assert (told.progress.loss, told.progress.share_measured) == (None, None)
 
 
-def test_the_first_step_batch_and_rounds_are_reported_at_once_and_progress_otherwise_once_a_second():
+def test_the_first_step_batch_and_rounds_are_reported_at_once_and_progress_otherwise_once_a_second(monkeypatch):
+    # the second thread reports when the first has not: here how soon that has a turn is not the matter
+    monkeypatch.setattr(Reporter, "_beat", lambda *_: None)
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 4)  # of half a step batch each
     assert [message.samples for message in bench.link.all(WorkerProgress)] == [STEP_BATCH // 2, STEP_BATCH]
@@ -947,11 +950,11 @@ def test_the_swarm_is_told_the_rate_of_now():
     bench = Bench()
     bench.pace.stopwatch = time.monotonic
     add_gradients = bench.trainer.add_gradients
-    bench.trainer.add_gradients = lambda *given: (time.sleep(0.005), add_gradients(*given))[1]
+    bench.trainer.add_gradients = lambda *given: (time.sleep(0.05), add_gradients(*given))[1]
     assert bench.pace.rate() is None
-    bench.run_until(lambda: len(bench.trainer.done) >= 40)
+    bench.run_until(lambda: len(bench.trainer.done) >= 10)
     full = bench.pace.rate()
-    assert 0 < full <= 4 / 0.005
+    assert 0 < full <= 4 / 0.05
     bench.pace.set_share(0.2)
     assert full / 6 < bench.pace.rate() < full / 4  # immediately, not after dozens of step batches
     bench.pace.set_share(0.0)

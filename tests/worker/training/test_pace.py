@@ -21,6 +21,19 @@ def work(pace, stopwatch, seconds):
         stopwatch.now += seconds
 
 
+def once_it_waits(pace, call):
+    """The thread in which `call` runs as soon as this one waits for a change: an earlier one is not waited for."""
+    thread, wait_for = threading.Thread(target=call), pace._changed.wait_for
+
+    def waiting(*arguments):
+        pace._changed.wait_for = wait_for
+        thread.start()  # and has the lock when this thread has given it up to wait
+        return wait_for(*arguments)
+
+    pace._changed.wait_for = waiting
+    return thread
+
+
 def nap_all(pace):
     while pace.nap():
         pass
@@ -144,12 +157,11 @@ def test_the_measured_share_forgets_what_is_older_than_a_minute():
 
 def test_a_paused_worker_is_woken_by_the_change():
     pace = Pace(0.0, Hand())
-    timer = threading.Timer(0.02, pace.set_share, [0.5])
-    timer.start()
+    change = once_it_waits(pace, lambda: pace.set_share(0.5))
     begun = time.monotonic()
     pace.wait_for_change(10.0)
     assert time.monotonic() - begun < 5.0
-    timer.join()
+    change.join()
 
 
 def test_a_change_that_comes_in_a_round_is_obeyed_after_it_and_named_so(told):
@@ -171,13 +183,12 @@ def test_a_nudge_ends_a_nap_and_a_wait_and_forgives_nothing():
     stopwatch = Hand()
     pace = Pace(0.01, stopwatch)
     work(pace, stopwatch, 1.0)
-    timer = threading.Timer(0.02, pace.nudge)
-    timer.start()
+    nudge = once_it_waits(pace, pace.nudge)
     begun = time.monotonic()
     pace.wait_for_change(10.0)
     assert time.monotonic() - begun < 5.0
     assert pace.nap()  # a nap is still due
-    timer.join()
+    nudge.join()
 
 
 class Sleeper(Hand):

@@ -1,7 +1,5 @@
 """Orders about memory and threads, with a device whose memory is only counted."""
 
-import threading
-
 import pytest
 import torch
 
@@ -12,7 +10,7 @@ from skep.recipes.tensors.batches import text_batch
 from skep.worker.process.memory import PATIENCE_SECONDS, MemoryWatch
 from skep.worker.training import resource_limits
 from skep.worker.training.device import CPU, Threads
-from skep.worker.training.pace import Pace, RequestedLimits
+from skep.worker.training.pace import RequestedLimits
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ModelOffload, ResourceLimits
 
 DRY_RUN = DryRun({size: 0.01 + 0.002 * size for size in (1, 2, 4, 8, 16, 32, 64)}, 64)
@@ -235,12 +233,6 @@ def test_of_two_orders_only_the_last_is_acknowledged(told):
     assert told == []
     requested.done(GpuMemory.RELEASE, "", 0.0)
     assert len(told) == 1
-
-
-def test_an_order_wakes_a_worker_that_rests():
-    pace = Pace(0.0)
-    threading.Timer(0.02, pace.nudge).start()
-    pace.wait_for_change(10.0)
 
 
 # --- memory of this computer

@@ -94,6 +94,8 @@ FIRST_REMEMBER_SECONDS: Final = 0.25
 LONGEST_REMEMBER_SECONDS: Final = 60.0
 """Longest interval of the search for processes it has started, which is frequent only while there are new ones."""
 READ_BYTES: Final = 65536
+LAST_READS: Final = 4
+"""As many take what both pipes may still hold after LAST_WORDS_SECONDS, when the listener was slow."""
 MEASURE_SECONDS: Final = 60.0
 """How often what its processes use is measured: of a large process that takes tenths of a second."""
 LAST_WORDS_SECONDS: Final = 1.0
@@ -270,6 +272,7 @@ class _Life:
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ, hear)
             selector.register(self._process.stderr, selectors.EVENT_READ, note)
+            left = LAST_READS
             while selector.get_map():
                 ready = selector.select(LOOK_SECONDS)
                 for key, _ in ready:
@@ -278,7 +281,9 @@ class _Life:
                     else:
                         selector.unregister(key.fileobj)
                 if time.monotonic() > self._read_until:
-                    break  # a process that was not found holds the pipe
+                    left -= len(ready)
+                    if not ready or left <= 0:
+                        break  # a process that was not found holds the pipe
         note.end()
 
     def _hear(self, line: bytes) -> None:

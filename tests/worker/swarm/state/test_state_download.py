@@ -19,11 +19,20 @@ from skep.core.errors import SwarmError
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
-from skep.worker.swarm.state.download import EPOCHS_AHEAD, NotAllowedError, Progress, StateDownload, Wanted
+from skep.worker.swarm.state.download import (
+    EPOCHS_AHEAD,
+    STALL_SECONDS,
+    NotAllowedError,
+    Progress,
+    StateDownload,
+    Wanted,
+)
 from skep.worker.swarm.state.pieces import Piece
 from skep.worker.swarm.state.uplink import Uplink
 
 KNOWN = 7
+SHORT = 1.0
+"""Seconds after which a donor has stalled, where one does: for a frame, one on a busy computer may take a while."""
 TENSORS = [torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.full((200_001,), 2.0), torch.tensor(3.0)]
 WANTED = Wanted(
     tuple(Piece(tuple(each.shape), each.dtype, each.nbytes, non_negative=True) for each in TENSORS), (5, KNOWN)
@@ -106,7 +115,7 @@ class OutOfReach:
         return await self.donor.open(place)
 
 
-def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambda: False):
+def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambda: False, stall=STALL_SECONDS):
     async def listed():
         return [] if unlisted() else list(range(len(donors)))
 
@@ -114,13 +123,13 @@ def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambd
         return donors[donor].open(place)
 
     made = StateDownload(
-        wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=0.5, patience=patience
+        wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=stall, patience=patience
     )
     return made.run()
 
 
-def load(*donors, wanted=WANTED, patience=5.0):
-    return asyncio.run(download(*donors, wanted=wanted, patience=patience))
+def load(*donors, wanted=WANTED, patience=5.0, stall=STALL_SECONDS):
+    return asyncio.run(download(*donors, wanted=wanted, patience=patience, stall=stall))
 
 
 def is_whole(arrived):
@@ -143,7 +152,7 @@ def test_when_a_donor_dies_or_stalls_the_next_one_is_asked(stock, ends, after):
     if not stock and after > 1:
         # each call of it brings something, and the rest comes: a donor that dies does not answer again
         first.after = 1
-    assert is_whole(load(Gone(), first, second))
+    assert is_whole(load(Gone(), first, second, stall=SHORT, patience=30.0))
     assert second.calls == 1
     assert first.closed == first.calls
 
@@ -193,7 +202,7 @@ OTHER = [*TENSORS[:2], TENSORS[2] + 1e-6, TENSORS[3]]
 @pytest.mark.parametrize("after", [2, 3, 4, 5, 6])
 def test_another_donor_with_the_same_bytes_goes_on_where_the_first_one_stopped(ends, after):
     first, second, progress = Donor(ends=ends, after=after), Donor(), Progress()
-    assert is_whole(asyncio.run(download(first, second, progress=progress)))
+    assert is_whole(asyncio.run(download(first, second, progress=progress, stall=SHORT, patience=30.0)))
     assert first.sent + second.sent == progress.received == TOTAL
     assert 0 < second.sent < TOTAL
 
