@@ -1,7 +1,8 @@
 """Receives the parts that this peer reduces, and has them combined once every sender's has come.
 
 Stock behaviour that this corrects, each covered by a test: a part that is not finite, or has a weight that is none, goes
-into the average; one of another shape is broadcast, or bans its sender and lets the round wait for the part all the same.
+into the average; one of another shape is broadcast, or bans its sender and lets the round wait for the part all the same;
+a sender that dies while it waits for the average takes it from all others, and the round lasts until its time is up.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class CheckedReducer(TensorPartReducer):
         )
         self.current_part_accumulated_from += 1
         self.check_current_part_finished()
-        averaged: torch.Tensor = await combined
+        # the handler of a sender that dies is cancelled, and with it what it awaits, which is the others' result too
+        averaged: torch.Tensor = await asyncio.shield(combined)
         return averaged
 
     async def _until_finished(self, combined: asyncio.Future[torch.Tensor]) -> None:
