@@ -159,7 +159,9 @@ class Screen:
         self._server.kill()
         self._server.wait()
         # while this process holds the number, no other server takes it
-        self._lock.write_text(f"{os.getpid():10}\n")
+        held = self._lock.with_suffix(f".{os.getpid()}")
+        held.write_text(f"{os.getpid():10}\n")
+        held.replace(self._lock)
         self._remove_socket()
 
     def restart(self):

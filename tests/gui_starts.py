@@ -50,8 +50,7 @@ def started(qt, qtbot, home, *, ready=True, language=None, kind=App, **options):
         app.quit()
         wait(qtbot, lambda: app.endings)
         # the app does not wait for work that runs; here it would go on beside the next test, or leave its process behind
-        for lane in app.background.lanes:
-            lane.shutdown()
+        wait(qtbot, lambda: not any(thread.is_alive() for lane in app.background.lanes for thread in lane._threads))
         for each in (app.first_steps, app.window, app):
             if each is not None:
                 each.deleteLater()

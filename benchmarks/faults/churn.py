@@ -2,7 +2,8 @@
 
 Small peers of skep that learn a linear task. What they reach is compared with the calm run at the same number of
 samples in averages: a killed peer cannot say any more that its last contribution was confirmed. An epoch in which a
-peer dies may lack that peer's samples; so at equal samples a swarm with deaths has made more steps, and may be better.
+peer dies may lack that peer's samples, and counts none of them; so at equal samples a swarm with deaths has made more
+steps, and may be better.
 """
 
 from __future__ import annotations

@@ -7,13 +7,14 @@ an epoch), cycle (epochs), number (of a peer, from 0), folder, honest (ids of pe
 averagers and the optimizer of the worker, a stock one hivemind alone; both send without a lossy codec. A seed is a node of
 hivemind's DHT. The end of standard input ends it immediately.
 
-A peer counts its micro-batches of an epoch, waits for the line `go`, and then takes part in what is due until the epoch
-has changed. Gradients depend on the peer and the epoch, and sum to zero over a cycle; the optimizer is plain SGD. A newcomer
+A peer counts its micro-batches of an epoch, and waits for the line `go`; then until it knows that the epoch is over, for
+DUE_SECONDS at most, says so and waits for `go` again; and then takes part in what is due until the epoch has changed.
+Gradients depend on the peer and the epoch, and sum to zero over a cycle; the optimizer is plain SGD. A newcomer
 asks for the state when it gets the line `go`. It asks others than the honest peers first, which is the worst that chance can
 do; stock hivemind does so whenever they claim more. Its own parameters are zero until then.
 
 Prints JSON lines. `{"event": "ready", "peer", "addresses", "run_id", "shapes", "target"}`; of a peer
-`{"event": "counted", "epoch"}`, `{"event": "group", "epoch", "size"}`, `{"event": "lost", "epoch", "reason"}` and `{"event":
+`{"event": "counted", "epoch"}`, `{"event": "due", "epoch"}`, `{"event": "group", "epoch", "size"}`, `{"event": "lost", "epoch", "reason"}` and `{"event":
 "epoch", "epoch", "values"}` with the parameters at the beginning of that epoch; of a newcomer `{"event": "joined",
 "epoch", "values"}`, or `{"event": "failed", "why"}`.
 """

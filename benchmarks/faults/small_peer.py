@@ -10,7 +10,7 @@ monotonic clock, which all processes of a computer share; `blocked` the seconds 
 waited for other peers; `samples` its own of that epoch. `{"event": "confirmed" | "lost", "epoch", "samples",
 "reason"}` for each of its contributions; for a stock peer what its log says of the round, which confirms more than was
 averaged. `{"event": "averaged", "epoch", "samples"}` when a round of a skep peer has averaged gradients: the samples, its
-own and other peers', that are in the average, whether their peers live to say so or not.
+own and other peers', that are in the average; of a peer that dies in the round they are not counted, and may be in it.
 """
 
 from __future__ import annotations

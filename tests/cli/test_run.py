@@ -25,7 +25,7 @@ from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
-from skep.core.session.phases import Phase, Stage
+from skep.core.session.phases import Stage
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, verbatim
 from skep.engine.engine import Engine
@@ -67,8 +67,8 @@ class Stay:
         interrupts, over = Interrupts(), threading.Event()
 
         def act():
-            # what is asked for before the project is joined would be the end of nothing
-            while self.engine.snapshot.phase is Phase.IDLE and not over.wait(0.01):
+            # a worker that has not started yet would not be waited for
+            while not self.workers[0].starts and not over.wait(0.01):
                 pass
             during(interrupts)
 

@@ -46,6 +46,7 @@ def is_limited(reports):
     return all(each.devices[1].busy < 0.5 * each.devices[0].busy for each in reports)
 
 
+@pytest.mark.timeout(900)
 def test_a_worker_of_two_ranks_is_confirmed_and_all_its_sockets_listen_on_loopback_only(start):
     worker = start(device="cpu*2", threads=2, id="run-ranks")
     start(id="run-ranks")

@@ -48,6 +48,7 @@ def start(data, seeds):
         each.close()
 
 
+@pytest.mark.timeout(900)
 def test_a_worker_of_shards_is_confirmed_pauses_and_gives_memory_back(start):
     worker = start(*SMALL_CARDS, device="cpu*4", threads=4, id="run-shards")
     start(id="run-shards")

@@ -27,7 +27,7 @@ from worker_pipes import PipedWorker
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
 EPOCH_SECONDS = 240.0
-"""For joining and training an epoch alone, on a busy computer."""
+"""For joining, and for an epoch, on a busy computer."""
 PEER_ID = PEER.rpartition("/")[2]
 
 
@@ -134,6 +134,7 @@ STEP_AND_STATE_DELAYED: dict = {}  # as in the example manifest
 ALL_DELAYED = {"sync__delay_grad_averaging": True}
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worker, seeds, delays):
     run = f"two-workers-{len(delays)}"  # a separate swarm for each case
@@ -159,6 +160,7 @@ def test_two_workers_average_and_one_that_stops_in_a_round_accounts_for_it(worke
     assert_accounted(other)
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("delays", [pytest.param(STEP_AND_STATE_DELAYED, marks=pytest.mark.long), ALL_DELAYED])
 def test_a_worker_that_finishes_computes_no_more_and_leaves_when_a_round_took_what_it_had(worker, seeds, delays):
     run = f"finishes-{len(delays)}"

@@ -84,7 +84,7 @@ def test_one_that_is_never_answered_is_named_and_leaves_no_process(monkeypatch):
     before = psutil.Process().children()
     with raises(BadInput, match="large value"):
         self_test.run()
-    assert psutil.Process().children() == before
+    assert set(psutil.Process().children()) <= set(before)
 
 
 def test_ctrl_c_reaches_the_fork_too_and_is_no_attack_that_passed(monkeypatch):

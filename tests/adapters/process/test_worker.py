@@ -249,14 +249,23 @@ def test_last_words_come_before_the_exit_which_comes_once(house: House, run: Run
         house.posted.get(timeout=0.3)
 
 
+# all but the last are read at once; when the listener has taken them, the worker has been gone for a while
+LATE_WORDS = """
+sys.stdout.write("".join(json.dumps({"type": "ShardWanted", "sha256": str(n)}) + "\\n" for n in range(3)))
+sys.stdout.flush()
+time.sleep(0.2)
+say("ShardWanted", sha256="3")
+"""
+
+
 def test_last_words_come_first_even_when_the_listener_is_slow(house: House):
     said: list[m.Message] = []
 
     def slow(message: m.Message) -> None:
-        time.sleep(0.4)
+        time.sleep(0.6)
         said.append(message)
 
-    worker = house.worker('for n in range(4): say("ShardWanted", sha256=str(n))', slow)
+    worker = house.worker(LATE_WORDS, slow)
     worker.start(start_message())
     wait_for(lambda: len(said) == 5)
     assert said[:-1] == [m.ShardWanted(str(number)) for number in range(4)]

@@ -20,6 +20,7 @@ from skep.core.session import messages as m
 from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.step import initial, step
+from skep.core.session.transitions import MOST_FAILURES
 from skep.core.text import Problem, verbatim
 
 PROJECTS = [make_project("one"), make_project("two")]
@@ -286,6 +287,9 @@ class Shell(RuleBasedStateMachine):
     def a_restart_is_due_exactly_while_recovering_or_on_a_break(self) -> None:
         waits = self.snapshot.phase is Phase.RECOVERING or self.snapshot.on_a_break
         assert (self.snapshot.restart_at is not None) == waits
+        if self.snapshot.on_a_break:
+            assert self.snapshot.worker is None
+            assert self.snapshot.failures >= MOST_FAILURES
 
 
 TestShell = Shell.TestCase

@@ -84,8 +84,9 @@ def test_forked_processes_do_not_hold_the_pipe_open():
     reader.start()
     process.wait(DEADLINE)
     reader.join(DEADLINE)
+    is_held = reader.is_alive()
     os.close(end)  # ends the child, which lived until now
-    assert not reader.is_alive()
+    assert not is_held
     os.close(waiting)
     process.stdin.close()
     process.stdout.close()

@@ -32,7 +32,7 @@ from skep.worker.swarm.state.uplink import Uplink
 
 KNOWN = 7
 SHORT = 1.0
-"""Seconds after which a donor has stalled, where one does: for a frame, one on a busy computer may take a while."""
+"""Seconds after which a donor has stalled, where one does; elsewhere STALL_SECONDS, as a frame may take a while."""
 TENSORS = [torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.full((200_001,), 2.0), torch.tensor(3.0)]
 WANTED = Wanted(
     tuple(Piece(tuple(each.shape), each.dtype, each.nbytes, non_negative=True) for each in TENSORS), (5, KNOWN)
