@@ -6,15 +6,13 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
+from desktops import until
 from skep import bootstrap
 from skep.adapters.storage.paths import Home
 from skep.core.errors import NotRunning
-
-ANSWER_SECONDS = 30.0
 
 
 def command(home: Home, *arguments: str) -> list[str]:
@@ -50,10 +48,6 @@ def status(home: Home) -> dict[str, Any] | None:
 
 
 def answered(home: Home) -> dict[str, Any]:
-    """As `status`, of a skep that runs: one on a busy computer may not answer in time. Raises TimeoutError."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    while (seen := status(home)) is None:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"skep does not answer in {home.root}")
-        time.sleep(0.1)
+    """As `status`, of a skep that runs: one on a busy computer may not answer in time."""
+    seen: dict[str, Any] = until(lambda: status(home), "an answer of skep")
     return seen

@@ -58,7 +58,7 @@ class Lockstep:
             self._seeds = self._ready([self.others["seed"]])[0]["addresses"]
         self.peers = [self._start("peer", number) for number in range(len(MICRO_BATCHES))]
         self._about = self._ready(self.peers)
-        self._wait_counted(START_SECONDS)
+        self._wait_until_all_say("counted", START_SECONDS)
 
     def _start(self, role: str, number: int = 0) -> SmallPeer:
         self._made += 1
@@ -82,24 +82,24 @@ class Lockstep:
         if not condition():
             raise TimeoutError(f"ended: {[each.words()[-500:] for each in peers if not each.runs]}")
 
-    def _wait_counted(self, within: float) -> None:
-        self._wait(lambda: all(self._has_said("counted", each) for each in self.peers), within, self.peers)
+    def _wait_until_all_say(self, what: str, within: float) -> None:
+        """Until each peer has said this in its epoch, and waits. Raises TimeoutError."""
 
-    @staticmethod
-    def _has_said(what: str, peer: SmallPeer) -> bool:
-        """Whether it has said this in its epoch, and waits."""
-        return len(peer.named(what)) == len(peer.named("epoch")) + 1
+        def has_said(peer: SmallPeer) -> bool:
+            return len(peer.named(what)) == len(peer.named("epoch")) + 1
+
+        self._wait(lambda: all(map(has_said, self.peers)), within, self.peers)
 
     def end_epoch(self) -> list[Event]:
         """What each peer says of the next epoch. Raises TimeoutError, which an epoch without an end is."""
         count = max(len(each.named("epoch")) for each in self.peers)
         for peer in self.peers:
             peer.tell("go")
-        self._wait(lambda: all(self._has_said("due", each) for each in self.peers), EPOCH_SECONDS, self.peers)
+        self._wait_until_all_say("due", EPOCH_SECONDS)
         for peer in self.peers:
             peer.tell("go")
         self._wait(lambda: all(len(each.named("epoch")) > count for each in self.peers), EPOCH_SECONDS, self.peers)
-        self._wait_counted(EPOCH_SECONDS)
+        self._wait_until_all_say("counted", EPOCH_SECONDS)
         return [each.named("epoch")[-1] for each in self.peers]
 
     def newcomer(self) -> SmallPeer:

@@ -14,8 +14,8 @@ asks for the state when it gets the line `go`. It asks others than the honest pe
 do; stock hivemind does so whenever they claim more. Its own parameters are zero until then.
 
 Prints JSON lines. `{"event": "ready", "peer", "addresses", "run_id", "shapes", "target"}`; of a peer
-`{"event": "counted", "epoch"}`, `{"event": "due", "epoch"}`, `{"event": "group", "epoch", "size"}`, `{"event": "lost", "epoch", "reason"}` and `{"event":
-"epoch", "epoch", "values"}` with the parameters at the beginning of that epoch; of a newcomer `{"event": "joined",
+`{"event": "counted", "epoch"}`, `{"event": "due", "epoch"}`, `{"event": "group", "epoch", "size"}`, `{"event": "lost",
+"epoch", "reason"}` and `{"event": "epoch", "epoch", "values"}` with the parameters at the beginning of that epoch; of a newcomer `{"event": "joined",
 "epoch", "values"}`, or `{"event": "failed", "why"}`.
 """
 

@@ -47,7 +47,7 @@ PROJECT = make_project()
 INVITED = make_project(manifest=raw(membership="invited"))
 FULL = StorageError(verbatim("The disk is full."), verbatim("Free some space."))
 SOON = 30.0
-"""A deadline of what happens at once, or with a tick."""
+"""Seconds after which a wait fails; no behaviour is measured by it."""
 
 
 @dataclass

@@ -67,16 +67,20 @@ def sensor_threads() -> set[str]:
     return {thread.name for thread in threading.enumerate() if thread.name.startswith(("sensor ", "closing "))}
 
 
+def assert_threads_end() -> None:
+    deadline = time.monotonic() + SOON
+    while sensor_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert sensor_threads() == set()
+
+
 @pytest.fixture
 def room() -> Iterator[Room]:
     made = Room()
     yield made
     if made.sensing is not None:
         made.sensing.close()
-    deadline = time.monotonic() + SOON  # it waits for its threads only so long
-    while sensor_threads() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert sensor_threads() == set()
+    assert_threads_end()  # it waits for them only so long
 
 
 def test_what_a_sensor_tells_is_posted_with_its_moment(room: Room):
@@ -195,10 +199,7 @@ def test_a_sensor_that_hangs_at_the_end_is_not_waited_for():
     assert not closing.is_alive()
     assert sensor.closed
     gate.set()
-    deadline = time.monotonic() + SOON
-    while sensor_threads() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert sensor_threads() == set()
+    assert_threads_end()
     assert room.told == []
 
 
