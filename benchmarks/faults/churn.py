@@ -1,24 +1,23 @@
 """The part `churn`: every 20 s a peer dies or another one joins, for five minutes, after five calm minutes.
 
 Small peers of skep that learn a linear task. What they reach is compared with the calm run at the same number of
-samples in averages: a killed peer cannot say any more that its last contribution was confirmed. An epoch in which a
-peer dies may lack that peer's samples, and counts none of them; so at equal samples a swarm with deaths has made more
-steps, and may be better.
+samples that were computed, by peers that were killed too: what these had computed of an epoch is no longer averaged.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from report import Row
 
 from faults.places import own_folder
 from faults.rows import Measured, Part
-from faults.small_swarm import SmallPeer, SmallSwarm, small_swarm
+from faults.small_swarm import Event, SmallPeer, SmallSwarm, small_swarm
 
 SEED = 15
 MOST, LEAST = 4, 3
@@ -28,6 +27,8 @@ SECONDS, EVERY = 300.0, 20.0
 START_SECONDS = 180.0
 RATE_BOUND, LOSS_BOUND = 90.0, 2.0
 """Percent."""
+Curve = list[tuple[int, float]]
+"""The samples computed so far by all peers and the loss, when each epoch has ended for its first peer."""
 
 
 def measure(numbers: range) -> Iterator[Measured]:
@@ -40,7 +41,7 @@ def measure(numbers: range) -> Iterator[Measured]:
             "number": number,
             "seed": SEED,
             "rate": round(100 * busy.rate / calm.rate, 1),
-            "loss": round(100 * (busy.curve[-1][1] / at_equal(calm.curve, busy.curve[-1][0]) - 1), 2),
+            "loss": above_at_equal_samples(calm.curve, busy.curve),
             "killed": busy.killed,
             "joined": busy.joined,
             "samples": [calm.curve[-1][0], busy.curve[-1][0]],
@@ -67,27 +68,25 @@ class Lived:
         self.curve = curve(swarm)
 
 
-def curve(swarm: SmallSwarm) -> list[tuple[int, float]]:
-    """The samples in averages so far and the loss, at the end of each epoch."""
-    by_epoch: dict[int, int] = {}
-    losses: dict[int, float] = {}
-    for peer in swarm.peers:
-        for event in peer.named("averaged"):
-            by_epoch[event["epoch"]] = max(by_epoch.get(event["epoch"], 0), event["samples"])
-        losses |= {end["epoch"]: end["loss"] for end in peer.named("epoch")}
-    points, total = [], 0
-    for epoch in sorted(by_epoch.keys() & losses.keys()):
-        total += by_epoch[epoch]
-        points.append((total, losses[epoch]))
-    return points
+def curve(swarm: SmallSwarm) -> Curve:
+    first: dict[int, Event] = {}
+    for end in sorted((end for peer in swarm.peers for end in peer.named("epoch")), key=lambda end: float(end["at"])):
+        first.setdefault(end["epoch"], end)
+    computed = [peer.named("computed") for peer in swarm.peers]
+    return [(sum(samples_until(end["at"], each) for each in computed), end["loss"]) for _, end in sorted(first.items())]
 
 
-def at_equal(curve: list[tuple[int, float]], samples: int) -> float:
-    """The loss of a curve at this number of samples, between its points on a straight line."""
-    for (left, before), (right, after) in pairwise(curve):
-        if left <= samples <= right:
-            return before + (after - before) * (samples - left) / (right - left)
-    return curve[-1][1] if samples > curve[-1][0] else curve[0][1]
+def samples_until(at: float, computed: list[Event]) -> int:
+    """What a peer had computed then."""
+    before = bisect_right(computed, at, key=lambda event: float(event["at"]))
+    return int(computed[before - 1]["samples"]) if before else 0
+
+
+def above_at_equal_samples(calm: Curve, busy: Curve) -> float:
+    """By how many percent the busy run's loss is above the calm one's, where the one with fewer samples ended."""
+    samples = min(calm[-1][0], busy[-1][0])
+    was, is_now = (float(np.interp(samples, *zip(*each, strict=True))) for each in (calm, busy))
+    return round(100 * (is_now / was - 1), 2)
 
 
 def lived(folder: Path, chosen: random.Random | None, seconds: float) -> Lived:
@@ -116,8 +115,14 @@ def judged(rows: list[Measured]) -> list[Row]:
         return []
     return [
         Row("samples/s of those alive, least", min(rates), "%", None, rates, least=RATE_BOUND),
-        Row("final loss at equal samples, highest above the calm run's", max(losses), "%", LOSS_BOUND, losses),
-        Row("final loss at equal samples, lowest", min(losses), "%", None, losses),
+        Row(
+            "final loss off the calm run's at equal samples",
+            max(losses, key=abs),
+            "%",
+            LOSS_BOUND,
+            losses,
+            least=-LOSS_BOUND,
+        ),
     ]
 
 

@@ -9,8 +9,7 @@ Prints JSON lines. `{"event": "epoch", "epoch", "at", "blocked", "samples", "los
 monotonic clock, which all processes of a computer share; `blocked` the seconds that it computed nothing since it
 waited for other peers; `samples` its own of that epoch. `{"event": "confirmed" | "lost", "epoch", "samples",
 "reason"}` for each of its contributions; for a stock peer what its log says of the round, which confirms more than was
-averaged. `{"event": "averaged", "epoch", "samples"}` when a round of a skep peer has averaged gradients: the samples, its
-own and other peers', that are in the average; of a peer that dies in the round they are not counted, and may be in it.
+averaged. `{"event": "computed", "at", "samples"}` after each batch: how many samples it has computed since its start.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -89,7 +87,6 @@ class Ours:
         from skep.core.session.messages import (  # noqa: PLC0415 - a stock peer loads nothing of skep
             ContributionConfirmed,
             ContributionLost,
-            ContributionPending,
         )
         from skep.worker.connection.unresponsive import ask_in_background  # noqa: PLC0415 - a stock peer loads nothing of skep
         from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415 - a stock peer loads nothing of skep
@@ -97,11 +94,7 @@ class Ours:
         from skep.worker.swarm.strategy import Participant, run_of  # noqa: PLC0415 - a stock peer loads nothing of skep
         from swarm_peers import manifest_of  # noqa: PLC0415 - a stock peer loads nothing of skep
 
-        in_round = 0
-
         def tell(message: Any) -> None:
-            nonlocal in_round
-            in_round = message.samples if isinstance(message, ContributionPending) else 0
             if isinstance(message, ContributionConfirmed):
                 say("confirmed", epoch=message.epoch, samples=message.samples, reason="")
             elif isinstance(message, ContributionLost):
@@ -124,13 +117,6 @@ class Ours:
         self._rounds = Rounds("small", tell)
         own = Participant(run_of(manifest), dht, [weights], BATCH, self._rounds, lambda: options["rate"])
         self._sync = GlobalRounds(own)
-        noted = self._sync.tracker.averaged
-
-        def averaged(epoch: int, peers: Collection[str], samples: Mapping[str, float]) -> None:
-            say("averaged", epoch=epoch, samples=in_round + round(sum(samples.values())))
-            noted(epoch, peers, samples)
-
-        self._sync.tracker.averaged = averaged  # type: ignore[method-assign] - listened to, not replaced
         self._sync.ready(60.0)
         self._sync.synchronise()
 
@@ -229,12 +215,14 @@ def listen(asked: queue.SimpleQueue[str]) -> None:
 
 
 def train(peer: Synchronised, task: Task, rate: float, asked: queue.SimpleQueue[str]) -> None:
-    due, mine, blocked = time.monotonic(), 0, 0.0
+    due, mine, computed, blocked = time.monotonic(), 0, 0, 0.0
     while asked.empty():
         due += BATCH / rate
         time.sleep(max(0.0, due - time.monotonic()))
         assert task.weights.grad is not None
         task.weights.grad += task.gradient()
+        computed += BATCH
+        say("computed", at=time.monotonic(), samples=computed)
         mine, epoch, begun = mine + BATCH, peer.epoch, time.monotonic()
         peer.step()
         took = time.monotonic() - begun

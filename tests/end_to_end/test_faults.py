@@ -2,10 +2,11 @@
 
 import contextlib
 import itertools
+from types import SimpleNamespace
 
 import pytest
 from faults import disk
-from faults.churn import at_equal
+from faults.churn import above_at_equal_samples, curve
 from faults.family import Role
 from faults.kill import PART
 from faults.recovery import kill_one, stop_one
@@ -127,8 +128,20 @@ def test_growth_is_found_within_runs_though_their_levels_differ():
 
 def test_losses_are_compared_at_equal_samples():
     calm = [(0, 10.0), (100, 5.0), (200, 1.0)]
-    assert at_equal(calm, 150) == 3.0
-    assert (at_equal(calm, 0), at_equal(calm, 500)) == (10.0, 1.0)
+    assert above_at_equal_samples(calm, [(0, 10.0), (150, 3.3)]) == 10.0
+    assert above_at_equal_samples(calm, [(100, 4.0), (300, 0.8)]) == pytest.approx(140.0)
+
+
+def test_samples_of_a_killed_peer_are_counted():
+    stays, killed = peer_that_said((1, 8), (3, 16), ends=(2, 4)), peer_that_said((1.5, 8), ends=())
+    assert curve(SimpleNamespace(peers=[stays, killed])) == [(16, 2.0), (24, 4.0)]
+
+
+def peer_that_said(*computed, ends):
+    """(time, samples so far) and the times at which an epoch ended for it, with a loss as large."""
+    events = [{"event": "computed", "at": at, "samples": samples} for at, samples in computed]
+    events += [{"event": "epoch", "epoch": number, "at": at, "loss": float(at)} for number, at in enumerate(ends)]
+    return SimpleNamespace(named=lambda name: [each for each in events if each["event"] == name])
 
 
 def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
