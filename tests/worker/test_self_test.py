@@ -16,9 +16,10 @@ from hivemind.utils import MSGPackSerializer
 from english import raises
 from skep.core.errors import BadInput
 from skep.host.server import seed
-from skep.worker import joining, self_test
+from skep.worker import joining, self_test, self_test_rounds
 from skep.worker.connection import guards, neighbours, quotas, streams
 from skep.worker.swarm import experience
+from skep.worker.swarm.averaging import parts
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combined, Median, RobustMean, mean
 from skep.worker.swarm.experience import Experience
@@ -42,7 +43,8 @@ UNDONE = {
     "false epoch": (PossibleEpochs, "highest", lambda *_, **__: math.inf),
     "false samples": (experience, "limited", lambda strangers, _: strangers),
     "invented peers": (Experience, "_as_far_as_there", lambda _self, strangers, _parts, _own: dict(strangers)),
-    "false claims": (self_test, "is_credible", lambda _: True),
+    "false claims": (self_test_rounds, "is_credible", lambda _: True),
+    "undecoded parts": (parts, "check", lambda *_: None),
     "bad parts": (CheckedReducer, "_check", lambda *_: None),
     "large gradients": (RobustMean, "_most", lambda *_, **__: math.inf),
     "false parameters": (Median, "combine", lambda _self, _number, parts: Combined(mean(parts))),

@@ -13,15 +13,13 @@ import math
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final
 
-import msgpack
 import msgspec
 import torch
-from hivemind.averaging.partition import AllreduceException
 from hivemind.dht import DHTID, node
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
@@ -33,10 +31,9 @@ from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
+from skep.worker import self_test_rounds as rounds
+from skep.worker.attempts import LEVELS, UNDECODABLE, nested, raises, within_time
 from skep.worker.connection import guards, quotas, streams
-from skep.worker.swarm.averaging.groups import LONGEST_EPOCH, from_message, is_credible
-from skep.worker.swarm.averaging.reducer import CheckedReducer
-from skep.worker.swarm.averaging.robust import JUDGES, LOOSE, Combination, Median, Part, RobustMean
 from skep.worker.swarm.claims import Claim
 from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.state.donor import Offer
@@ -44,14 +41,6 @@ from skep.worker.swarm.state.download import Partial, Progress, Wanted
 from skep.worker.swarm.state.pieces import Piece, Refusal, check
 
 TEST_SECONDS: Final = 20.0
-ANSWER_SECONDS: Final = 5.0
-"""For an attack that would be waited for."""
-EXTENSION: Final = 0x40
-"""hivemind's extension of msgpack, which is decoded recursively."""
-LEVELS: Final = 280
-"""As many take a stock reader's whole stack."""
-UNDECODABLE: Final = b"\xc1"
-HUGE: Final = 1e6
 ONE: Final = MSGPackSerializer.dumps(1)
 
 Attack = Callable[[], bool]
@@ -87,36 +76,16 @@ def _send_all(at: Any) -> None:
             os._exit(1)
 
 
-def _raises(kind: type[Exception], call: Callable[[], object]) -> bool:
-    try:
-        call()
-    except kind:
-        return True
-    return False
-
-
-def _within_time(answer: Coroutine[Any, Any, object]) -> Any:
-    return asyncio.run(asyncio.wait_for(answer, ANSWER_SECONDS))
-
-
 # --- records and questions
 
 
-def nested(levels: int) -> bytes:
-    """A value of `levels` extension types inside each other."""
-    value: bytes = msgpack.packb([])
-    for _ in range(levels):
-        value = msgpack.packb(msgpack.ExtType(EXTENSION, value))
-    return value
-
-
 def nested_record() -> bool:
-    return _raises(ValueError, lambda: MSGPackSerializer.loads(nested(LEVELS)))
+    return raises(ValueError, lambda: MSGPackSerializer.loads(nested(LEVELS)))
 
 
 def large_value() -> bool:
     value = MSGPackSerializer.dumps(bytes(guards.LARGEST))
-    return _raises(ValueError, lambda: MSGPackSerializer.loads(value))
+    return raises(ValueError, lambda: MSGPackSerializer.loads(value))
 
 
 def long_frame() -> bool:
@@ -127,7 +96,7 @@ def long_frame() -> bool:
         reader.feed_data((guards.LONGEST_FRAME + 1).to_bytes(P2P.HEADER_LEN, P2P.BYTEORDER))
         await P2P.receive_raw_data(reader)
 
-    return _raises(ConnectionError, lambda: _within_time(receive()))
+    return raises(ConnectionError, lambda: within_time(receive()))
 
 
 class _Daemon:
@@ -158,7 +127,7 @@ def many_streams() -> bool:
         stream, writer = SimpleNamespace(peer_id=b"hostile"), SimpleNamespace(close=over.set)
         await asyncio.gather(*(daemon.handler(stream, None, writer) for _ in range(streams.OF_ONE_PEER + 1)))
 
-    _within_time(open_all())
+    within_time(open_all())
     return len(served) == streams.OF_ONE_PEER
 
 
@@ -174,7 +143,7 @@ def looked_up(bad: bytes) -> Any:
         state.finish_search()
         return await state.future
 
-    return _within_time(search()).value
+    return within_time(search()).value
 
 
 def undecodable_value() -> bool:
@@ -238,7 +207,7 @@ def flood_of_records() -> bool:
 
 def repeated_question() -> bool:
     request = dht_pb2.FindRequest(keys=[b"key"] * 2)
-    return _raises(ValueError, lambda: asyncio.run(DHTProtocol.rpc_find(_NODE, request, _SENDER)))
+    return raises(ValueError, lambda: asyncio.run(DHTProtocol.rpc_find(_NODE, request, _SENDER)))
 
 
 class _Table:
@@ -295,61 +264,6 @@ def invented_peers() -> bool:
     return not any(each.samples or each.rate for each in found.claims.values())
 
 
-# --- rounds
-
-
-def false_claims() -> bool:
-    """What a member of a group says of itself: its bandwidth, and the epoch that it brings."""
-    mode, data = 0, MSGPackSerializer.dumps(None)
-    bad = [MSGPackSerializer.dumps((bandwidth, mode, data)) for bandwidth in (HUGE, -1.0, math.nan, "all")]
-    bad += [MSGPackSerializer.dumps((None, 99, data)), nested(LEVELS), UNDECODABLE]
-    return (
-        is_credible(MSGPackSerializer.dumps((None, mode, data)))
-        and not any(map(is_credible, bad))
-        and from_message(b"9" * (LONGEST_EPOCH + 1)) is None
-    )
-
-
-def bad_parts() -> bool:
-    """Parts that are not finite, of another shape or kind or number, and weights that are none."""
-    good = torch.ones(4)
-    bad: list[tuple[int, torch.Tensor, float]] = [
-        (0, torch.tensor([math.nan, 1.0, 1.0, 1.0]), 1.0),
-        (0, torch.tensor([math.inf, 1.0, 1.0, 1.0]), 1.0),
-        (0, torch.ones(5), 1.0),
-        (0, torch.ones(1), 1.0),
-        (0, torch.ones(2, 2), 1.0),
-        (0, torch.ones(4, dtype=torch.int64), 1.0),
-        (1, good, 1.0),
-        (-1, good, 1.0),
-        (0, good, math.nan),
-        (0, good, math.inf),
-        (0, good, -1.0),
-    ]
-
-    async def sent(number: int, values: torch.Tensor, weight: float) -> None:
-        senders: Any = [b"own", b"hostile"]
-        reducer = CheckedReducer([torch.Size([4])], senders, RobustMean(b"own"), 0)
-        await reducer.accumulate_part(1, number, values, weight)
-
-    return all(_raises(AllreduceException, partial(_within_time, sent(*each))) for each in bad)
-
-
-def large_gradients() -> bool:
-    return _largest_of(RobustMean("peer 0")) <= LOOSE
-
-
-def false_parameters() -> bool:
-    return _largest_of(Median()) <= 1.0
-
-
-def _largest_of(combination: Combination) -> float:
-    """The largest value of the combination of ones and one peer's huge values."""
-    honest = [Part(f"peer {number}", torch.ones(4), 1.0) for number in range(JUDGES)]
-    combination.begin()
-    return float(combination.combine(0, [*honest, Part("hostile", torch.full((4,), HUGE), 1.0)]).values.max())
-
-
 # --- states
 
 
@@ -365,7 +279,7 @@ def bad_state() -> bool:
         (moments, torch.tensor([1.0, -1.0])),
     ]
     check(0, torch.ones(2), piece)
-    return all(_raises(Refusal, partial(check, 0, tensor, piece)) for piece, tensor in bad)
+    return all(raises(Refusal, partial(check, 0, tensor, piece)) for piece, tensor in bad)
 
 
 def false_epoch_of_a_state() -> bool:
@@ -374,7 +288,7 @@ def false_epoch_of_a_state() -> bool:
     labels: list[object] = [{"epoch": 10**9}, {"epoch": "5"}, {}, [1]]
     offers = [Offer(copy="copy", metadata=msgspec.msgpack.encode(label)) for label in labels]
     arriving.begin(Offer(copy="copy", metadata=msgspec.msgpack.encode({"epoch": known})))
-    return all(_raises(Refusal, partial(arriving.begin, each)) for each in offers)
+    return all(raises(Refusal, partial(arriving.begin, each)) for each in offers)
 
 
 ATTACKS: Final[dict[str, Attack]] = {
@@ -391,10 +305,11 @@ ATTACKS: Final[dict[str, Attack]] = {
     "false epoch": false_epoch,
     "false samples": false_samples,
     "invented peers": invented_peers,
-    "false claims": false_claims,
-    "bad parts": bad_parts,
-    "large gradients": large_gradients,
-    "false parameters": false_parameters,
+    "false claims": rounds.false_claims,
+    "bad parts": rounds.bad_parts,
+    "undecoded parts": rounds.undecoded_parts,
+    "large gradients": rounds.large_gradients,
+    "false parameters": rounds.false_parameters,
     "bad state": bad_state,
     "false epoch of a state": false_epoch_of_a_state,
 }

@@ -24,6 +24,7 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils.asyncio import achain, as_aiter
 
 from skep.worker.swarm.averaging.groups import Company, as_message, from_message
+from skep.worker.swarm.averaging.parts import UnlikeOurs, check, checked
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.robust import Combination
 from skep.worker.swarm.rounds import RoundFacts
@@ -66,8 +67,9 @@ class PromptAllReduce(AllReduceRunner):
         self._left = set[asyncio.Task[None]]()
         super().__init__(*args, **kwargs)
         container, index = self.tensor_part_container, self.ordered_peer_ids.index(self.peer_id)
+        self._sizes = [[len(part) for part, _ in of_peer] for of_peer in container._input_parts_by_peer]  # noqa: SLF001 - hivemind has no other way
         counts = self.weight > 0 and container.num_parts_by_peer[index] > 0
-        parts = container._input_parts_by_peer if counts else ()  # noqa: SLF001 - hivemind has no other way
+        parts = container._input_parts_by_peer if counts else ()  # noqa: SLF001 - as above
         self._own_parts = [part for of_peer in parts for part, _ in of_peer]
         self.tensor_part_reducer.finished.set()  # hivemind's own is not used
         before = sum(container.num_parts_by_peer[:index])
@@ -100,6 +102,14 @@ class PromptAllReduce(AllReduceRunner):
                 self._answered.add(context.remote_id)
             yield answer
 
+    async def _accumulate_parts_streaming(
+        self, stream: AsyncGenerator[averaging_pb2.AveragingData, None], sender_index: int
+    ) -> AsyncIterator[averaging_pb2.AveragingData]:
+        sizes = [shape.numel() for shape in self.tensor_part_reducer.part_shapes]
+        async with aclosing(checked(stream, sizes)) as parts:
+            async for answer in super()._accumulate_parts_streaming(parts, sender_index):
+                yield answer
+
     async def _ban_sender(self, peer_id: PeerID) -> None:
         """As hivemind's, which also bans a peer that closes its stream once it has all answers."""
         if peer_id not in self._answered:
@@ -131,8 +141,8 @@ class PromptAllReduce(AllReduceRunner):
             self.epochs |= told
 
     def _get_peer_stub(self, peer: PeerID) -> Any:
-        parts = self.tensor_part_container.num_parts_by_peer[self.ordered_peer_ids.index(peer)]
-        return _Listening(super()._get_peer_stub(peer), parts, partial(self._hear, peer))
+        sizes = self._sizes[self.ordered_peer_ids.index(peer)]
+        return _Listening(super()._get_peer_stub(peer), sizes, partial(self._hear, peer))
 
     def _loss_of(self, peer: PeerID) -> asyncio.Task[None]:
         """Ends once the peer is lost."""
@@ -168,11 +178,15 @@ class PromptAllReduce(AllReduceRunner):
         finally:
             lost = not talk.done()
             talk.cancel()  # not waited for: p2pd opens a stream to a hanging peer for half a minute
+        error = None if lost else talk.exception()
         if lost:
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
-        elif talk.exception():
+        elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
+            await self._ban_sender(peer_id)
+            return
+        elif error:
             await asyncio.wait({loss}, timeout=REFUSED_SECONDS)
-        if lost or talk.exception():
+        if lost or error:
             await self._ban_unless_it_sends(peer_id)
 
     def _ended(self, talk: asyncio.Task[None]) -> None:
@@ -200,10 +214,13 @@ class PromptAllReduce(AllReduceRunner):
 
 
 class _Listening:
-    """Another peer's calls; `hear` gets its answers. The stream is closed once all `parts` have come (see `streams`)."""
+    """Another peer's calls; `hear` gets its answers, parts of these `sizes`.
 
-    def __init__(self, stub: Any, parts: int, hear: Callable[[averaging_pb2.AveragingData], None]) -> None:
-        self._stub, self._parts, self._hear = stub, parts, hear
+    The stream is closed once all of them have come (see `streams`).
+    """
+
+    def __init__(self, stub: Any, sizes: Sequence[int], hear: Callable[[averaging_pb2.AveragingData], None]) -> None:
+        self._stub, self._sizes, self._hear = stub, sizes, hear
 
     async def rpc_aggregate_part(
         self, parts: AsyncIterator[averaging_pb2.AveragingData]
@@ -213,14 +230,14 @@ class _Listening:
     async def _heard(
         self, answers: AsyncGenerator[averaging_pb2.AveragingData, None]
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        left = self._parts
         async with aclosing(answers):
-            async for answer in answers:
-                self._hear(answer)
-                yield answer
-                left -= 1
-                if not left:
+            for size in self._sizes:
+                if (answer := await anext(answers, None)) is None:
                     return
+                self._hear(answer)
+                if answer.code == averaging_pb2.AVERAGED_PART:
+                    check(answer.tensor_part, size)
+                yield answer
 
 
 @torch.no_grad()
