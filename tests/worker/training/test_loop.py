@@ -463,6 +463,25 @@ def test_a_model_without_any_finite_loss_is_not_trained_in_silence_for_ever():
         bench.run_until(lambda: False)
 
 
+def test_a_device_whose_gradients_are_never_finite_is_not_used_in_silence_for_ever():
+    bench = Bench(micro_batch=STEP_BATCH)
+    bench.trainer.finite = False
+    with raises(SwarmError, match="None of the last 100 batches had gradients that could be used"):
+        bench.run_until(lambda: len(bench.trainer.done) > HOPELESS)
+    assert len(bench.link.all(ContributionLost)) == HOPELESS
+
+
+def test_a_few_unusable_gradients_are_only_discarded():
+    bench = Bench(micro_batch=STEP_BATCH)
+    for count in (1, 2):
+        bench.trainer.finite = False
+        bench.run_until(lambda end=count * HOPELESS: len(bench.trainer.done) >= end - 1)
+        bench.trainer.finite = True
+        bench.run_until(lambda end=count * HOPELESS: len(bench.trainer.done) >= end)
+    assert len(bench.optimizer.named("contribute")) == 2
+    assert len(bench.optimizer.named("discard")) == 2 * HOPELESS - 2
+
+
 def test_gradients_that_are_not_finite_are_discarded_and_said_to_be_lost():
     bench = Bench()
     bench.trainer.finite = False

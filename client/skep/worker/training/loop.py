@@ -44,7 +44,7 @@ DOUBTFUL: Final = 10
 """Micro-batches in a row whose loss is not finite after which the parameters are checked."""
 HOPELESS: Final = 100
 """The same, after which training ends, to begin again with the swarm's state. In fp16 the scale of the loss needs up
-to 32 to adapt."""
+to 32 to adapt. So many step batches in a row whose gradients cannot be used end it too: a device that computes wrongly."""
 RUN_FINISHED: Final = Text("round.run_is_finished")
 
 
@@ -74,6 +74,8 @@ class TrainingLoop:
     _resting: bool = False
     _skipped: int = 0
     """Micro-batches in a row whose loss was not finite."""
+    _refused: int = 0
+    """Times in a row that the gradients of finite losses could not be handed over."""
     _ask_at: float = 0.0
     """When data that could not be fetched is asked for again; 0 when none is lacking."""
     _slept: float = 0.0
@@ -236,7 +238,7 @@ class TrainingLoop:
             return math.nan
 
     def _hand_over(self) -> None:
-        """Count the gradients since the last call into this epoch, if they are finite."""
+        """Count the gradients since the last call into this epoch, if they are finite. Raises SwarmError if many were not."""
         if not self._filled:
             return
         self.trainer.collect()
@@ -245,9 +247,15 @@ class TrainingLoop:
         if not filled:  # all of them were lost with a device
             return
         if self.trainer.gradients_finite():
+            self._refused = 0
             self.sync.contribute(filled)
-        else:
-            self.sync.discard(Text("training.gradients_unusable"))
+            return
+        self.sync.discard(Text("training.gradients_unusable"))
+        self._refused += 1
+        if self._refused >= HOPELESS:
+            raise SwarmError(
+                Text("training.no_gradients_were_usable", count=self._refused), Text("training.skep_joins_again")
+            )
 
     def _drop(self) -> None:
         """Forget what was not handed over yet."""
