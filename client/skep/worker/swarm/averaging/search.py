@@ -1,7 +1,8 @@
 """How an averager finds a group for a round.
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
-until the round's time is up, also if nobody is left.
+until the round's time is up, also if nobody is left; and whatever a leader says of its group is believed, so that it may
+let us average nothing for others, or itself be several members, and alone decide what the average is.
 """
 
 from __future__ import annotations
@@ -124,6 +125,11 @@ class BoundedSearch:
         if len(message.group_id) != GROUP_ID_BYTES:
             raise MatchmakingException(f"{leader} named a group with an id of {len(message.group_id)} bytes")
         step = self._search.step_control
+        said = dict(zip(message.ordered_peer_ids, message.gathered, strict=False))  # hivemind compares their lengths
+        if len(said) < len(message.ordered_peer_ids) or leader.to_bytes() not in said:
+            raise MatchmakingException(f"{leader} named a group with a member twice, or without itself")
+        if said.get(self._search.peer_id.to_bytes()) != step.data_for_gather:
+            raise MatchmakingException(f"{leader} said something else of this peer than it had said itself")
         return self._note(step, await self._follow(leader, message))
 
     def _note(self, step: StepControl, group: GroupInfo) -> GroupInfo:
