@@ -2,12 +2,16 @@
 
 import asyncio
 import math
+import multiprocessing
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
+from hivemind.averaging import averager as averager_module
+from hivemind.averaging.allreduce import AllReduceRunner
+from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.state_averager import TrainingStateAverager
 
 from english import raises
@@ -20,7 +24,7 @@ TARGET = 2 * STEP_BATCH
 ONE, THREE = [torch.ones(4)], [torch.full((4,), 3.0)]
 
 
-def make(kind, dht, value, *, offload):
+def make(kind, dht, value, *, offload, **options):
     """An averager of one parameter with `value`."""
     made = kind(
         dht=dht,
@@ -32,6 +36,7 @@ def make(kind, dht, value, *, offload):
         request_timeout=1.0,
         next_chunk_timeout=5.0,
         start=True,
+        **options,
     )
     made.wait_until_ready(60)
     return made
@@ -52,6 +57,50 @@ def test_stock_takes_over_the_average_with_a_diverged_peer_and_ours_does_not(
     assert (values != [1.0] * 1000) is spoils
     if not spoils:
         assert not facts[0].shared
+
+
+class LyingRunner(AllReduceRunner):
+    """Adds `lie` to all that it returns."""
+
+    lie = multiprocessing.Value("d", 0.0)
+
+    async def _accumulate_parts_streaming(self, stream, sender_index):
+        async for answer in super()._accumulate_parts_streaming(stream, sender_index):
+            delta = deserialize_torch_tensor(answer.tensor_part)
+            answer.tensor_part.CopyFrom(serialize_torch_tensor(delta + self.lie.value))
+            yield answer
+
+
+class LyingAverager(TrainingStateAverager):
+    def run(self):
+        averager_module.AllReduceRunner = LyingRunner  # in its own process
+        super().run()
+
+
+LyingAverager.__name__ = TrainingStateAverager.__name__  # the RPC handler names contain it
+
+
+@pytest.mark.parametrize("offload", [True, False])
+@pytest.mark.parametrize(("kind", "spoils"), [(TrainingStateAverager, True), (CheckedStateAverager, False)])
+def test_stock_takes_over_false_parameters_of_a_reducer_and_ours_only_what_steps_could_have_made(
+    make_dhts, averagers, kind, spoils, offload
+):
+    for dht, each in zip(make_dhts(2), (kind, LyingAverager), strict=True):
+        averagers.append(make(each, dht, 0.02, offload=offload, client_mode=each is kind))
+    facts = []
+    averagers[0].settled = facts.append
+    LyingRunner.lie.value = 0.0
+    for lie in (0.0, 0.5):
+        LyingRunner.lie.value = lie
+        for averager in averagers:
+            with torch.no_grad():
+                averager.main_parameters[0].add_(1e-4)
+                averager.optimizer.param_groups[0]["params"][0].copy_(averager.main_parameters[0])
+        together(*(partial(each.step, averaging_round=True, averaging_opts={"timeout": 60}) for each in averagers))
+    lied = averagers[0].main_parameters[0].max() > 0.1
+    assert bool(lied) is spoils
+    if not spoils:
+        assert [each.shared for each in facts] == [True, False]
 
 
 @pytest.mark.parametrize(("kind", "sent"), [(DecentralizedAverager, True), (CheckedStateAverager, False)])

@@ -7,9 +7,13 @@ import multiprocessing
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
+from hivemind.averaging import averager as averager_module
+from hivemind.averaging.allreduce import AllReduceRunner
+from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.grad_averager import GradientAverager
 
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.returned import ROUNDS_UNKNOWN
 from skep.worker.swarm.state.uplink import Uplink
 from swarm_peers import run_round
 
@@ -31,7 +35,25 @@ class WatchingAverager(CheckedGradientAverager):
         return await super()._use(runner, tensors)
 
 
-for each in (SilentAverager, WatchingAverager):
+class LyingRunner(AllReduceRunner):
+    """Adds `lie` to all that it returns."""
+
+    lie = multiprocessing.Value("d", 0.0)
+
+    async def _accumulate_parts_streaming(self, stream, sender_index):
+        async for answer in super()._accumulate_parts_streaming(stream, sender_index):
+            delta = deserialize_torch_tensor(answer.tensor_part)
+            answer.tensor_part.CopyFrom(serialize_torch_tensor(delta + self.lie.value))
+            yield answer
+
+
+class LyingAverager(GradientAverager):
+    def run(self):
+        averager_module.AllReduceRunner = LyingRunner  # in its own process
+        super().run()
+
+
+for each in (SilentAverager, WatchingAverager, LyingAverager):
     each.__name__ = GradientAverager.__name__  # the RPC handler names contain it
 
 
@@ -127,6 +149,26 @@ def test_a_stock_peer_that_sends_the_opposite_is_left_out_after_a_few_rounds(mak
     told = [result.facts for result in results[:3]]
     assert any(hostile in facts.missing for facts in told)
     assert all(facts.complete for facts in told)
+
+
+@pytest.mark.parametrize(("kind", "used"), [(GradientAverager, True), (CheckedGradientAverager, False)])
+def test_a_stock_peer_that_returns_large_averages_changes_nothing_of_ours(make_dhts, averagers, kind, used):
+    dhts = make_dhts(3)
+    averagers += [make(each, dht, 1.0) for each, dht in zip((kind, kind, LyingAverager), dhts, strict=True)]
+    LyingRunner.lie.value = 0.0
+    run_round(*averagers)
+    for _ in range(ROUNDS_UNKNOWN - 1):
+        again(averagers, [1.0] * 3)
+        run_round(*averagers)
+    LyingRunner.lie.value = 1e4
+    again(averagers, [1.0] * 3)
+    *results, _ = run_round(*averagers)
+    for averager, result in zip(averagers[:2], results, strict=True):
+        assert (value_of(averager) > 1e3) is used
+        if not used:
+            assert value_of(averager) == pytest.approx(1.0)
+            assert not result.facts.complete
+            assert result.facts.missing == (str(averagers[2].peer_id),)
 
 
 def test_a_stock_peer_that_sends_no_numbers_is_left_out_of_the_round_of_the_others(make_dhts, averagers):

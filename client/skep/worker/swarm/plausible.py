@@ -17,7 +17,8 @@ LEAST_SIZE: Final = 1.0
 """Smaller tensors, such as biases that begin at 0, are taken to be of this size.
 
 Peers of one epoch differ by the steps of a few missed rounds, and a step moves a value by about the learning rate, so
-an honest average is orders of magnitude within these bounds. They refuse parameters of a peer that diverged.
+an honest average is orders of magnitude within these bounds. They refuse parameters of a peer that diverged; what is
+known of our own steps bounds an average more narrowly (see `averaging.drift`).
 """
 
 
@@ -41,10 +42,17 @@ def magnitude(tensor: torch.Tensor) -> float:
     return float(tensor.abs().sum(dtype=torch.float64))
 
 
-def plausible_changes(changes: Sequence[torch.Tensor], sizes: Sequence[float]) -> bool:
-    """Whether averaging may change tensors of these `sizes` by `changes`; not if one of them is not finite."""
-    pairs = zip(changes, sizes, strict=True)
-    return all(size_of(change) <= LARGEST_CHANGE * max(size, LEAST_SIZE) for change, size in pairs)
+def plausible_changes(
+    changes: Sequence[torch.Tensor], sizes: Sequence[float], bounds: Sequence[float] | None = None
+) -> bool:
+    """Whether averaging may change tensors of these `sizes` by `changes`; not if one of them is not finite.
+
+    `bounds` are those of the sizes of the changes, where they are known.
+    """
+    most = [LARGEST_CHANGE * max(size, LEAST_SIZE) for size in sizes]
+    if bounds is not None:
+        most = list(map(min, most, bounds))
+    return all(size_of(change) <= bound for change, bound in zip(changes, most, strict=True))
 
 
 def copies(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -9,6 +9,7 @@ import torch
 from hivemind.averaging.partition import AllreduceException, TensorPartReducer
 
 from skep.worker.swarm.averaging.reducer import CheckedReducer
+from skep.worker.swarm.averaging.returned import UsualNorms
 from skep.worker.swarm.averaging.robust import LOOSE, TIGHT, Median, Part, RobustMean, mean
 
 OWN, HOSTILE = 0, 3
@@ -196,6 +197,9 @@ class Training:
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=2e-3)
         self.chance = [torch.Generator().manual_seed(100 + peer) for peer in range(len(sizes))]
         self.scaled, self.left_out = [], []
+        self.usual = [UsualNorms() for _ in sizes]
+        self.nearest = 0.0
+        """Of what a reducer returned, beside the most that it may return."""
 
     def samples(self, count, chance):
         inputs = torch.randn(count, 32, generator=chance)
@@ -222,12 +226,25 @@ class Training:
             combined.append(found.values)
             self.scaled += found.scaled
             self.left_out += found.left_out
+        for peer in peers:
+            self.compare_returned(self.usual[peer], whole[peer], combined)
         done = 0
         flat = torch.cat(combined)
         for each in self.model.parameters():
             each.grad = flat[done : done + each.numel()].view_as(each).clone()
             done += each.numel()
         self.optimizer.step()
+
+    def compare_returned(self, usual, own, combined):
+        """With every two parts of another reducer."""
+        slabs = [range(first, min(first + 2, len(own))) for first in range(0, len(own), 2)]
+        limits = usual.begin(
+            [float(part.norm()) for part in own], [[len(own[part]) for part in slab] for slab in slabs]
+        )
+        for number, part in enumerate(combined):
+            usual.see(number, float(part.norm()))
+        for slab, limit in zip(slabs, limits, strict=True):
+            self.nearest = max(self.nearest, float(torch.cat([combined[part] for part in slab]).norm()) / limit)
 
     def attacked(self, number, sent, attack):
         """The hostile peer's part, with a norm just below the one from which it would be scaled down."""
@@ -281,6 +298,7 @@ def test_in_500_rounds_of_unequal_pausing_peers_nobody_honest_is_touched():
     for _ in range(500):
         made.epoch([OWN, *(peer for peer in range(1, 5) if chance.random() < 0.8)])
     assert (made.scaled, made.left_out) == ([], [])
+    assert made.nearest < 0.5
 
 
 def test_a_peer_that_agrees_again_is_admitted_again():

@@ -17,6 +17,7 @@ from hivemind.utils import MSGPackSerializer
 from skep.worker.swarm.averaging import honest_averager
 from skep.worker.swarm.averaging.all_reduce import Used
 from skep.worker.swarm.averaging.averagers import LACKING_WEIGHT, CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.averaging.drift import FARTHEST, Drift
 from skep.worker.swarm.averaging.groups import DUE, EPOCH, epoch_told
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.averaging.state_rounds import CheckedRounds, facts_of
@@ -43,11 +44,12 @@ class Runner:
         self.cancelled = cancel
 
 
-OWN = SimpleNamespace(_averaging_alpha=1.0)
+def averager():
+    return SimpleNamespace(_averaging_alpha=1.0, _drift=Drift())
 
 
-def used(kind, runner, tensors):
-    return asyncio.run(kind._use(OWN, runner, tensors))
+def used(kind, runner, tensors, own=None):
+    return asyncio.run(kind._use(own or averager(), runner, tensors))
 
 
 def start():
@@ -66,6 +68,49 @@ def test_of_an_average_with_one_bad_tensor_none_is_used(bad):
     tensors = start()
     assert used(CheckedRounds, Runner([[0.5, -0.5], [bad]]), tensors) == Used(refused=True)
     assert [tensor.tolist() for tensor in tensors] == [[1.0, 2.0], [3.0]]
+
+
+LARGE = 1000
+
+
+def in_steps(own, start, moves, change):
+    """Rounds of the state; before each our parameters move so far. The last one changes them by `change`."""
+    tensors = [torch.full((LARGE,), start)]
+    for number, move in enumerate(moves):
+        tensors[0] += move
+        told = used(CheckedRounds, Runner([[change if number == len(moves) - 1 else 0.0] * LARGE]), tensors, own)
+    return told.refused, float(tensors[0].mean())
+
+
+@pytest.mark.parametrize(
+    ("start", "moves", "change", "refused"),
+    [
+        pytest.param(1.0, [0.01], 1.9, False, id="in the first round, as wide as ever"),
+        pytest.param(1.0, [0.01, 0.01], 0.1, False, id="little beside the parameters"),
+        pytest.param(1.0, [0.1, 0.1], 0.7, False, id="as one that has missed steps"),
+        pytest.param(1.0, [0.1, 0.1], 0.9, True, id="more than that"),
+        pytest.param(0.01, [0.1, 0.1, 0.0], 0.7, False, id="we have missed all steps"),
+        pytest.param(0.0, [1e-4, 1e-4], 0.5, True, id="small parameters"),
+        pytest.param(0.0, [1e-4, 0.5], 0.5, False, id="all have moved far"),
+    ],
+)
+def test_an_average_is_no_farther_from_ours_than_steps_can_be(start, moves, change, refused):
+    own = averager()
+    told, value = in_steps(own, start, moves, change)
+    assert told is refused
+    assert value == pytest.approx(start + sum(moves) + (0.0 if refused else change), rel=1e-5)
+    # a round that was refused changes nothing of what is known
+    tensors = [torch.full((LARGE,), value)]
+    assert not used(CheckedRounds, Runner([[0.0] * LARGE]), tensors, own).refused
+
+
+def test_what_is_kept_of_parameters_is_small():
+    drift, tensors = Drift(), [torch.randn(1_000_000), torch.randn(3), torch.randn(0), torch.tensor(2.0)]
+    drift.settle(tensors)
+    assert sum(kept.numel() for kept in drift._kept) < 10_000
+    moved = [tensor + 0.5 for tensor in tensors]
+    found = drift.bounds(moved, [0.0] * len(tensors))
+    assert found == pytest.approx([FARTHEST * 0.5, FARTHEST * 0.5, 0.0, FARTHEST * 0.5], rel=1e-3)
 
 
 def test_parameters_change_only_when_the_whole_average_has_arrived():

@@ -12,6 +12,7 @@ other has given up, and waits so long that it is late for the next round itself.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -26,8 +27,11 @@ from hivemind.utils.asyncio import achain, as_aiter
 from skep.worker.swarm.averaging.groups import Company, as_message, from_message
 from skep.worker.swarm.averaging.parts import UnlikeOurs, check, checked
 from skep.worker.swarm.averaging.reducer import CheckedReducer
+from skep.worker.swarm.averaging.returned import BoundedReturns
 from skep.worker.swarm.averaging.robust import Combination
 from skep.worker.swarm.rounds import RoundFacts
+
+_log = logging.getLogger(__name__)
 
 PATIENCE: Final = 0.6
 """Within this part of the time for a part of its data a groupmate has to answer a question, unless data moves; hence it
@@ -55,6 +59,7 @@ class PromptAllReduce(AllReduceRunner):
     """
 
     tensor_part_reducer: CheckedReducer
+    tensor_part_container: BoundedReturns
 
     def __init__(
         self, *args: Any, company: Company, combination: Combination, epoch: int | None = None, **kwargs: Any
@@ -68,7 +73,8 @@ class PromptAllReduce(AllReduceRunner):
         super().__init__(*args, **kwargs)
         container, index = self.tensor_part_container, self.ordered_peer_ids.index(self.peer_id)
         self._sizes = [[len(part) for part, _ in of_peer] for of_peer in container._input_parts_by_peer]  # noqa: SLF001 - hivemind has no other way
-        counts = self.weight > 0 and container.num_parts_by_peer[index] > 0
+        container.__class__ = BoundedReturns  # hivemind makes it in its constructor
+        counts = self.weight > 0 and (combination.usual is not None or container.num_parts_by_peer[index] > 0)
         parts = container._input_parts_by_peer if counts else ()  # noqa: SLF001 - as above
         self._own_parts = [part for of_peer in parts for part, _ in of_peer]
         self.tensor_part_reducer.finished.set()  # hivemind's own is not used
@@ -78,9 +84,8 @@ class PromptAllReduce(AllReduceRunner):
         self.tensor_part_reducer = CheckedReducer(shapes, self.sender_peer_ids, combination, before)
 
     async def run(self) -> AsyncIterator[torch.Tensor]:
-        own, self._own_parts = self._own_parts, []
-        if own:
-            self._combination.see_own(await asyncio.get_running_loop().run_in_executor(None, norms_of, own))
+        if self._own_parts:
+            await asyncio.get_running_loop().run_in_executor(None, self._measure)
         try:
             async with aclosing(super().run()) as changes:
                 async for change in changes:
@@ -88,6 +93,14 @@ class PromptAllReduce(AllReduceRunner):
         finally:
             for loss in self._losses.values():
                 loss.cancel()
+
+    def _measure(self) -> None:
+        """Our own parts, before any is sent."""
+        own, self._own_parts = norms_of(self._own_parts), []
+        self._combination.see_own(own)
+        if usual := self._combination.usual:
+            limits = usual.begin(own, self._sizes)
+            self.tensor_part_container.bound(usual, limits, self.ordered_peer_ids.index(self.peer_id))
 
     async def rpc_aggregate_part(
         self, stream: AsyncIterator[averaging_pb2.AveragingData], context: P2PContext
@@ -182,7 +195,8 @@ class PromptAllReduce(AllReduceRunner):
         if lost:
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
         elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
-            await self._ban_sender(peer_id)
+            _log.warning("%s was banned from a round: %s", peer_id, error)
+            await super()._ban_sender(peer_id)  # also if it has all answers: what it returns is no good
             return
         elif error:
             await asyncio.wait({loss}, timeout=REFUSED_SECONDS)

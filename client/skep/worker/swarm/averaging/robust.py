@@ -22,6 +22,8 @@ from typing import Final, Protocol
 
 import torch
 
+from skep.worker.swarm.averaging.returned import UsualNorms
+
 LOOSE: Final = 4.0
 """By how many times the usual excess of a norm over its reference a part may exceed it."""
 TIGHT: Final = 1.5
@@ -75,6 +77,8 @@ class Combination(Protocol):
 
     most_weight: float
     """The largest weight that a peer may have."""
+    usual: UsualNorms | None
+    """What is known of such tensors, to compare what other reducers return; None where that is checked otherwise."""
 
     def begin(self) -> None:
         """A round begins."""
@@ -133,6 +137,7 @@ class RobustMean:
 
     def __init__(self, own: Hashable, most_weight: float = math.inf) -> None:
         self.most_weight = most_weight
+        self.usual: UsualNorms | None = UsualNorms()
         self._own = own
         self._norms: dict[int, deque[float]] = defaultdict(lambda: deque(maxlen=ROUNDS_COMPARED))
         """Of our own parts in the latest rounds, by the part's number."""
@@ -242,6 +247,7 @@ class Median:
     """The median, value by value, of the parameters of peers that lack no steps; of two the mean."""
 
     most_weight = 1.0  # that of every peer that lacks no step
+    usual: UsualNorms | None = None
 
     def begin(self) -> None:
         """Nothing is remembered: what a value should be is what the peers have."""

@@ -20,6 +20,7 @@ from hivemind.averaging.control import StepControl
 from hivemind.optim.state_averager import TrainingStateAverager
 
 from skep.worker.swarm.averaging.all_reduce import Used
+from skep.worker.swarm.averaging.drift import Drift
 from skep.worker.swarm.averaging.groups import EPOCH, epoch_told, of_one_epoch
 from skep.worker.swarm.averaging.honest_averager import HonestAverager, in_thread
 from skep.worker.swarm.averaging.robust import Combination, Median
@@ -51,6 +52,10 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
 
     _accepts = staticmethod(of_one_epoch)
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._drift = Drift()  # before hivemind's constructor, which forks
+        super().__init__(*args, **kwargs)
+
     def _new_combination(self) -> Combination:
         return Median()
 
@@ -59,11 +64,14 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
         if not all(map(math.isfinite, sizes)):
             runner.finalize(cancel=True)  # nothing was sent yet, and the others learn that nothing will come
             return Used(refused=True)
+        bounds = await in_thread(partial(self._drift.bounds, sizes=sizes), tensors)
         changes = [change async for change in runner]
-        if not await in_thread(partial(plausible_changes, sizes=sizes), changes):
+        if not await in_thread(partial(plausible_changes, sizes=sizes, bounds=bounds), changes):
+            _log.warning("An average of the parameters is farther from ours than peers of an epoch are")
             return Used(refused=True)
         for tensor, change in zip(tensors, changes, strict=True):
             tensor.add_(change, alpha=self._averaging_alpha)
+        self._drift.settle(tensors)
         return Used(moved=True)  # also by nothing: the parameters of peers that missed no round are equal
 
     async def _get_current_state_from_host_process(self) -> Any:
