@@ -8,6 +8,7 @@ import pytest
 import torch
 from hivemind.averaging.partition import AllreduceException, TensorPartReducer
 
+from skep.worker.swarm.averaging.averagers import MOST_TARGETS
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.returned import UsualNorms
 from skep.worker.swarm.averaging.robust import LOOSE, TIGHT, Median, Part, RobustMean, mean
@@ -196,7 +197,8 @@ class Training:
         self.model = torch.nn.Sequential(torch.nn.Linear(32, 128), torch.nn.Tanh(), torch.nn.Linear(128, 8))
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=2e-3)
         self.chance = [torch.Generator().manual_seed(100 + peer) for peer in range(len(sizes))]
-        self.scaled, self.left_out = [], []
+        self.scaled, self.left_out, self.weight = [], [], None
+        """`weight`: of the hostile peer; None for as many samples as it has."""
         self.usual = [UsualNorms() for _ in sizes]
         self.nearest = 0.0
         """Of what a reducer returned, beside the most that it may return."""
@@ -221,6 +223,7 @@ class Training:
         for number in range(len(whole[OWN])):
             sent = [Part(peer, whole[peer][number], float(self.sizes[peer])) for peer in peers]
             if attack:
+                self.weigh(sent)
                 sent[HOSTILE] = self.attacked(number, sent, attack)
             found = self.combination.combine(number, sent)
             combined.append(found.values)
@@ -254,6 +257,10 @@ class Training:
         most = self.combination._most(HOSTILE, reference, judged=True)
         return Part(HOSTILE, values * (0.99 * most / float(values.norm())), sent[HOSTILE].weight)
 
+    def weigh(self, sent):
+        if self.weight:
+            sent[HOSTILE] = Part(HOSTILE, sent[HOSTILE].values, self.weight)
+
     def loss(self):
         inputs, labels = self.samples(4000, torch.Generator().manual_seed(7))
         with torch.no_grad():
@@ -270,8 +277,9 @@ EPOCHS = 400
 SIZES = (32, 32, 32, 32)
 
 
-def trained(attack=None, sizes=SIZES, epochs=EPOCHS):
+def trained(attack=None, sizes=SIZES, epochs=EPOCHS, weight=None):
     made = Training(sizes)
+    made.weight = weight
     for _ in range(epochs):
         made.epoch(range(len(sizes)), attack)
     return made
@@ -285,9 +293,10 @@ def calm():
     return made.loss()
 
 
+@pytest.mark.parametrize("weight", [None, MOST_TARGETS * sum(SIZES)], ids=["its samples", "the most that one may have"])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_poison_of_one_of_four_leaves_the_loss_within_5_percent(calm, attack):
-    poisoned = trained(ATTACKS[attack])
+def test_poison_of_one_of_four_leaves_the_loss_within_5_percent(calm, attack, weight):
+    poisoned = trained(ATTACKS[attack], weight=weight)
     assert poisoned.loss() < 1.05 * calm
     assert set(poisoned.left_out) == {HOSTILE}
 
