@@ -15,9 +15,10 @@ import torch
 from hivemind.averaging.allreduce import AllReduceRunner, AveragingMode
 from hivemind.averaging.averager import compute_schema_hash
 from hivemind.averaging.matchmaking import Matchmaking
+from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.p2p import P2PContext, PeerID
-from hivemind.proto import averaging_pb2
+from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from attacks.records import bomb
@@ -27,6 +28,7 @@ ROUND_SECONDS = 15.0
 SCALED = "values and weights are brought within bounds, and averaged"
 ALLOWED = "its gradients could be those of an honest peer"
 LEADS = "the leader of a group decides who is in it, and when it begins"
+FIRST = "in the first rounds of a peer nothing is known that averages could be compared with"
 LOOKING_SECONDS = 1.5
 """Until a group is formed: less than others look for one, and their leaders are those who are nearest to that."""
 
@@ -157,6 +159,31 @@ def another_epoch(message: averaging_pb2.AveragingData) -> None:
     message.peer_id = b"999999999"
 
 
+def text(message: averaging_pb2.AveragingData) -> None:
+    """Decoded, each value takes four kilobytes."""
+    part = message.tensor_part
+    part.compression, part.dtype = runtime_pb2.FLOAT16, "U1000"
+    part.buffer = bytes(2 * math.prod(part.size))
+
+
+def returning(value: float) -> Callable[[Target], dict[str, int]]:
+    """A member that returns its parts changed by this value."""
+
+    def attack(target: Target) -> dict[str, int]:
+        honest = AllReduceRunner._accumulate_parts_streaming  # noqa: SLF001 - stock is changed
+
+        async def accumulate(self: Any, *given: Any) -> AsyncIterator[averaging_pb2.AveragingData]:
+            async for answer in honest(self, *given):
+                changed = deserialize_torch_tensor(answer.tensor_part) + value
+                answer.tensor_part.CopyFrom(serialize_torch_tensor(changed, answer.tensor_part.compression))
+                yield answer
+
+        AllReduceRunner._accumulate_parts_streaming = accumulate  # noqa: SLF001 - as above
+        return member(target)
+
+    return attack
+
+
 def silent_member(target: Target) -> dict[str, int]:
     """Joins groups and sends nothing."""
 
@@ -221,6 +248,8 @@ MEMBERS: dict[str, AsPeer] = {
     "parts that are no tensor": Attack(sending(no_tensor)),
     "parts of whole numbers": Attack(sending(another_kind)),
     "parts in another codec": Attack(sending(unknown_codec)),
+    "parts of text": Attack(sending(text)),
+    "false averages": Attack(returning(1e4), FIRST),
     "another epoch said": Attack(sending(another_epoch), ALLOWED),
     "a silent member": Attack(silent_member),
     "a claimed bandwidth": Attack(partial(member, bandwidth=1e12)),

@@ -67,7 +67,6 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
         bounds = await in_thread(partial(self._drift.bounds, sizes=sizes), tensors)
         changes = [change async for change in runner]
         if not await in_thread(partial(plausible_changes, sizes=sizes, bounds=bounds), changes):
-            _log.warning("An average of the parameters is farther from ours than peers of an epoch are")
             return Used(refused=True)
         for tensor, change in zip(tensors, changes, strict=True):
             tensor.add_(change, alpha=self._averaging_alpha)
