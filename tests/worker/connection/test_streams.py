@@ -240,6 +240,29 @@ def test_a_caller_that_closes_its_stream_gives_its_place_back_at_once(monkeypatc
         asyncio.run(called())
 
 
+def test_who_calls_is_known_to_what_serves_the_call():
+    async def known():
+        async with connected() as (calls, _running):
+            seen = []
+
+            async def answer(parts, context):
+                await anext(parts)
+                seen.append((streams.caller.get(), context.remote_id))
+                yield part(10)
+
+            await calls.server._add_protobuf_stream_handler("who", answer, averaging_pb2.AveragingData)
+            reader, writer = await calls.open("who")
+            await P2P.send_protobuf(part(10), writer)
+            await P2P.receive_protobuf(averaging_pb2.AveragingData, reader)
+            return seen
+
+    with unguarded_again():
+        guards.install()
+        [(caller, remote)] = asyncio.run(known())
+    assert caller == remote
+    assert streams.caller.get() is None
+
+
 def test_a_stream_that_says_nothing_ends(monkeypatch):
     monkeypatch.setattr(streams, "FIRST_SECONDS", 0.5)
 

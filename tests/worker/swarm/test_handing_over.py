@@ -1,7 +1,6 @@
 """Handing a state over: one copy for all who come together, a few at a time, in frames that stock peers can read."""
 
 import asyncio
-from itertools import pairwise
 from types import SimpleNamespace
 
 import msgspec
@@ -11,8 +10,21 @@ from hivemind.averaging import DecentralizedAverager
 from hivemind.compression import CompressionInfo, NoCompression, deserialize_torch_tensor
 from hivemind.utils.streaming import combine_from_streaming
 
+from skep.worker.connection.streams import caller
+from skep.worker.swarm.state import donor as state_donor
 from skep.worker.swarm.state.digests import begun
-from skep.worker.swarm.state.donor import AT_ONCE, PART_BYTES, Copy, Offer, Place, StateDonor
+from skep.worker.swarm.state.donor import (
+    AT_ONCE,
+    IDLE_SECONDS,
+    KEPT_SECONDS,
+    LONGEST_KEPT_SECONDS,
+    PART_BYTES,
+    Copy,
+    Offer,
+    Place,
+    StateDonor,
+)
+from skep.worker.swarm.state.speed import LEAST_BYTES_PER_SECOND, SPAN_SECONDS, Speed
 from skep.worker.swarm.state.uplink import LEAST_PAUSE_SECONDS, SHARE, Pace, Uplink
 
 TENSORS = (torch.arange(300_000, dtype=torch.float32), torch.ones(3, 5), torch.zeros(1_000_001))
@@ -27,11 +39,11 @@ class Stock:
 
 
 class Training:
-    """A peer whose state changes: `epoch` is its label, and each copy taken is counted."""
+    """A peer whose state changes: `epoch` is its label, each copy taken is counted, and `now` is its time."""
 
-    def __init__(self, tensors=TENSORS, **options):
-        self.epoch, self.copies, self.uplink, self._tensors = 7, 0, Uplink(), tensors
-        self.donor = StateDonor(self.take, lambda: self.epoch, NoCompression(), self.uplink, **options)
+    def __init__(self, tensors=TENSORS):
+        self.epoch, self.copies, self.uplink, self._tensors, self.now = 7, 0, Uplink(), tensors, 1000.0
+        self.donor = StateDonor(self.take, lambda: self.epoch, NoCompression(), self.uplink, clock=lambda: self.now)
 
     async def take(self):
         self.copies += 1
@@ -69,6 +81,10 @@ def put_together(parts):
 
 def parts_of(frames):
     return [frame.tensor_part for frame in frames if frame.HasField("tensor_part")]
+
+
+async def stock_frames_of(training):
+    return await all_of(training.donor.stock())
 
 
 async def stock_frames():
@@ -113,20 +129,25 @@ def test_one_too_many_is_sent_away_until_a_place_is_free(training):
     assert later
 
 
-def test_a_new_epoch_is_copied_when_nobody_loads_an_older_one(training):
+def test_while_one_loads_an_old_state_others_get_the_newest_one(training):
     async def serve():
         first, loading = await first_of(training.donor.fetch(Place()))
         await anext(loading)
         training.epoch += 1
-        second, _ = await first_of(training.donor.fetch(Place()))  # an epoch old: still the same copy
+        second, frames = await first_of(training.donor.fetch(Place()))  # an epoch old: still the same copy
+        await frames.aclose()
         training.epoch += 1
-        away = await all_of(training.donor.stock())  # two copies would be in memory
-        return first, second, away
+        for _ in range(3):  # one after the other has a place, and none of them waits for the first
+            third, frames = await first_of(training.donor.fetch(Place()))
+            await frames.aclose()
+            training.epoch += 5
+            assert len(training.donor._copies) == AT_ONCE  # and no more memory is taken
+        return first, second, third, await all_of(loading)
 
-    first, second, away = asyncio.run(serve())
+    first, second, third, rest = asyncio.run(serve())
     assert offer(first).copy == offer(second).copy
-    assert away == []
-    assert offer(asyncio.run(first_of(training.donor.fetch(Place())))[0]).metadata == b"metadata of 9"
+    assert offer(third).metadata == b"metadata of 19"
+    assert len(parts_of(rest)) == len(parts_of(asyncio.run(stock_frames_of(training)))) - 1
 
 
 def test_the_copy_is_of_the_epoch_of_now_once_the_last_newcomer_has_gone(training):
@@ -247,14 +268,137 @@ def test_the_uplink_is_busy_until_the_rounds_of_both_averagers_are_over():
     assert not uplink.busy
 
 
-def test_newcomers_that_take_nothing_lose_their_place_and_a_copy_that_nobody_needs_goes():
-    training = Training(idle=-1.0, kept=-1.0)
+# --- who makes way
+
+
+def test_newcomers_that_take_nothing_lose_their_place_and_a_copy_that_nobody_needs_goes(training):
+    async def serve():
+        taken = [await first_of(training.donor.stock()) for _ in range(AT_ONCE)]
+        training.now += IDLE_SECONDS + 1
+        taken.append(await first_of(training.donor.stock()))
+        assert await all_of(taken[0][1]) == await all_of(taken[1][1]) == []
+        await taken[2][1].aclose()
+        assert training.donor._copies
+        training.now += max(IDLE_SECONDS, KEPT_SECONDS) + 1
+        training.donor.tidy()
+
+    asyncio.run(serve())
+    assert not training.donor._copies
+
+
+def test_copies_that_nobody_needs_go_though_nobody_comes(training, monkeypatch):
+    monkeypatch.setattr(state_donor, "LOOK_SECONDS", 0.01)
 
     async def serve():
-        taken = [await first_of(training.donor.stock()) for _ in range(AT_ONCE + 1)]
-        training.donor.tidy()
-        return [await all_of(frames) for _, frames in taken]
+        _, frames = await first_of(training.donor.stock())  # it takes nothing more, without an end
+        training.now += IDLE_SECONDS + KEPT_SECONDS + 1
+        async with asyncio.timeout(30):
+            while training.donor._used():  # noqa: ASYNC110 - there is nothing to wait for
+                await asyncio.sleep(0.01)
+            training.now += LONGEST_KEPT_SECONDS + 1
+            while training.donor._copies:  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.01)
+        await frames.aclose()
 
-    assert asyncio.run(serve()) == [[]] * (AT_ONCE + 1)
-    assert training.copies == AT_ONCE + 1
-    assert all(earlier == later for earlier, later in pairwise([training.donor._copy, None]))
+    asyncio.run(serve())
+
+
+async def ask_as(peer, frames):
+    """The first frame of a call of `peer`; in a task of its own, as each call is served."""
+    caller.set(peer)
+    return await anext(frames)
+
+
+def test_a_peer_has_one_transfer_and_the_newer_one_is_served(training):
+    async def serve():
+        calls = [training.donor.fetch(Place()) for _ in range(4)]
+        first = [await asyncio.create_task(ask_as(peer, frames)) for peer, frames in zip("aaba", calls, strict=True)]
+        assert all(offer(frame).copy for frame in first)
+        return [await all_of(frames) for frames in calls]
+
+    *gone, theirs, ours = asyncio.run(serve())
+    assert gone == [[], []]
+    assert len(theirs) == len(ours) > 4
+
+
+def large():
+    return Training([torch.zeros(50 * PART_BYTES // 4)])
+
+
+FRAME_SECONDS = PART_BYTES / LEAST_BYTES_PER_SECOND
+
+
+@pytest.mark.parametrize(("slower", "served"), [(1.1, True), (0.9, False)])
+def test_a_slow_newcomer_makes_way_for_the_next_one_when_all_places_are_taken(slower, served):
+    training = large()
+
+    async def serve():
+        calls = [training.donor.fetch(Place()) for _ in range(AT_ONCE)]
+        for frames in calls:
+            await anext(frames)
+            await anext(frames)
+        frames_a_minute = int(SPAN_SECONDS // FRAME_SECONDS) + 2
+        for _ in range(frames_a_minute):
+            training.now += slower * FRAME_SECONDS
+            for frames in calls:
+                await anext(frames)
+        (third, _), rest = await first_of(training.donor.fetch(Place())), [await all_of(frames) for frames in calls]
+        return bool(offer(third).copy), [len(each) for each in rest]
+
+    got, rest = asyncio.run(serve())
+    assert got == served
+    assert [bool(each) for each in rest] == [not served, True]  # one of them only
+
+
+def test_in_a_round_a_newcomer_is_not_taken_for_slow(monkeypatch):
+    training = large()
+    monkeypatch.setattr(state_donor, "PAUSE_SECONDS", 0.0)
+
+    async def serve():
+        calls = [training.donor.fetch(Place()) for _ in range(AT_ONCE)]
+        with training.uplink.round(1):
+            for _ in range(6):
+                for frames in calls:
+                    await anext(frames)
+                training.now += SPAN_SECONDS / 3
+        return offer(await anext(training.donor.fetch(Place())))
+
+    assert asyncio.run(serve()) == Offer()
+
+
+def test_one_that_broke_off_finds_its_copy_again_after_as_long_as_it_was_served():
+    training = large()
+
+    async def serve(away):
+        first, frames = await first_of(training.donor.fetch(Place()))
+        for _ in range(10):
+            await anext(frames)
+            training.now += FRAME_SECONDS / 2
+        await frames.aclose()
+        training.epoch += 5
+        training.now += away
+        _, others = await first_of(training.donor.fetch(Place()))
+        await others.aclose()
+        again, _ = await first_of(training.donor.fetch(Place(offer(first).copy, 0, 2 * PART_BYTES)))
+        return offer(first).copy == offer(again).copy
+
+    served = 9 * FRAME_SECONDS / 2  # the last frame was not taken
+    assert served > KEPT_SECONDS
+    assert asyncio.run(serve(served - 1))
+    assert not asyncio.run(serve(served + 1))
+
+
+def test_a_transfer_is_judged_over_a_minute_and_later_over_half_of_its_time():
+    speed = Speed()
+    speed.took(0, SPAN_SECONDS - 1)
+    assert not speed.is_slow
+    speed.took(0, 1)
+    assert speed.is_slow
+    speed.took(10**9, SPAN_SECONDS)
+    assert not speed.is_slow
+    for _ in range(60):
+        speed.took(10**9, SPAN_SECONDS)
+    speed.took(0, 10 * SPAN_SECONDS)
+    assert not speed.is_slow
+    speed.took(0, 30 * SPAN_SECONDS)
+    assert speed.is_slow

@@ -61,6 +61,8 @@ END_SECONDS: Final = 1.0
 
 longest_frame: ContextVar[int | None] = ContextVar("longest_frame", default=None)
 """The limit of bytes of a frame in the tasks that serve another peer's call; elsewhere that of `guards`."""
+caller: ContextVar[PeerID | None] = ContextVar("caller", default=None)
+"""The authenticated id of the peer whose call a task serves."""
 _call_over: ContextVar[asyncio.Event | None] = ContextVar("call_over", default=None)
 
 Handler = Callable[[Any, Any, Any], Awaitable[None]]
@@ -102,6 +104,7 @@ class _Call:
             if not self._limits.is_groupmate(peer):
                 self._strangers[place] = peer
             longest_frame.set(self._bounds.longest)
+            caller.set(peer)
             await _served(self._handler(stream, reader, writer))
         finally:
             self._strangers.pop(place, None)

@@ -27,20 +27,27 @@ from typing import Final
 import msgspec
 import torch
 from hivemind.compression import CompressionBase, CompressionInfo
+from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils.streaming import split_for_streaming
 
+from skep.worker.connection.streams import caller
 from skep.worker.swarm.state.digests import begun
+from skep.worker.swarm.state.speed import Speed
 from skep.worker.swarm.state.uplink import Pace, Uplink
 
 PART_BYTES: Final = 512 * 1024
 """Bytes of a state per frame; hivemind's 64 KiB cause much overhead at both ends."""
 AT_ONCE: Final = 2
-"""Newcomers served at a time: more would each take longer than an epoch or two."""
+"""Newcomers served at a time: more would each take longer than an epoch or two. Also the most copies in memory."""
 IDLE_SECONDS: Final = 60.0
 """A newcomer that has taken no frame for this long counts as gone."""
 KEPT_SECONDS: Final = 60.0
-"""How long a copy is kept after its last frame, for newcomers that come together and for one that lost its connection."""
+"""How long a copy is kept after its last frame, for newcomers that come together."""
+LONGEST_KEPT_SECONDS: Final = 600.0
+"""For one that broke off, it is kept for as long as this newcomer was served: KEPT_SECONDS at least, and this at most."""
+LOOK_SECONDS: Final = 30.0
+"""Between two looks whether newcomers are gone and copies needed, when nobody else comes."""
 PAUSE_SECONDS: Final = 10.0
 """Longest time without a frame in a round, well below a newcomer's STALL_SECONDS."""
 STOCK_PAUSE_SECONDS: Final = 2.0
@@ -81,6 +88,9 @@ class Copy:
     tensors: list[torch.Tensor]
     infos: list[CompressionInfo]
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    used_at: float = 0.0
+    awaited_until: float = 0.0
+    """Monotonic seconds: of its last frame, and until when a newcomer that broke off may come back."""
 
 
 @dataclass(eq=False)
@@ -88,15 +98,21 @@ class Transfer:
     """One newcomer that is served from `copy`; `taken_at` is when it took its last frame, in monotonic seconds."""
 
     copy: Copy | None
+    peer: PeerID | None
+    begun_at: float
     taken_at: float
+    speed: Speed = field(default_factory=Speed)
+    whole: bool = False
+    """Whether all of it was sent."""
 
 
 class StateDonor:
     """Sends copies of the state. `take` makes one; `version` is the label that one made now would have. While `uplink`
-    is busy with a round, they are sent slowly; `idle` and `kept` as IDLE_SECONDS and KEPT_SECONDS.
+    is busy with a round, they are sent slowly; `idle` and `kept` as IDLE_SECONDS and KEPT_SECONDS. `clock` is monotonic.
 
-    There is at most one copy in memory. While newcomers load one that is older than the epoch before this one, others
-    are sent away as if all places were taken.
+    Each peer is served once: what it asks for anew ends what it has been sent. When all places are taken, one that is
+    slow (see `speed`) makes way for the next newcomer. There is one copy in memory; a second one, of now, while others
+    load one that is older than the epoch before this one, or may come back for it.
     """
 
     def __init__(
@@ -108,12 +124,13 @@ class StateDonor:
         *,
         idle: float = IDLE_SECONDS,
         kept: float = KEPT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._take, self._version, self._codec, self._uplink = take, version, codec, uplink
-        self._idle, self._kept = idle, kept
-        self._copy: Copy | None = None
+        self._idle, self._kept, self._clock = idle, kept, clock
+        self._copies: list[Copy] = []
         self._transfers: list[Transfer] = []
-        self._used_at = 0.0
+        self._looks = False
         self._choosing = asyncio.Lock()
 
     async def stock(self) -> AsyncGenerator[averaging_pb2.DownloadData, None]:
@@ -139,43 +156,101 @@ class StateDonor:
                     yield averaging_pb2.DownloadData(tensor_part=part)
 
     def tidy(self) -> None:
-        """Forget newcomers that are gone, and a copy that nobody needs any more."""
-        now = time.monotonic()
+        """Forget newcomers that are gone, and copies that nobody needs any more."""
+        now = self._clock()
         for each in self._transfers:
             if now - each.taken_at > self._idle:
-                each.copy = None  # its frames end; the memory must not wait for it
+                self._dismiss(each)
         self._transfers = [each for each in self._transfers if each.copy]
-        if not self._transfers and now - self._used_at > self._kept:
-            self._copy = None
+        used = self._used()
+        self._copies = [
+            copy for copy in self._copies if copy in used or now <= max(copy.awaited_until, copy.used_at + self._kept)
+        ]
 
     @asynccontextmanager
     async def _place(self, wanted: str) -> AsyncIterator[Transfer | None]:
-        """A place for a newcomer, in the copy `wanted` if that is the one that is kept; None when this peer is busy."""
+        """A place for a newcomer, in the copy `wanted` if that is one that is kept; None when this peer is busy."""
         async with self._choosing:
-            transfer = await self._begun(wanted)
+            transfer = await self._begun(wanted, caller.get())
         try:
             yield transfer
         finally:
             if transfer:
-                self._used_at, transfer.copy = time.monotonic(), None
+                self._dismiss(transfer)
 
-    async def _begun(self, wanted: str) -> Transfer | None:
+    def _dismiss(self, transfer: Transfer) -> None:
+        """Take its place away; its frames end after the next one. The memory must not wait for that."""
+        copy, transfer.copy = transfer.copy, None
+        if copy is None:
+            return
+        copy.used_at = now = self._clock()
+        if not transfer.whole:
+            served = max(self._kept, transfer.taken_at - transfer.begun_at)
+            copy.awaited_until = max(copy.awaited_until, now + min(LONGEST_KEPT_SECONDS, served))
+
+    async def _begun(self, wanted: str, peer: PeerID | None) -> Transfer | None:
+        for each in self._transfers:
+            if peer is not None and each.peer == peer:
+                self._dismiss(each)
         self.tidy()
-        copy, now = self._copy, self._version()
-        if len(self._transfers) >= AT_ONCE or (self._transfers and copy and copy.version < now - 1):
-            return None
-        if copy is None or (not self._transfers and copy.version != now and copy.id != wanted):
-            copy = self._copy = None  # before the next one takes as much memory again
-            copy = self._copy = await self._take()
-        self._transfers.append(Transfer(copy, time.monotonic()))
-        return self._transfers[-1]
+        if len(self._transfers) >= AT_ONCE:
+            slow = next((each for each in self._transfers if each.speed.is_slow), None)
+            if slow is None:
+                return None
+            self._dismiss(slow)
+            self._transfers.remove(slow)
+        copy, now = await self._copy_for(wanted), self._clock()
+        transfer = Transfer(copy, peer, begun_at=now, taken_at=now)
+        self._transfers.append(transfer)
+        self._look_later()
+        return transfer
+
+    async def _copy_for(self, wanted: str) -> Copy:
+        if (found := self._fitting(wanted)) is not None:
+            return found
+        self._make_room()
+        made = await self._take()
+        self._copies.append(made)
+        return made
+
+    def _fitting(self, wanted: str) -> Copy | None:
+        """The copy `wanted`, or one that is new enough."""
+        for copy in self._copies:
+            if copy.id == wanted:
+                copy.awaited_until = 0.0  # until it breaks off again
+                return copy
+        now, used = self._version(), self._used()
+        fitting = (copy for copy in self._copies if copy.version == now or (copy in used and copy.version >= now - 1))
+        return next(fitting, None)
+
+    def _make_room(self) -> None:
+        """Forget copies before the next one takes as much memory again."""
+        now, used = self._clock(), self._used()
+        spare = sorted((copy for copy in self._copies if copy not in used), key=lambda copy: copy.awaited_until)
+        while spare and (spare[0].awaited_until <= now or len(self._copies) >= AT_ONCE):
+            self._copies.remove(spare.pop(0))
+
+    def _used(self) -> set[Copy]:
+        return {each.copy for each in self._transfers if each.copy}
+
+    def _look_later(self) -> None:
+        """Tidy without being asked, as long as there is a copy."""
+        if not self._looks:
+            self._looks = True
+            asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._looks = False
+        self.tidy()
+        if self._copies:
+            self._look_later()
 
     async def _common(self, transfer: Transfer, place: Place) -> Place:
         """How much of what has arrived from another copy is the same in this one."""
         if len(place.digests) != place.tensors + (place.part > 0):
             return Place()
         for number, digest in enumerate(place.digests):
-            transfer.taken_at = time.monotonic()
+            transfer.taken_at = self._clock()
             part = place.part if number == place.tensors else None
             if not transfer.copy or not await asyncio.to_thread(self._is_same, transfer.copy, number, part, digest):
                 return Place(tensors=number)
@@ -198,13 +273,18 @@ class StateDonor:
             # in another thread: this one averages
             whole = await asyncio.to_thread(self._compressed, transfer.copy, number)
             for part in islice(split_for_streaming(whole, PART_BYTES), skipped, None):
-                sent_at = time.monotonic()
+                sent_at, busy = self._clock(), self._uplink.busy
                 yield part
-                transfer.taken_at = time.monotonic()
-                await pace.taken(transfer.taken_at - sent_at)
+                transfer.taken_at = self._clock()
+                seconds = transfer.taken_at - sent_at
+                if not (busy or self._uplink.busy):  # a round makes it slow
+                    transfer.speed.took(len(part.buffer), seconds)
+                await pace.taken(seconds)
                 if _is_over(transfer):
                     return
             skipped, number = 0, number + 1
+        if transfer:
+            transfer.whole = True
 
     def _compressed(self, copy: Copy, number: int) -> runtime_pb2.Tensor:
         return self._codec.compress(copy.tensors[number], copy.infos[number], allow_inplace=False)
