@@ -21,6 +21,8 @@ from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
 from skep.worker.swarm.state.download import (
     EPOCHS_AHEAD,
+    LONGEST_PATIENCE_SECONDS,
+    PATIENCE_SECONDS,
     STALL_SECONDS,
     NotAllowedError,
     Progress,
@@ -115,7 +117,41 @@ class OutOfReach:
         return await self.donor.open(place)
 
 
-def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambda: False, stall=STALL_SECONDS):
+class Rebooting(OutOfReach):
+    """A donor that sends for a long time, then is out of reach for `away` seconds, as while a router starts again.
+
+    `now` is the time of the newcomer, who asks it once a minute.
+    """
+
+    def __init__(self, minutes, away):
+        super().__init__(math.inf)
+        self.now, self._minutes, self._away = 0.0, minutes, away
+
+    async def open(self, place):
+        if not self.donor.calls:
+            return self._slow(await self.donor.open(place))
+        if place is None:
+            raise P2PDaemonError("protocols not supported")
+        self.now += 60.0
+        if self.now < 60.0 * self._minutes + self._away:
+            raise P2PDaemonError("failed to dial")
+        return await self.donor.open(place)
+
+    async def _slow(self, frames):
+        async for frame in frames:
+            self.now += 60.0 * self._minutes / self.donor.after
+            yield frame
+
+
+def download(
+    *donors,
+    wanted=WANTED,
+    progress=None,
+    patience=5.0,
+    unlisted=lambda: False,
+    stall=STALL_SECONDS,
+    clock=time.monotonic,
+):
     async def listed():
         return [] if unlisted() else list(range(len(donors)))
 
@@ -123,7 +159,14 @@ def download(*donors, wanted=WANTED, progress=None, patience=5.0, unlisted=lambd
         return donors[donor].open(place)
 
     made = StateDownload(
-        wanted, progress or Progress(), donors=listed, call=call, pause=0.01, stall=stall, patience=patience
+        wanted,
+        progress or Progress(),
+        donors=listed,
+        call=call,
+        pause=0.01,
+        stall=stall,
+        patience=patience,
+        clock=clock,
     )
     return made.run()
 
@@ -179,6 +222,41 @@ def test_donors_that_are_not_found_again_are_given_up():
 
 def test_a_donor_that_stays_out_of_reach_is_given_up():
     assert load(OutOfReach(calls=math.inf), patience=0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("minutes", "away", "kept"),
+    [
+        (80, 180, True),
+        (80, LONGEST_PATIENCE_SECONDS - 120, True),
+        (80, LONGEST_PATIENCE_SECONDS + 180, False),
+        (10, 400, True),
+        (10, 800, False),
+        (0.5, PATIENCE_SECONDS, True),
+        (0.5, PATIENCE_SECONDS + 180, False),
+    ],
+)
+def test_what_took_long_to_arrive_is_kept_as_long(minutes, away, kept):
+    donor = Rebooting(minutes, away)
+    arrived = asyncio.run(download(donor, patience=PATIENCE_SECONDS, clock=lambda: donor.now))
+    assert is_whole(arrived) if kept else arrived is None
+    assert donor.donor.sent == TOTAL if kept else donor.donor.sent < TOTAL
+
+
+def test_while_no_donor_is_found_the_averagers_process_says_that_it_lives():
+    # or the training process would give it up after some minutes
+    progress, looks = Progress(), iter([False])
+    stirred = []
+
+    def unlisted():
+        stirred.append(progress.stirred_at)
+        return next(looks, True)
+
+    away = OutOfReach(calls=math.inf)
+    assert asyncio.run(download(away, progress=progress, patience=0.1, unlisted=unlisted)) is None
+    assert len(stirred) > 2
+    assert stirred == sorted(set(stirred))
+    assert progress.received > 0  # what is kept, not nothing
 
 
 def test_a_donor_whose_invitation_has_ended_is_not_asked_again():

@@ -45,7 +45,10 @@ SLOWER: Final = 10
 PAUSE_SECONDS: Final = 2.0
 """Before a donor is asked to go on, and before the donors are asked again."""
 PATIENCE_SECONDS: Final = 60.0
-"""How long what has arrived is kept while no donor can be reached, as when this computer has no connection."""
+"""How long what has arrived is kept while no donor can be reached, as when this computer has no connection: for as long
+as it took to arrive, but this long at least."""
+LONGEST_PATIENCE_SECONDS: Final = 1800.0
+"""The same at most: by then there are other states."""
 COPIES: Final = 2
 """A donor that begins more copies while it is asked to go on is left for the next one."""
 EPOCHS_AHEAD: Final = 10
@@ -113,7 +116,7 @@ class Progress:
 class Partial:
     """What has arrived of one donor's copy, if also from other donors that have the same bytes.
 
-    `taken` counts what came from all of them, `received` what is of use.
+    `taken` counts what came from all of them, in `seconds`, and `received` what is of use.
     """
 
     wanted: Wanted
@@ -123,6 +126,7 @@ class Partial:
     epoch: int | None = None
     tensors: list[torch.Tensor] = field(default_factory=list)
     taken: int = 0
+    seconds: float = 0.0
     kept: int = 0
     """The bytes of use when the present attempt began."""
     _ends: list[int] = field(default_factory=list)
@@ -249,11 +253,12 @@ class StateDownload:
         pause: float = PAUSE_SECONDS,
         stall: float = STALL_SECONDS,
         patience: float = PATIENCE_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`pause`, `stall` and `patience` as PAUSE_SECONDS, STALL_SECONDS and PATIENCE_SECONDS."""
+        """`pause`, `stall` and `patience` as PAUSE_SECONDS, STALL_SECONDS and PATIENCE_SECONDS. `clock` is monotonic."""
         self._wanted, self._progress, self._since = wanted, progress, time.monotonic()
         self._donors, self._call = donors, call
-        self._pause, self._stall, self._patience = pause, stall, patience
+        self._pause, self._stall, self._patience, self._clock = pause, stall, patience, clock
         self.liars: set[PeerID] = set()
 
     async def run(self) -> Arrived | None:
@@ -266,10 +271,11 @@ class StateDownload:
         partial = Partial(self._wanted, self._progress, self._since)
         taken, given_up_at = 0, 0.0
         while True:
+            self._progress.note(partial.received)  # though no donor may be found
             donors, busy = await self._donors(), False
             lost = not donors
             for donor in donors:
-                self._progress.note(0)
+                self._progress.note(partial.received)
                 if donor in self.liars:
                     continue
                 try:
@@ -284,9 +290,10 @@ class StateDownload:
                     lost = lost or not isinstance(error, NotAllowedError)
                     logger.info("%s did not send its state: %s", donor, error)
             if partial.taken != taken:
-                taken, given_up_at = partial.taken, time.monotonic() + self._patience
+                patience = max(self._patience, min(LONGEST_PATIENCE_SECONDS, partial.seconds))
+                taken, given_up_at = partial.taken, self._clock() + patience
             # a stock donor cannot go on, so that nothing is kept of what it has sent
-            if not busy and not (lost and partial.copy and time.monotonic() < given_up_at):
+            if not busy and not (lost and partial.copy and self._clock() < given_up_at):
                 break
             await asyncio.sleep(self._pause)
         if refusal:
@@ -318,7 +325,9 @@ class StateDownload:
             async with contextlib.aclosing(frames):
                 begun, count = time.monotonic(), 0
                 while not partial.complete:
+                    asked_at = self._clock()
                     frame = await asyncio.wait_for(anext(frames), slowest)
+                    partial.seconds += self._clock() - asked_at
                     with _readable():
                         _take(frame, partial, ours=ours)
                     count += 1
