@@ -242,7 +242,20 @@ def test_a_snapshot_from_beyond_where_most_others_are_is_not_taken_up(swarm, tmp
         # the tracker goes on looking at the swarm
         monkeypatch.setattr(LiveProgressTracker, "usual", property(lambda _tracker: usual, lambda *_: None))
         assert peer.optimizer.take_up_snapshot() == taken
-        assert peer.optimizer._snapshots._superseded != taken  # others' states are saved from now on
+        # others' states are saved from now on
+        assert (peer.optimizer._snapshots._written == 0) != taken
+
+
+def test_a_snapshot_that_is_no_state_of_this_model_makes_way_for_the_next_one(swarm, tmp_path):
+    manifest = manifest_of("refused", STEP_BATCH)
+    with swarm.peers(manifest, [[torch.ones(4)]]) as (peer,):
+        state = peer.optimizer.state_averager
+        keeping(tmp_path, manifest).finish(lambda: (9, [torch.ones(5)]), SECONDS)
+        peer.optimizer._snapshots = keeping(tmp_path, manifest)
+        assert not peer.optimizer.take_up_snapshot()
+        state.adopt(5, state.copied()[1])
+        peer.optimizer.save(SECONDS)
+        assert keeping(tmp_path, manifest).newest().epoch == 5
 
 
 def test_a_peer_whose_parameters_lack_steps_takes_those_of_the_others_in_the_next_round_of_the_state(swarm):

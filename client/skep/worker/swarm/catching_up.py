@@ -98,8 +98,9 @@ class CatchingUp:
             return False
         try:
             self.state_averager.adopt(kept.epoch, self._snapshots.tensors(kept))
-        except SwarmError:
-            return False  # a state of another optimizer, say; the swarm has a right one
+        except SwarmError:  # a state of another optimizer, say; the swarm has a right one
+            self._snapshots.supersede()
+            return False
         self.tracker.stand_at(kept.epoch)
         return True
 

@@ -134,6 +134,39 @@ def test_a_damaged_one_or_another_models_is_not_used(made, source):
     assert made().newest() is None
 
 
+@pytest.mark.parametrize("wrong", ["damaged", "of another model"])
+def test_one_that_cannot_be_used_is_replaced_at_any_epoch_and_no_sooner_than_another_would(made, source, wrong):
+    earlier = made()
+    earlier.finish(lambda: state(1000), WITHIN)
+    path = earlier._kept.paths()[0]
+    if wrong == "damaged":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        earlier.names = ["weight", "other"]
+        earlier.supersede()
+        earlier.finish(lambda: state(1000), WITHIN)
+    os.utime(path, (made.clock[0] - 3600.0,) * 2)
+    snapshots = made()
+    assert snapshots.newest() is None
+    source.epoch = 990
+    snapshots.consider(source.take)
+    assert written(snapshots) == ["epoch-00000990.safetensors"]
+    source.epoch = 991
+    made.clock[0] += 60.0
+    snapshots.consider(source.take)  # at the next epoch, a minute later
+    assert written(snapshots) == ["epoch-00000990.safetensors"]
+    assert made().newest().epoch == 990
+
+
+def test_an_earlier_one_is_used_where_the_newest_is_damaged(made):
+    snapshots = made()
+    snapshots.finish(lambda: state(4), WITHIN)
+    [path] = snapshots._kept.paths()
+    # as after a crash between writing one and removing the one before it
+    path.with_name("epoch-00000005.safetensors").write_bytes(b"cut off")
+    assert made().newest().epoch == 4
+
+
 def test_a_disk_that_cannot_be_written_ends_nothing_and_is_said(made, source, tmp_path):
     (tmp_path / "run-1").write_text("in the way")
     snapshots = made()

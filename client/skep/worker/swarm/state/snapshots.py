@@ -49,8 +49,7 @@ class Snapshots:
     tell: Callable[[Problem], object] = lambda _: None
     _writing: threading.Thread | None = None
     _written: int = 0
-    """The epoch of the last one."""
-    _superseded: bool = False
+    """The epoch of the last one; 0 while what is there, if anything, is of no use."""
     _refused: float = float("-inf")
     """When one could not be written last: each attempt fills what is left of the disk for a moment."""
     _kept: CheckpointFolder = field(init=False)
@@ -62,18 +61,24 @@ class Snapshots:
         """The newest one that can be read, if there is one. Forgets other runs' old ones."""
         try:
             self._forget()
-            for path in self._kept.paths():
-                found = read(path)
-                if found.run_id == self.run_id and set(found.parameters) == set(self.names):
-                    self._written = found.epoch
-                    return found
+            paths = self._kept.paths()
         except (StorageError, OSError) as error:
-            logger.warning("a snapshot of the state cannot be used: %s", error)
+            logger.warning("the snapshots of the state cannot be read: %s", error)
+            return None
+        for path in paths:
+            try:
+                found = read(path)
+            except StorageError as error:
+                logger.warning("a snapshot of the state cannot be used: %s", error)
+                continue
+            if found.run_id == self.run_id and set(found.parameters) == set(self.names):
+                self._written = found.epoch
+                return found
         return None
 
     def supersede(self) -> None:
-        """What is kept is of a state that the swarm does not go on from: the next snapshot takes its place at any epoch."""
-        self._superseded, self._written = True, 0
+        """What is kept is of no use, as of a state that the swarm does not go on from: the next one takes its place."""
+        self._written = 0
 
     def tensors(self, checkpoint: Checkpoint) -> list[torch.Tensor]:
         """Its tensors in hivemind's order."""
@@ -101,8 +106,7 @@ class Snapshots:
         epoch, tensors = take()
         if epoch <= self._written:
             return
-        if self._superseded:
-            self._remove_later_ones(epoch)
+        self._remove_useless(epoch)
         parameters = dict(zip(self.names, tensors, strict=False))
         made = Checkpoint(self.run_id, epoch, self.text, parameters, tensors[len(self.names) :])
         try:
@@ -113,9 +117,8 @@ class Snapshots:
             self._refused = self.clock()
             self.tell(error.problem)
 
-    def _remove_later_ones(self, epoch: int) -> None:
-        """Or the one that is written now would be removed as the older one."""
-        self._superseded = False
+    def _remove_useless(self, epoch: int) -> None:
+        """One of `epoch` or later would stay, and the one that is written now be removed as the older one."""
         with suppress(StorageError, OSError):
             for path in self._kept.paths():
                 if epoch_of(path) >= epoch:
