@@ -68,11 +68,12 @@ from skep.worker.connection import guards
 from skep.worker.connection.auth import peer_of_key
 from skep.worker.self_test import looked_up
 from skep.worker.swarm.averaging.groups import epoch_told, from_message
+from skep.worker.swarm.state.asked import BrokenOffError, BusyError
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder
 from skep.worker.swarm.state.checkpoints import read as read_checkpoint
 from skep.worker.swarm.state.choice import in_order
 from skep.worker.swarm.state.donor import Offer, Place
-from skep.worker.swarm.state.download import BrokenOffError, BusyError, Partial, Progress, Wanted, _readable, _take
+from skep.worker.swarm.state.download import Partial, Progress, Wanted, _readable, _take
 from skep.worker.swarm.state.pieces import Piece, Refusal
 from skep.worker.training.data import open_shard
 

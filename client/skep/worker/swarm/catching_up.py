@@ -18,7 +18,7 @@ from skep.worker.process.memory import give_back
 from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.state.coming import Tell
+from skep.worker.swarm.state.coming import Loading, Tell
 from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
@@ -245,14 +245,20 @@ class CatchingUp:
         if self._snapshots and self.state_averager.whole_epoch:
             self._snapshots.finish(self.state_averager.copied, within)
 
+    def _tell(self, loading: Loading) -> None:
+        """While a state is loaded, which may take many epochs."""
+        self.state_averager.loading.known = self.tracker.global_epoch
+        self._tell_loading(loading)
+
     def _load_state(self) -> None:
         for attempt in range(STATE_ATTEMPTS):
             try:
-                if self.state_averager.load_checked(self.tracker.global_epoch, self._tell_loading) is not None:
+                if self.state_averager.load_checked(self.tracker.global_epoch, self._tell) is not None:
                     return
                 failure: SwarmError | None = None
             except SwarmError as error:
                 failure = error
             if attempt + 1 < STATE_ATTEMPTS:
                 time.sleep(self._state_pause)
+                self.tracker.look(LOOK_SECONDS)  # a donor may be further than we know
         raise failure or SwarmError(Text("round.no_peer_swarm_hands_over"), Text("round.others_may_have_just_left"))

@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from concurrent.futures import Future
+from contextlib import aclosing
 from types import SimpleNamespace
 
 import msgspec
@@ -14,13 +15,13 @@ from hivemind.compression import CompressionInfo, Float16Compression, NoCompress
 from hivemind.p2p import P2PDaemonError, PeerID
 from hivemind.proto import averaging_pb2
 
-from english import raises
+from english import in_english, raises
 from skep.core.errors import SwarmError
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.donor import PART_BYTES, Copy, Offer, Place, StateDonor
 from skep.worker.swarm.state.download import (
-    EPOCHS_AHEAD,
+    AHEAD,
     LONGEST_PATIENCE_SECONDS,
     PATIENCE_SECONDS,
     STALL_SECONDS,
@@ -30,6 +31,7 @@ from skep.worker.swarm.state.download import (
     Wanted,
 )
 from skep.worker.swarm.state.pieces import Piece
+from skep.worker.swarm.state.speed import LEAST_BYTES_PER_SECOND
 from skep.worker.swarm.state.uplink import Uplink
 
 KNOWN = 7
@@ -86,17 +88,33 @@ class Donor:
 
 
 class Busy:
-    """A donor without a place, for the first two calls."""
+    """A donor without a place, for the first `times` calls."""
 
-    def __init__(self):
-        self.then, self.calls = Donor(), 0
+    def __init__(self, times=2):
+        self.then, self.calls, self._times = Donor(), 0, times
 
     async def open(self, place):
         self.calls += 1
-        return self._busy() if self.calls <= 2 else await self.then.open(place)
+        return self._busy() if self.calls <= self._times else await self.then.open(place)
 
     async def _busy(self):
         yield averaging_pb2.DownloadData(metadata=msgspec.msgpack.encode(Offer()))
+
+
+class Trickle:
+    """A donor that sends `rate` bytes a second, by its own clock; `stock` as a Donor's."""
+
+    def __init__(self, rate, *, stock=False):
+        self.donor, self.now, self._rate = Donor(stock=stock), 0.0, rate
+
+    async def open(self, place):
+        return self._slow(await self.donor.open(place))
+
+    async def _slow(self, frames):
+        async with aclosing(frames):
+            async for frame in frames:
+                self.now += len(frame.tensor_part.buffer) / self._rate
+                yield frame
 
 
 class Gone:
@@ -331,12 +349,41 @@ class Newcomer:
         return loaded.result()
 
 
-def test_a_donor_that_has_lied_is_asked_last_from_then_on():
+def test_a_donor_that_has_lied_is_not_asked_again():
     liar, honest = Donor([*TENSORS[:3], torch.tensor(-1.0)]), Donor()
-    newcomer = Newcomer({PeerID(b"liar").to_bytes(): liar, PeerID(b"honest").to_bytes(): honest})
+    offers = {PeerID(b"liar").to_bytes(): liar, PeerID(b"honest").to_bytes(): honest}
+    newcomer = Newcomer(offers)
     for _ in range(2):
         assert is_whole(newcomer.load())
     assert (liar.calls, honest.calls) == (1, 2)
+    del offers[PeerID(b"honest").to_bytes()]
+    assert newcomer.load() is None
+    assert liar.calls == 1
+
+
+def test_a_donor_that_is_further_than_we_know_is_no_liar():
+    ahead = Donor(epoch=KNOWN + AHEAD + 1)
+    newcomer = Newcomer({PeerID(b"ahead").to_bytes(): ahead})
+    assert "claims" in in_english(newcomer.load().title)
+    newcomer.loading.known = KNOWN + 1  # as the training process says once it knows
+    assert newcomer.load()[0] == KNOWN + 2
+
+
+def test_what_is_believed_of_the_swarm_rises_during_a_download():
+    donor, progress = Donor(ends="killed", after=4), Progress()
+    later = Donor(epoch=KNOWN + 5)
+    looks = []
+
+    def unlisted():
+        looks.append(progress.received)
+        if len(looks) == 3:
+            progress.known = KNOWN + 4
+        return False
+
+    epoch, _ = asyncio.run(download(donor, later, progress=progress, unlisted=unlisted))
+    assert epoch == KNOWN + 5
+    assert len(looks) == 3
+    assert 0 < looks[1] == looks[2]  # what had come from the first was kept meanwhile
 
 
 def test_a_donor_cannot_have_more_in_common_than_there_is():
@@ -421,6 +468,47 @@ def test_a_donor_that_begins_again_and_again_is_not_waited_for():
     assert is_whole(asyncio.run(asyncio.wait_for(download(EverAnew(), Donor()), 10)))
 
 
+@pytest.mark.parametrize(("rate", "left"), [(1.1, False), (0.9, True)])
+def test_a_slow_donor_is_left_for_one_that_may_be_faster(rate, left):
+    slow, other = Trickle(rate * LEAST_BYTES_PER_SECOND), Donor()
+    assert is_whole(asyncio.run(download(slow, other, clock=lambda: slow.now)))
+    assert other.calls == left
+    assert slow.donor.sent + other.sent == TOTAL
+    assert (slow.donor.sent < TOTAL) == left
+
+
+@pytest.mark.parametrize("stock", [False, True])
+@pytest.mark.parametrize("others", [[], [Gone()]])
+def test_a_slow_donor_is_not_left_for_nothing(stock, others):
+    slow = Trickle(1.0, stock=stock)
+    assert is_whole(asyncio.run(asyncio.wait_for(download(slow, *others, clock=lambda: slow.now), 60)))
+    # it was left once, while the other one could still be hoped for; only a stock donor sends something twice
+    assert slow.donor.calls == 1 + len(others)
+    assert slow.donor.sent == TOTAL or (stock and others)
+
+
+def test_of_two_that_are_slow_one_sends_all():
+    slow, other = Trickle(1000.0), Trickle(1000.0)
+    other.donor = Donor(OTHER)
+    assert asyncio.run(asyncio.wait_for(download(slow, other, clock=lambda: slow.now + other.now), 60))
+    assert (slow.donor.calls, other.donor.calls) == (1, 1)  # as when our own connection is slow
+    assert other.donor.sent > slow.donor.sent
+
+
+def test_a_slow_donor_is_left_for_a_busy_one_again_and_again_if_nothing_is_lost():
+    slow, busy = Trickle(1000.0), Busy(times=2)
+    assert is_whole(asyncio.run(asyncio.wait_for(download(slow, busy, clock=lambda: slow.now), 60)))
+    assert busy.calls == 3
+    assert slow.donor.sent + busy.then.sent == TOTAL
+    assert busy.then.sent > 0
+
+
+def test_a_slow_stock_donor_is_not_left_for_a_busy_one_a_second_time():
+    slow, busy = Trickle(1000.0, stock=True), Busy(times=10**6)
+    assert is_whole(asyncio.run(asyncio.wait_for(download(slow, busy, clock=lambda: slow.now), 60)))
+    assert slow.donor.calls == 2
+
+
 def test_busy_donors_are_asked_again_without_limit():
     busy = Busy()
     assert is_whole(load(busy))
@@ -438,7 +526,7 @@ WRONG = [
     (Donor([*TENSORS[:3], torch.tensor(float("inf"))]), "not finite"),
     (Donor([*TENSORS[:3], torch.tensor(-1.0)]), "negative second moments"),
     (Donor([*TENSORS[:3], torch.tensor(1e10)]), "larger than any"),
-    (Donor(epoch=KNOWN + 10 * EPOCHS_AHEAD), "claims that its state is of epoch"),
+    (Donor(epoch=KNOWN + AHEAD + 1), "claims that its state is of epoch"),
     (Donor(epoch=True), "without an epoch"),
     (Donor(metadata=b"\xc1"), "without an epoch"),
     (Donor(metadata=msgspec.msgpack.encode([1])), "without an epoch"),

@@ -19,20 +19,21 @@ def in_order(offers: Mapping[Any, Any], liars: Container[PeerID], newest: float 
 
     Stock hivemind asks whoever claims the newest one, so that a false donor is every newcomer's first. Here those whose
     state is about as new as the usual one, or newer, are asked first, by chance; then older ones, the newest of them
-    first; then those that claim a newer epoch than `newest`, which cannot be; last `liars`, which have sent something
-    wrong. What is no peer's id or no number is left out.
+    first; last those that claim a newer epoch than `newest`, which can hardly be. `liars`, which have sent something
+    wrong, are left out, and what is no peer's id or no number.
     """
     epochs = {
         PeerID(key): float(value)
         for key, value in offers.items()
         if isinstance(key, bytes) and isinstance(value, int | float) and math.isfinite(value)
+        if PeerID(key) not in liars
     }
-    possible = [epoch for peer, epoch in epochs.items() if epoch <= newest and peer not in liars]
+    possible = [epoch for epoch in epochs.values() if epoch <= newest]
     usual = median_high(possible) - OLDER if possible else math.inf
 
-    def rank(peer: PeerID) -> tuple[bool, bool, float, float]:
+    def rank(peer: PeerID) -> tuple[bool, float, float]:
         epoch = epochs[peer]
         behind = max(0.0, usual - epoch) if epoch <= newest else 0.0
-        return peer in liars, epoch > newest, behind, random.random()  # noqa: S311 - to choose among equals
+        return epoch > newest, behind, random.random()  # noqa: S311 - to choose among equals
 
     return sorted(epochs, key=rank)

@@ -63,6 +63,7 @@ class Coming:
 
     def __post_init__(self) -> None:
         self.progress.note(0)
+        self.progress.known = 0
 
     def wait(self, tell: Tell = nobody) -> Arrived | None:
         """Wait for the state, however long it takes; None when no donor has one. `tell` is called twice a second.

@@ -3,8 +3,8 @@
 Stock behaviour that this corrects, each covered by a test: a download goes on when its caller has given up, and another
 begins beside it; a stream that ends early counts as a state; what arrives is checked, if at all, when all of it is in
 memory; a donor that never sends anything is waited for as long as one that does. There is no limit on the time of a
-whole download: a donor is left when it sends nothing, or something wrong. What came from it is kept, in case that the
-next one has the same bytes (see `donor`); a stock donor sends everything again.
+whole download: a donor is left when it sends nothing, or something wrong, or while another can be asked hardly anything.
+What came from it is kept, in case that the next one has the same bytes (see `donor`); a stock donor sends everything again.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hivemind.utils import get_logger
 from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
 
 from skep.core.text import Text
+from skep.worker.swarm.state.asked import Asked, BrokenOffError, BusyError, SlowError, UnbelievedError
 from skep.worker.swarm.state.digests import begun
 from skep.worker.swarm.state.donor import Offer, Place
 from skep.worker.swarm.state.pieces import Piece, Refusal, check, unfit
@@ -41,7 +42,8 @@ COPY_BYTES_PER_SECOND: Final = 50_000_000
 """Least rate at which a donor copies its state before it sends the first frame."""
 STALL_SECONDS: Final = 15.0
 SLOWER: Final = 10
-"""A donor may take this many times its own mean time per frame before it counts as stalled."""
+"""A donor may take this many times its own mean time per frame before it counts as stalled, LONGEST_STALL_SECONDS at most."""
+LONGEST_STALL_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 2.0
 """Before a donor is asked to go on, and before the donors are asked again."""
 PATIENCE_SECONDS: Final = 60.0
@@ -51,8 +53,11 @@ LONGEST_PATIENCE_SECONDS: Final = 1800.0
 """The same at most: by then there are other states."""
 COPIES: Final = 2
 """A donor that begins more copies while it is asked to go on is left for the next one."""
+AHEAD: Final = 1
+"""How far a state's epoch may be beyond the one that is believed when its donor begins to send: others may just have
+made a step of which nothing is known here."""
 EPOCHS_AHEAD: Final = 10
-"""How far a donor's epoch may be beyond the one that this peer knows of; one more for each second since it was known."""
+"""How far the epoch that a donor publishes may be beyond what was known when the download began, or it is asked last."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +78,8 @@ class Label(msgspec.Struct, frozen=True):
     epoch: int
 
 
-class BrokenOffError(Exception):
-    """A donor has nothing for us, is gone or stalled."""
-
-
 class NotAllowedError(BrokenOffError):
     """The donor may not hand over a state, or not any more."""
-
-
-class BusyError(Exception):
-    """A donor has no place now."""
 
 
 class Open(Protocol):
@@ -92,10 +89,13 @@ class Open(Protocol):
 
 
 class Progress:
-    """Seen in both processes, if made before the fork: bytes that have arrived, and when something happened last."""
+    """Seen in both processes, if made before the fork: bytes that have arrived, when something happened last, and the
+    swarm's epoch as it is believed now, which only the training process knows.
+    """
 
     def __init__(self) -> None:
         self._received = multiprocessing.Value("q", 0, lock=False)
+        self._known = multiprocessing.Value("q", 0, lock=False)
         self._stirred_at = multiprocessing.Value("d", 0.0, lock=False)
 
     @property
@@ -106,6 +106,15 @@ class Progress:
     def stirred_at(self) -> float:
         """Monotonic seconds."""
         return float(self._stirred_at.value)
+
+    @property
+    def known(self) -> int:
+        """The epoch that is believed; 0 until it was said during this download."""
+        return int(self._known.value)
+
+    @known.setter
+    def known(self, epoch: int) -> None:
+        self._known.value = epoch
 
     def note(self, received: int) -> None:
         self._received.value = received
@@ -121,7 +130,6 @@ class Partial:
 
     wanted: Wanted
     progress: Progress
-    since: float = field(default_factory=time.monotonic)
     copy: str = ""
     epoch: int | None = None
     tensors: list[torch.Tensor] = field(default_factory=list)
@@ -178,13 +186,14 @@ class Partial:
             return 0
         try:
             # nothing else of it is used, and so nothing else is decoded
-            epoch, (least, known) = msgspec.msgpack.decode(metadata, type=Label).epoch, self.wanted.epochs
+            epoch, (least, asked) = msgspec.msgpack.decode(metadata, type=Label).epoch, self.wanted.epochs
         except (ValueError, RecursionError):  # also what msgspec raises
             raise Refusal(Text("peer.peer_sent_training_state_without"), Text("peer.skep_tries_another_peer")) from None
         if epoch < least:
             raise BrokenOffError("an older state than ours")
-        if epoch > known + EPOCHS_AHEAD + (time.monotonic() - self.since):
-            raise Refusal(
+        known = max(asked, self.progress.known)
+        if epoch > known + AHEAD:
+            raise UnbelievedError(
                 Text("peer.peer_claims_epoch", theirs=epoch, known=known), Text("peer.skep_tries_another_peer")
             )
         return epoch
@@ -239,8 +248,8 @@ class StateDownload:
     """One download, by skep's call where a donor has it. `donors` are those that offer a state, best first.
 
     A donor that broke off is asked to go on where it stopped, as long as each attempt brings something of use, and it
-    begins at most COPIES copies. One that sent something wrong is asked last, and not at all in this download: its id is
-    in `liars`.
+    begins at most COPIES copies. One that sent something wrong is not asked again: its id is in `liars`. One that is
+    slow (see `speed`) is left while another can be asked, and then is the last to be asked.
     """
 
     def __init__(
@@ -256,10 +265,14 @@ class StateDownload:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`pause`, `stall` and `patience` as PAUSE_SECONDS, STALL_SECONDS and PATIENCE_SECONDS. `clock` is monotonic."""
-        self._wanted, self._progress, self._since = wanted, progress, time.monotonic()
+        self._wanted, self._progress = wanted, progress
         self._donors, self._call = donors, call
         self._pause, self._stall, self._patience, self._clock = pause, stall, patience, clock
-        self.liars: set[PeerID] = set()
+        self._asked = Asked()
+
+    @property
+    def liars(self) -> set[PeerID]:
+        return self._asked.liars
 
     async def run(self) -> Arrived | None:
         """The first whole and right state; None when no donor has one. Raises the first Refusal when they sent wrong ones only.
@@ -267,37 +280,32 @@ class StateDownload:
         While donors are busy, they are asked again, without limit; while those that have sent something do not answer, or
         none is found any more, as long as what has arrived is kept.
         """
-        refusal: Refusal | None = None
-        partial = Partial(self._wanted, self._progress, self._since)
-        taken, given_up_at = 0, 0.0
+        partial, taken, given_up_at = Partial(self._wanted, self._progress), 0, 0.0
         while True:
             self._progress.note(partial.received)  # though no donor may be found
-            donors, busy = await self._donors(), False
-            lost = not donors
-            for donor in donors:
-                self._progress.note(partial.received)
-                if donor in self.liars:
-                    continue
-                try:
-                    return await self._load(donor, partial)
-                except Refusal as error:
-                    self.liars.add(donor)
-                    logger.warning("%s sent a wrong state, refused donors: %d: %s", donor, len(self.liars), error)
-                    refusal = refusal or error
-                except BusyError:
-                    busy = True
-                except BrokenOffError as error:
-                    lost = lost or not isinstance(error, NotAllowedError)
-                    logger.info("%s did not send its state: %s", donor, error)
+            donors = self._asked.order(await self._donors())
+            if arrived := await self._ask(donors, partial):
+                return arrived
             if partial.taken != taken:
                 patience = max(self._patience, min(LONGEST_PATIENCE_SECONDS, partial.seconds))
                 taken, given_up_at = partial.taken, self._clock() + patience
             # a stock donor cannot go on, so that nothing is kept of what it has sent
-            if not busy and not (lost and partial.copy and self._clock() < given_up_at):
+            kept = self._asked.lost and partial.copy and self._clock() < given_up_at
+            if not kept and not self._asked.waiting:
                 break
             await asyncio.sleep(self._pause)
-        if refusal:
-            raise refusal
+        if self._asked.refusal:
+            raise self._asked.refusal
+        return None
+
+    async def _ask(self, donors: Sequence[PeerID], partial: Partial) -> Arrived | None:
+        """One after the other; None when none of them sends the rest of a state."""
+        for donor in donors:
+            self._progress.note(partial.received)
+            try:
+                return await self._load(donor, partial)
+            except (Refusal, BrokenOffError, BusyError) as error:
+                self._asked.end(donor, error)
         return None
 
     async def _load(self, donor: PeerID, partial: Partial) -> Arrived:
@@ -308,6 +316,8 @@ class StateDownload:
             failure = BrokenOffError("it stopped")
             try:
                 await self._stream(donor, partial)
+            except SlowError:
+                raise
             except BrokenOffError as error:
                 failure = error
             if partial.epoch is not None and partial.complete:
@@ -327,11 +337,16 @@ class StateDownload:
                 while not partial.complete:
                     asked_at = self._clock()
                     frame = await asyncio.wait_for(anext(frames), slowest)
-                    partial.seconds += self._clock() - asked_at
+                    seconds = self._clock() - asked_at
+                    partial.seconds += seconds
                     with _readable():
                         _take(frame, partial, ours=ours)
+                    if not partial.complete:
+                        size = len(frame.tensor_part.buffer)
+                        self._asked.took(donor, size, seconds, resumable=bool(partial.copy))
                     count += 1
-                    slowest = max(self._stall, SLOWER * (time.monotonic() - begun) / count)
+                    mean = (time.monotonic() - begun) / count
+                    slowest = max(self._stall, min(LONGEST_STALL_SECONDS, SLOWER * mean))
         except StopAsyncIteration:
             return
         except (Refusal, BrokenOffError, BusyError):
