@@ -187,6 +187,14 @@ def test_every_phase_has_one_calm_sentence(phase: Phase) -> None:
     assert "!" not in sentence
 
 
+def test_a_state_that_is_loaded_while_training_is_said_instead() -> None:
+    text = Text("state.loading_at", received=2_000_000, total=8_000_000, rate=500_000, left=12.0)
+    loading = replace(TRAINING, stage=StageProgress(Stage.STATE, 0.25, text), waiting=Text("wait.swarm"))
+    sentence = snapshot_view.sentence(loading, 0.0)
+    words = "Load the model's state: 2.0 MB of 8.0 MB, 500.0 kB/s, 12 s left."
+    assert sentence.replace(THIN, " ") == words
+
+
 def test_a_wait_is_said_instead_of_training() -> None:
     waiting = replace(TRAINING, waiting=Text("wait.swarm"))
     words = "Nothing was trained for a minute: waiting for the swarm's round or its state."

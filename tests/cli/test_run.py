@@ -4,6 +4,7 @@ import io
 import json
 import re
 import threading
+from dataclasses import replace
 
 from english import raises
 from fakes import (
@@ -25,9 +26,9 @@ from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
-from skep.core.session.phases import Stage
+from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.session.snapshot import Snapshot
-from skep.core.text import Problem, verbatim
+from skep.core.text import Problem, Text, verbatim
 from skep.engine.engine import Engine
 
 JOINED_AND_ONE_EPOCH = (
@@ -219,6 +220,12 @@ def test_without_a_terminal_progress_is_a_line_every_few_seconds_without_escape_
     text = writing.out.file.getvalue()
     assert text.count("\n") == 2
     assert "\x1b" not in text
+
+
+def test_without_a_terminal_a_state_that_is_loaded_while_training_is_a_line_too():
+    writing, stage = terminal(), StageProgress(Stage.STATE, 0.5, Text("state.looking_for_donor", total=8_000_000))
+    PlainRenderer(writing).look(replace(snapshot(), phase=Phase.TRAINING, stage=stage), 0.0, 0.0)
+    assert writing.out.file.getvalue().startswith("Load the model's state: waiting for a peer")
 
 
 def test_on_a_terminal_it_redraws_at_most_four_times_a_second_and_never_blinks(monkeypatch):

@@ -105,6 +105,8 @@ class Now(Speaker):
                 return filled(self.tr("Joining %1."), title(snapshot))
             case Phase.PAUSED if snapshot.on_a_break:
                 return self.said(phases.restarting(snapshot.restart_at, now))
+            case Phase.TRAINING if snapshot.stage is not None:
+                return f"{self.said(snapshot.stage.stage.label)}: {plain(self.said(snapshot.stage.detail))}."
             case Phase.TRAINING | Phase.PAUSED:
                 return self.said(snapshot.waiting) or self.reason(snapshot, now)
             case Phase.RECOVERING:

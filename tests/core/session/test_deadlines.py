@@ -215,6 +215,15 @@ def test_a_download_may_last_for_hours(stay: Stay):
     assert stay.ended_at is None
 
 
+def test_a_peer_that_fell_behind_may_wait_for_a_busy_donor_for_hours(training: Stay):
+    training.waits_for = Wait.SWARM
+    for _ in range(60):
+        training.see(m.WorkerStage(Stage.STATE, 0.0)).reports(30)
+        assert training.ended_at is None
+    # once the worker tells nothing of it any more, no more than otherwise
+    assert training.reports(60 + ROUNDS + 2).ended_at is not None
+
+
 def test_a_worker_that_leaves_has_its_own_deadline(training: Stay):
     assert training.see(m.Leave(now=True)).silence(100).ended_at is None
 

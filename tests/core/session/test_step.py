@@ -16,7 +16,7 @@ from skep.core.project.addresses import Reach
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
-from skep.core.session.phases import Phase, Stage, StageProgress
+from skep.core.session.phases import Phase, Stage, StageProgress, Wait
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.step import initial, step
 from skep.core.text import Problem, verbatim
@@ -520,6 +520,17 @@ def test_a_first_join_that_fails_ends_idle_with_the_problem(joining: Course):
 def test_a_stage_that_is_told_after_joining_changes_nothing(training: Course):
     before = training.snapshot
     assert training.see(m.WorkerStage(Stage.PEERS, 0.5)).snapshot == before
+    leaving = training.see(m.Leave(now=True)).snapshot
+    assert training.see(m.WorkerStage(Stage.STATE, 0.5)).snapshot == leaving
+
+
+def test_a_worker_that_fell_behind_shows_how_far_the_state_is_until_it_is_loaded(training: Course):
+    detail = verbatim("4 of 8 MB")
+    training.see(m.WorkerStage(Stage.STATE, 0.5, detail), m.WorkerProgress(make_progress(), waits_for=Wait.SWARM))
+    assert training.phase is Phase.TRAINING
+    assert training.snapshot.stage == StageProgress(Stage.STATE, 0.5, detail)
+    training.see(m.WorkerProgress(make_progress()))
+    assert training.snapshot.stage is None
 
 
 def test_a_crash_while_joining_first_has_a_sentence_of_its_own(joining: Course):

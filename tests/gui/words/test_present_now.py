@@ -139,6 +139,13 @@ def test_a_projects_words_are_plain_text():
     assert len(shortened("x" * 100)) == 40
 
 
+def test_a_state_that_is_loaded_while_training_is_said_in_the_sentence():
+    text = Text("state.looking_for_donor", total=8_000_000)
+    loading = replace(shots.TRAINING, stage=StageProgress(Stage.STATE, 0.0, text))
+    words = "Load the model's state: waiting for a peer that sends it, 8.0 MB."
+    assert " ".join(NOW.sentence(loading, shots.NOW).split()) == words
+
+
 def test_the_checklist_of_joining():
     rows = Now().stages(shots.JOINING)
     assert [row.state for row in rows] == [

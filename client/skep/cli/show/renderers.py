@@ -21,7 +21,7 @@ from skep.core.device import names_of
 from skep.core.record.contributions import ContributionState, Totals
 from skep.core.session import messages as m
 from skep.core.session.control import finite
-from skep.core.session.phases import Stage
+from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem
 
@@ -211,7 +211,8 @@ class PlainRenderer(Renderer):
         if snapshot.progress is None or (self._written is not None and now - self._written < EVERY):
             return
         self._written = now
-        waits = snapshot.leaving_until is not None or snapshot.on_a_break or bool(snapshot.waiting)
+        loads = snapshot.phase is Phase.TRAINING and snapshot.stage is not None
+        waits = loads or snapshot.leaving_until is not None or snapshot.on_a_break or bool(snapshot.waiting)
         self._terminal.write(snapshot_view.sentence(snapshot, wall) if waits else snapshot_view.update(snapshot))
 
     def close(self, totals: Totals, failure: Problem | None) -> None:

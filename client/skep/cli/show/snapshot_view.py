@@ -90,6 +90,8 @@ def sentence(snapshot: Snapshot, now: float) -> str:
             return tr("Joining the swarm.")
         case Phase.PAUSED if snapshot.on_a_break:
             return say(phases.restarting(snapshot.restart_at, now))
+        case Phase.TRAINING if snapshot.stage is not None:
+            return f"{say(snapshot.stage.stage.label)}: {say(snapshot.stage.detail)}."
         case Phase.TRAINING | Phase.PAUSED:
             return say(snapshot.waiting) or reason(snapshot)
         case Phase.RECOVERING:

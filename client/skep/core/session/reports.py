@@ -14,7 +14,7 @@ from skep.core.record.contributions import Contribution, ContributionState, Eval
 from skep.core.session import deadlines, renewal, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
-from skep.core.session.phases import Phase, StageProgress
+from skep.core.session.phases import Phase, Stage, StageProgress, Wait
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.session.transitions import LEFT, STOPPED, Step, become_idle, leave, trouble
 from skep.core.text import Problem, Remedy, Text
@@ -65,10 +65,14 @@ def _late(snapshot: Snapshot, message: Report) -> Step:
 
 
 def _stage(snapshot: Snapshot, message: m.WorkerStage) -> Snapshot:
-    if snapshot.phase is not Phase.JOINING:
-        return snapshot
     stage = StageProgress(message.stage, message.fraction, message.detail)
-    return replace(snapshot, stage=stage, advance=deadlines.begun(snapshot))
+    if snapshot.phase is Phase.JOINING:
+        return replace(snapshot, stage=stage, advance=deadlines.begun(snapshot))
+    if snapshot.phase not in (Phase.TRAINING, Phase.PAUSED) or message.stage is not Stage.STATE:
+        return snapshot
+    # it has fallen behind, and loads the state again; donors may be busy for long, and the worker itself watches that
+    now = snapshot.policy_state.steady
+    return replace(snapshot, stage=stage, advance=replace(snapshot.advance, heard_at=now, at=now))
 
 
 def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now: float) -> Snapshot:
@@ -100,6 +104,7 @@ def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress) 
     advance = deadlines.reported(snapshot, message)
     moved = replace(
         snapshot,
+        stage=snapshot.stage if message.waits_for is Wait.SWARM else None,
         progress=message.progress,
         position=message.position,
         heavy=message.heavy,

@@ -99,6 +99,7 @@ class Snapshot:
     seeds: tuple[str, ...] = ()
     index: ShardIndex | None = None
     stage: StageProgress | None = None
+    """Of joining, or that of a worker that has joined, has fallen behind and loads the swarm's state."""
     worker: WorkerRun | None = None
     """None while no worker process runs."""
     advance: Advance = field(default_factory=Advance, compare=False, repr=False)
