@@ -55,6 +55,14 @@ def test_the_newest_few_stay_and_what_a_killed_writer_left_goes(folder, tmp_path
     assert {path.name for path in (tmp_path / "kept").iterdir()} == {*(p.name for p in folder.paths()), "notes.txt"}
 
 
+def test_what_was_just_written_stays_though_damaged_ones_seem_newer(folder, tmp_path):
+    for epoch in (1000, 1001):
+        folder.write(made(epoch)[1]).write_bytes(b"cut off")
+    for epoch in (990, 991):
+        assert read(folder.write(made(epoch)[1])).epoch == epoch
+    assert [path.name[11:14] for path in folder.paths()] == ["001", "000", "991"]
+
+
 def test_checkpoints_before_a_jump_stay_too(tmp_path):
     folder = CheckpointFolder(tmp_path / "kept", keep=2, jump=50)
 

@@ -70,7 +70,8 @@ class CheckpointFolder:
             with replacing(path) as file:
                 _save(checkpoint, file)
             found = self.paths()
-            stay = {*found[: self._keep], *self._before_jump(found)}
+            # a damaged one of a later epoch counts as newer
+            stay = {path, *found[: self._keep], *self._before_jump(found)}
             for old in found:
                 if old not in stay:
                     old.unlink()
