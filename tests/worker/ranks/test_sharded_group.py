@@ -67,7 +67,7 @@ def no_memory(_gradient):
 def forked():
     """Ranks for the tests of this module, by the number of ranks with rank 0."""
     torch.set_num_threads(1)
-    made = {count: [fork(["cpu"] * (count - 1), MANIFEST) for _ in range(sets)] for count, sets in ((2, 17), (4, 8))}
+    made = {count: [fork(["cpu"] * (count - 1), MANIFEST) for _ in range(sets)] for count, sets in ((2, 19), (4, 9))}
     with mock.patch.object(sharded_rank, "ShardedModel", SmallMemory):
         made["small"] = [fork(["cpu"], MANIFEST) for _ in range(2)]
     with mock.patch.object(sharded_rank, "ShardedModel", TightMemory):
@@ -128,7 +128,7 @@ def send(made, number, how):
 
 
 @pytest.mark.parametrize(("count", "samples"), [(2, 8), (2, 1), (4, 7)])
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_several_ranks_give_the_loss_and_the_gradients_of_one(begin, precision, count, samples):
     one, several = alone(precision), begin(count, precision)
     batch = some_tokens(samples)
