@@ -95,8 +95,8 @@ test-core: $(READY) ## the pure tests alone, with their coverage: seconds
 	$(PYTEST) $(CORE)
 
 .PHONY: test-gpu
-test-gpu: $(READY) ## tests that need a CUDA device
-	$(PYTEST) tests/gpu -m gpu
+test-gpu: $(READY) ## tests that need a CUDA device, each file in a process of its own: ranks are forked before a card is used
+	status=0; for each in tests/gpu/test_*.py; do $(PYTEST) $$each -m gpu || status=1; done; exit $$status
 
 .PHONY: check
 check: $(READY) ## lint, format, types, architecture, catalogues, documents

@@ -3,10 +3,10 @@
     ./run PART [--to FOLDER]
     ./run power --may-change-card [--to FOLDER]
 
-`tests` are the GPU tests, `demo` a practice swarm, and the others the parts of benchmarks/gpu.py; each takes at most 8
-minutes, and only `power` changes a setting of the card. Results name the card and lie in FOLDER, by default `results`
-beside this file. The packages are laid into a virtual environment beside this file at the first run. Exit code 2 without
-a CUDA device or a usable PyTorch. Only the standard library is used here.
+`tests`, `ranks` and `sharding` are the GPU tests, `demo` a practice swarm, and the others the parts of benchmarks/gpu.py;
+each takes at most 8 minutes, and only `power` changes a setting of the card. Results name the card and lie in FOLDER, by
+default `results` beside this file. The packages are laid into a virtual environment beside this file at the first run.
+Exit code 2 without a CUDA device or a usable PyTorch. Only the standard library is used here.
 """
 
 from __future__ import annotations
@@ -28,12 +28,19 @@ HERE = Path(__file__).resolve().parent
 SKEP = HERE / "skep"
 ENVIRONMENT = HERE / "environment"
 PYTHON = ENVIRONMENT / "bin" / "python"
-OLDEST_TORCH = (2, 8)
+OLDEST_TORCH = {"sharding": (2, 13)}
+"""By the part. Shards travel by messages that PyTorch has from then on."""
+OLDEST_FOR_ALL = (2, 9)
+"""The first one that lets FSDP's messages be replaced, which every worker loads."""
 SECONDS = 480
 """The longest that a part may take."""
 MAY_CHANGE = "--may-change-card"
+GPU_TESTS = ["-m", "pytest", "-m", "gpu", "-v", "-W", "default", "-p", "no:cacheprovider"]
+ALONE = {"ranks": "tests/gpu/test_ranks_gpu.py", "sharding": "tests/gpu/test_sharding_gpu.py"}
+"""Tests that fork ranks before their process uses the card, so that no other tests may run in it."""
 PARTS = {
-    "tests": ["-m", "pytest", "tests/gpu", "-m", "gpu", "-v", "-W", "default", "-p", "no:cacheprovider"],
+    "tests": [*GPU_TESTS, "tests/gpu", *(f"--ignore={each}" for each in ALONE.values())],
+    **{part: [*GPU_TESTS, file] for part, file in ALONE.items()},
     "memory": ["benchmarks/gpu.py", "memory"],
     "demo": ["-m", "skep.cli.main", "demo"],
     "steps": ["benchmarks/gpu.py", "steps", "--seconds", "10"],
@@ -69,11 +76,19 @@ def main() -> int:
         return refuse(f"{sys.executable} has no {names}: install it, or name another Python by PYTHON=….")
     lay(Path(importlib.util.find_spec("torch").origin).parent.parent)
     version, found, card = json.loads(subprocess.run([PYTHON, "-c", LOOK], capture_output=True, check=True).stdout)
-    if tuple(map(int, version.split(".")[:2])) < OLDEST_TORCH:
-        return refuse("PyTorch {} is older than {}.{}: install a newer one.".format(version, *OLDEST_TORCH))
+    if why := too_old(options.part, version):
+        return refuse(why)
     if not found:
         return refuse(f"PyTorch {version} finds no CUDA device: the GPU suite needs one.")
     return run(options.part, options.to.resolve(), f"{card}, PyTorch {version}, Python {running}")
+
+
+def too_old(part: str, version: str) -> str:
+    """What is said if the part needs a newer PyTorch."""
+    oldest = OLDEST_TORCH.get(part, OLDEST_FOR_ALL)
+    if tuple(map(int, version.split(".")[:2])) >= oldest:
+        return ""
+    return "PyTorch {} is older than {}.{}, which {} needs: install a newer one.".format(version, *oldest, part)
 
 
 def refuse(why: str) -> int:

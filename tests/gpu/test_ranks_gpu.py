@@ -20,9 +20,8 @@ MANIFEST = parse_manifest(raw(recipe__model=GPT2, recipe__sequence_length=32))
 
 @pytest.fixture(scope="module")
 def others():
-    """Forked before this process uses the card: a fork cannot use it afterwards."""
-    if torch.cuda.is_initialized():
-        pytest.skip("this process has used the card; run this file alone")
+    """Forked before this process uses the card, so this file needs a process of its own."""
+    assert not torch.cuda.is_initialized()
     processes.use_fork()
     made = fork(["cuda:0"], MANIFEST)
     yield made
@@ -35,6 +34,7 @@ def test_two_ranks_on_one_card_give_the_gradients_of_one(others, tmp_path):
     chosen = device.pick("cuda:0", "fp32")
     one, two = Trainer(MANIFEST, chosen), GroupTrainer(MANIFEST, chosen, others, tmp_path)
     two.begin()
+    assert len(two.devices) == 2
     assert torch.distributed.get_backend() == rendezvous.GLOO
     batch = open_recipe(MANIFEST.recipe).example(8)
     for made in (one, two):

@@ -67,13 +67,50 @@ def test_a_python_without_pytorch_is_refused_in_a_sentence(kit, tmp_path):
 
 
 @pytest.fixture
-def parts(kit, monkeypatch):
-    """The kit's script as a module, whose only part is a program of one test."""
+def script(kit):
+    """The kit's script as a module."""
     spec = importlib.util.spec_from_file_location("run_part", kit / "run_part.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
-    made.PYTHON, made.SKEP, made.PARTS = sys.executable, kit, {}
     return made
+
+
+def test_each_gpu_test_is_in_one_part_and_those_that_fork_ranks_have_a_process_of_their_own(script):
+    parts = {part: command for part, command in script.PARTS.items() if "pytest" in command}
+    found = {part: collected(command) for part, command in parts.items()}
+    files = {file.name: "fork(" in file.read_text() for file in (ROOT / "tests" / "gpu").glob("test_*.py")}
+    assert sorted(file for each in found.values() for file in each) == sorted(files)
+    for each in found.values():
+        assert len(each) == 1 or not any(files[file] for file in each)
+
+
+def collected(command):
+    """Names of the files whose tests pytest would run."""
+    asked = [sys.executable, *command, "--collect-only", "-q"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {Path(line.partition("::")[0]).name for line in done.stdout.splitlines() if "::" in line}
+
+
+@pytest.mark.parametrize(
+    ("part", "version", "oldest"),
+    [
+        ("tests", "2.8.1", "2.9"),
+        ("tests", "2.11.0+cu130", ""),
+        ("sharding", "2.11.0+cu130", "2.13"),
+        ("sharding", "2.13.0+cu130", ""),
+    ],
+)
+def test_a_pytorch_that_lacks_what_a_part_needs_is_refused_in_a_sentence(script, part, version, oldest):
+    said = f"PyTorch {version} is older than {oldest}, which {part} needs: install a newer one."
+    assert script.too_old(part, version) == (said if oldest else "")
+
+
+@pytest.fixture
+def parts(script, kit):
+    """The kit's script, whose only part is a program of one test."""
+    script.PYTHON, script.SKEP, script.PARTS = sys.executable, kit, {}
+    return script
 
 
 def test_a_part_is_logged_with_the_card_and_ends_with_its_own_code(parts, tmp_path):
