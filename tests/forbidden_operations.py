@@ -100,6 +100,12 @@ def read_shared_memory_of_others(case):
 
 
 @operation(Guard.FILES)
+def change_the_control_groups(_):
+    """Who can leave its own has no limit on memory."""
+    next(Path("/sys/fs/cgroup").rglob("cgroup.procs")).open("w").close()
+
+
+@operation(Guard.FILES)
 def open_a_terminal(_):
     for each in os.openpty():
         os.close(each)

@@ -8,6 +8,8 @@ from skep.worker.sandbox import landlock
 
 BY_LANDLOCK = {Guard.PROGRAMS, Guard.PROCESSES}
 """What Landlock alone refuses."""
+BY_SYSTEMD = {Guard.MEMORY}
+"""What systemd sets where skep starts the process, and no test does."""
 
 
 def has_landlock():

@@ -184,6 +184,17 @@ def pack(home: Home) -> Path | None:
     return current
 
 
+def limit_memory(pid: int, leave: int) -> None:
+    """Have the kernel limit the memory and tasks of a process and its children, where the system offers that.
+
+    `leave` is the bytes to leave free for other programs. It takes hundredths of a second, at most two.
+    """
+    if sys.platform == "linux":
+        from skep.adapters.linux import scope  # its libraries exist on Linux only
+
+        scope.limit_memory(pid, leave)
+
+
 def look(home: Home) -> Snapshot:
     """The initial snapshot of an engine in this home, with its sensors read once. Raises SkepError."""
     from skep import senses
@@ -271,6 +282,7 @@ def build(
             make_run_folder=make_run_folder,
             stderr_log=open_log(home.logs_folder, "worker"),
             pack=packed or partial(pack, home),
+            limit_memory=limit_memory,
         ),
         open_ledger=lambda: SqliteLedger(home.ledger_file, mended=lambda said: engine.post(m.ProblemArose(said))),
         shards=HttpShards(

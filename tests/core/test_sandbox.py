@@ -13,5 +13,5 @@ def test_every_guard_has_a_label_of_its_own():
 
 
 def test_the_log_has_one_line():
-    assert str(Sandbox({})).endswith("limits; missing: nothing")
+    assert str(Sandbox({})).endswith("memory; missing: nothing")
     assert str(Sandbox(dict.fromkeys(Guard, "no"))).startswith("enforced: nothing; missing: files (no), ")

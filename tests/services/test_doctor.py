@@ -22,7 +22,7 @@ from skep import bootstrap
 from skep.adapters.storage.paths import Home
 from skep.core.findings import Check, Finding, State
 from skep.core.project.shards import shard_name
-from skep.core.sandbox import Guard
+from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
@@ -302,12 +302,22 @@ def test_what_the_system_does_not_enforce_is_said_guard_by_guard():
                 "and the screen: switched off."
             ),
         ),
+        (
+            """import sys; sys.stdout.write('{"missing": {"memory": "its control group has no limit"}}')""",
+            "This system does not keep the training process from memory without limit: its control group has no limit.",
+        ),
         ("raise SystemExit(1)", "The sandbox of the training process could not be tried."),
     ],
 )
 def test_a_sandbox_that_lacks_something_is_a_warning(printed, said):
     (found,) = computer.sandbox(partial(protection, (sys.executable, "-c", printed)), "linux")
     assert (found.state, in_english(found.found)) == (State.WARN, said)
+
+
+def test_the_sandbox_is_tried_by_a_process_whose_memory_is_limited_first(tmp_path):
+    entered = tmp_path / "entered"
+    waits = f"import os, pathlib, sys; input(); print('{{}}' if os.getpid() == int(pathlib.Path({str(entered)!r}).read_text()) else '')"
+    assert protection((sys.executable, "-c", waits), lambda pid, _: entered.write_text(str(pid))) == Sandbox({})
 
 
 def test_other_systems_have_none_so_far():

@@ -40,6 +40,8 @@ class Guard(StrEnum):
     """Having or gaining the rights of an administrator."""
     LIMITS = "limits"
     """Core dumps, tasks and files without limit."""
+    MEMORY = "memory"
+    """Memory without limit: of all its processes together, by the kernel."""
 
     @property
     def label(self) -> Text:
@@ -54,6 +56,7 @@ _LABELS: Final[Mapping[Guard, Text]] = {
     Guard.CALLS: Text("sandbox.calls"),
     Guard.PRIVILEGES: Text("sandbox.privileges"),
     Guard.LIMITS: Text("sandbox.limits"),
+    Guard.MEMORY: Text("sandbox.memory"),
 }
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import logging
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
+from skep import bootstrap
 from skep.adapters.process.programs import module_command
 from skep.core.sandbox import Sandbox
 
@@ -23,15 +24,31 @@ SECONDS: Final = 90.0
 log = logging.getLogger(__name__)
 
 
-def protection(command: Sequence[str] = REPORT) -> Sandbox | None:
-    """None where it could not be tried; the log then has the details. Takes about a second where there is a card."""
+def protection(
+    command: Sequence[str] = REPORT, limit_memory: Callable[[int, int], None] = bootstrap.limit_memory
+) -> Sandbox | None:
+    """None where it could not be tried; the log then has the details. Takes about a second where there is a card.
+
+    As the worker's, the process's memory is limited by `limit_memory` before it reads a line and confines itself.
+    """
     with tempfile.TemporaryDirectory(prefix="skep-") as folder:
         try:
-            done = subprocess.run([*command, folder], capture_output=True, cwd=folder, timeout=SECONDS, check=False)
-            return msgspec.json.decode(done.stdout, type=Sandbox)
+            said, complaint = _ask([*command, folder], folder, limit_memory)
+            return msgspec.json.decode(said, type=Sandbox)
         except (OSError, subprocess.TimeoutExpired) as error:
-            said = str(error)
+            why = str(error)
         except ValueError:  # also what msgspec raises
-            said = done.stderr.decode(errors="replace")[-2000:]
-    log.warning("the sandbox could not be tried: %s", said)
+            why = complaint.decode(errors="replace")[-2000:]
+    log.warning("the sandbox could not be tried: %s", why)
     return None
+
+
+def _ask(command: Sequence[str], folder: str, limit_memory: Callable[[int, int], None]) -> tuple[bytes, bytes]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder) as asked:
+        try:
+            limit_memory(asked.pid, 0)
+            return asked.communicate(b"\n", SECONDS)
+        except BaseException:
+            asked.kill()
+            raise

@@ -102,6 +102,12 @@ say("ShardWanted", sha256="ready")
 END
 """
 WAITS = "hear(); hear()"
+LOOKS_WHETHER_IT_WAS_TOLD = """
+import select
+while not os.path.exists(os.path.join(FOLDER, "look")): time.sleep(0.01)
+note("told", f"{os.getpid()} {bool(select.select([0], [], [], 0)[0])}")
+hear(); hear()
+"""
 
 
 @dataclass
@@ -189,6 +195,25 @@ def run(house: House) -> Iterator[Callable[..., WorkerProcess]]:
 
 
 Run = Callable[..., WorkerProcess]
+
+
+def test_its_memory_is_limited_before_it_is_told_anything(house: House):
+    limited: list[tuple[int, int]] = []
+    told = house.folder / "told"
+
+    def limit(pid: int, leave: int) -> None:
+        (house.folder / "look").touch()
+        wait_for(told.exists)
+        limited.append((pid, leave))
+
+    worker = house.worker(LOOKS_WHETHER_IT_WAS_TOLD, limit_memory=limit)
+    try:
+        worker.start(m.WorkerOptions("{}", make_index(), leave_ram=7))
+        pid, _, was_told = told.read_text().partition(" ")
+        assert limited == [(int(pid), 7)]
+        assert was_told == "False"
+    finally:
+        worker.close(within=0.0)
 
 
 def test_messages_go_both_ways(house: House, run: Run):

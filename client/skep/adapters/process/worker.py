@@ -126,18 +126,20 @@ class WorkerProcess:
         stderr_log: logging.Logger,
         command: Sequence[str] = COMMAND,
         pack: Callable[[], Path | None] = lambda: None,
+        limit_memory: Callable[[int, int], None] = lambda _pid, _leave: None,
         measure: Measure = use_of,
         measure_seconds: float = MEASURE_SECONDS,
     ) -> None:
         """`registry_file` records the running worker for `sweep_leftovers`; `stderr_log` receives its stderr.
 
         `pack` is asked at each start for the folder of the compute pack to use; with None, `command` is started.
+        `limit_memory` is called with the id of a process that waits for its options, and the bytes to leave free.
         `measure` is called every `measure_seconds` with the processes of the running worker.
         """
         self._post = post
         self._registry_file, self._make_run_folder = registry_file, make_run_folder
         self._stderr_log, self._command = stderr_log, tuple(command)
-        self._pack = pack
+        self._pack, self._limit_memory = pack, limit_memory
         self._measuring = measure, measure_seconds
         self._life: _Life | None = None
 
@@ -161,6 +163,7 @@ class WorkerProcess:
         parts = process, run_folder, self._registry_file, self._stderr_log, self._post
         self._life = _Life(*parts, measuring=self._measuring)
         self._life.begin()
+        self._limit_memory(process.pid, options.leave_ram)
         self._life.tell(replace(options, run_folder=str(run_folder)))
 
     def tell(self, message: m.ToWorker) -> None:

@@ -154,7 +154,8 @@ def sandbox(look: Callable[[], Sandbox | None] = protection, platform: str = sys
         return
     for guard in (each for each in Guard if each in found.missing):
         lacking = Text("doctor.sandbox_lacks", guard=guard.label, why=plain(found.missing[guard]))
-        yield Finding(Check.SANDBOX, State.WARN, lacking, Text("doctor.sandbox_hint_newer"), str(guard))
+        newer, systemd = Text("doctor.sandbox_hint_newer"), Text("doctor.sandbox_hint_systemd")
+        yield Finding(Check.SANDBOX, State.WARN, lacking, systemd if guard is Guard.MEMORY else newer, str(guard))
     if not found.missing:
         yield Finding(Check.SANDBOX, State.OK, Text("doctor.sandbox_whole"))
 

@@ -76,6 +76,7 @@ def _confine(own: Own, level: Level, off: str = OFF) -> Sandbox:
     attempt(limits.no_new_privileges, Guard.PRIVILEGES)
     attempt(lambda: unless(Level.LANDLOCK, lambda: _enter_root(reachable, own)), Guard.SERVICES)
     attempt(limits.limit_resources, Guard.LIMITS)
+    attempt(limits.check_memory, Guard.MEMORY)
     files = (Guard.FILES, Guard.PROGRAMS, Guard.PROCESSES)
     attempt(lambda: unless(Level.ROOT, lambda: _landlock(reachable, missing)), *files)
     if Guard.SERVICES not in missing:

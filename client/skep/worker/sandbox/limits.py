@@ -1,4 +1,7 @@
-"""What the worker gives up at its start: rights, core dumps, tasks and files without limit, its place when memory ends."""
+"""What the worker gives up at its start: rights, core dumps, tasks and files without limit, its place when memory ends.
+
+Its memory is limited from outside, by the control group to which the engine moves it; here that is only looked at.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ _CAPABILITIES_VERSION: Final = 0x20080522
 MOST_CAPABILITIES: Final = 64
 TASKS: Final = 4096
 """Processes and threads beyond those that the person runs already: compute threads of a large processor, several times."""
+OWN_GROUP: Final = Path("/proc/self/cgroup")
+GROUPS: Final = Path("/sys/fs/cgroup")
 OUT_OF_MEMORY_SCORE: Final = 800
 """Of 1000: when memory ends, the system ends the worker before the person's programs."""
 
@@ -60,6 +65,23 @@ def limit_files(largest: int) -> None:
     import resource  # noqa: PLC0415 - as above
 
     _lower(resource.RLIMIT_FSIZE, largest)
+
+
+def check_memory(own: Path = OWN_GROUP, groups: Path = GROUPS) -> None:
+    """Find out whether the kernel limits the memory of this process and its children together.
+
+    The engine has asked systemd for such a control group, and the worker cannot leave it: the files of control groups are
+    read-only for it. Only those of version 2 are known. Raises OSError.
+    """
+    name = next((line[3:] for line in own.read_text().splitlines() if line.startswith("0::")), None)
+    if name is None:
+        raise OSError("this system has no control groups of version 2")
+    try:
+        most = (groups / name.lstrip("/") / "memory.max").read_text().strip()
+    except OSError:  # nobody has made a group for it, or the controller is not the user's
+        most = "max"
+    if most == "max" or int(most) >= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise OSError("its control group has no limit")
 
 
 def _lower(limit: int, wanted: int) -> None:

@@ -1,6 +1,7 @@
 """What the worker's sandbox enforces on this system, by a process that confines itself: `python -m skep.worker.sandbox.report`.
 
-It prints core.sandbox.Sandbox as one line of JSON. The argument is a folder that may be used, as the worker's run folder.
+It waits for a line, as the worker does for its options, and prints core.sandbox.Sandbox as one line of JSON. The argument
+is a folder that may be used, as the worker's run folder.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from skep.worker.sandbox.rules import Own
 
 
 def main() -> None:
+    sys.stdin.readline()
     found = confine(Own(sys.argv[1]), cards=has_cards())
     sys.stdout.buffer.write(msgspec.json.encode(found) + b"\n")
 
