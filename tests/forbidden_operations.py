@@ -18,6 +18,7 @@ import sys
 import termios
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from skep.core.project.data import ShardIndex, TextLayout
@@ -156,6 +157,23 @@ def start_an_own_program(case):
 
 
 TRUE = Path(shutil.which("true")).read_bytes()
+
+
+@operation(Guard.PROGRAMS)
+def start_a_program_from_memory(_):
+    """One that needs no loader, which could not be started either."""
+    written = os.memfd_create("program", 0)
+    with os.fdopen(written, "wb") as file:
+        file.write(WITHOUT_LOADER)
+        file.flush()
+        read = os.open(f"/proc/self/fd/{written}", os.O_RDONLY)  # one that is open for writing is not started
+    try:
+        subprocess.run([f"/proc/self/fd/{read}", "-help"], pass_fds=[read], check=True, capture_output=True)
+    finally:
+        os.close(read)
+
+
+WITHOUT_LOADER = Path(find_spec("hivemind").origin).with_name("hivemind_cli").joinpath("p2pd").read_bytes()
 
 
 # --- services

@@ -16,6 +16,7 @@ from skep.worker.sandbox.confine import BLOCKED
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this sandbox")
 
 SECONDS = 60
+MFD_NOEXEC_SEAL = 8
 CONFINED = """
 import json, socket, sys
 from pathlib import Path
@@ -65,6 +66,21 @@ def test_a_card_that_computes_keeps_the_whole_sandbox(whole, confined):
 
 def test_a_card_that_fails_anyway_keeps_the_whole_sandbox(whole, confined):
     assert confined("raise OSError('the driver is broken')") == {}
+
+
+def test_a_driver_that_makes_files_in_memory_which_are_no_programs_keeps_the_whole_sandbox(whole, confined):
+    sealed = f"import os; os.close(os.memfd_create('driver', {MFD_NOEXEC_SEAL}))"
+    try:
+        exec(sealed)
+    except OSError:
+        pytest.skip("takes Linux 6.3")
+    assert confined(sealed) == {}
+
+
+def test_a_driver_whose_files_in_memory_could_be_programs_keeps_all_but_one_guard(whole, confined):
+    missing = confined("import os; os.close(os.memfd_create('driver', 0))")
+    assert set(missing) == {Guard.PROGRAMS}
+    assert missing[Guard.PROGRAMS].startswith(BLOCKED)
 
 
 def test_a_driver_that_needs_a_socket_gets_landlock_alone(whole, confined, tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -37,25 +37,34 @@ def confine(
 ) -> Sandbox:
     """Raises RuntimeError if there is a second thread: it would stay free.
 
-    With `cards` a lower level is taken if a graphics card computes with that one only: as `compute` finds out, which
-    raises OSError with the first step that fails.
+    With `cards` less is taken if a graphics card computes with that only: as `compute` finds out, which raises OSError
+    with the first step that fails.
     """
     if sys.platform != "linux":
         return Sandbox(dict.fromkeys(Guard, "this system has none"))
     if len(list(_TASKS.iterdir())) > 1:
         raise RuntimeError("the worker confines itself before it starts threads")
+    turns = list(_in_turn(level)) if cards else [(level, False)]
     reasons: list[str] = []
-    if cards:
-        for lower in LOWER[level]:
-            if not (reason := why_blocked(partial(_confine, own, level), compute)):
-                break
-            reasons.append(reason)
-            level = lower
-    return _confine(own, level, f"{BLOCKED}: {reasons[0]}" if reasons else OFF)
+    for chosen, memory_files in turns[:-1]:
+        if not (reason := why_blocked(partial(_confine, own, chosen, memory_files=memory_files), compute)):
+            break
+        reasons.append(reason)
+    else:
+        chosen, memory_files = turns[-1]
+    return _confine(own, chosen, f"{BLOCKED}: {reasons[0]}" if reasons else OFF, memory_files=memory_files)
 
 
-def _confine(own: Own, level: Level, off: str = OFF) -> Sandbox:
-    """`off` is the reason for what the level leaves out. Parts may be done when OSError is raised."""
+def _in_turn(level: Level) -> Iterator[tuple[Level, bool]]:
+    """The level and the lower ones, each without and with programs in files in memory, which a driver may need."""
+    for each in (level, *LOWER[level]):
+        yield each, False
+        if each is not Level.NONE:
+            yield each, True
+
+
+def _confine(own: Own, level: Level, off: str = OFF, *, memory_files: bool) -> Sandbox:
+    """`off` is the reason for what is left out. Parts may be done when OSError is raised."""
     if level is Level.NONE:
         return Sandbox(dict.fromkeys(Guard, off))
     _make(own)
@@ -82,7 +91,9 @@ def _confine(own: Own, level: Level, off: str = OFF) -> Sandbox:
     if Guard.SERVICES not in missing:
         missing.pop(Guard.FILES, None)  # the private root has no other files
     attempt(limits.drop_capabilities, Guard.PRIVILEGES)
-    attempt(seccomp.restrict, Guard.CALLS)
+    attempt(partial(seccomp.restrict, memory_files=memory_files), Guard.CALLS, Guard.PROGRAMS)
+    if memory_files:
+        missing[Guard.PROGRAMS] = off
     return Sandbox(missing)
 
 

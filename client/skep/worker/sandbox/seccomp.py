@@ -77,17 +77,20 @@ class _Partly:
     architecture: int
     clone: int
     ioctl: int
+    memfd_create: int
     prlimit: int
     socket: int
 
 
 _PARTLY: Final = {
-    "x86_64": _Partly(0xC000003E, clone=56, ioctl=16, prlimit=302, socket=41),
-    "aarch64": _Partly(0xC00000B7, clone=220, ioctl=29, prlimit=261, socket=198),
+    "x86_64": _Partly(0xC000003E, clone=56, ioctl=16, memfd_create=319, prlimit=302, socket=41),
+    "aarch64": _Partly(0xC00000B7, clone=220, ioctl=29, memfd_create=279, prlimit=261, socket=198),
 }
 _CLONE3: Final = 435
 _NEW_NAMESPACES: Final = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET."""
+_MFD_NOEXEC_SEAL: Final = 8
+"""Since Linux 6.3: a file in memory that can never be started as a program."""
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
 _SOCK_TYPE: Final = 0xF
@@ -97,9 +100,13 @@ _Step = tuple[int, int, int, int]
 """Code, value, and how many steps to skip if the condition is true, and if it is false."""
 
 
-def restrict() -> None:
-    """Filter the calls of this process, which has one thread and no_new_privs, for good. Raises OSError."""
-    program = b"".join(struct.pack("HBBI", code, yes, no, value) for code, value, yes, no in steps(machine()))
+def restrict(*, memory_files: bool = False) -> None:
+    """Filter the calls of this process, which has one thread and no_new_privs, for good. Raises OSError.
+
+    With `memory_files` it may make files in memory that can be started as programs.
+    """
+    filter_steps = steps(machine(), memory_files=memory_files)
+    program = b"".join(struct.pack("HBBI", code, yes, no, value) for code, value, yes, no in filter_steps)
     kept = ctypes.create_string_buffer(program, len(program))
     filtering = _Program(len(program) // 8, ctypes.addressof(kept))
     prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(filtering))
@@ -109,7 +116,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
 
 
-def steps(architecture: str) -> Sequence[_Step]:
+def steps(architecture: str, *, memory_files: bool) -> Sequence[_Step]:
     """The filter. Raises OSError for an architecture whose calls are not known."""
     if architecture not in _PARTLY:
         raise OSError(errno.ENOSYS, f"the calls of {architecture or '32 bits'} are not known")
@@ -130,6 +137,7 @@ def steps(architecture: str) -> Sequence[_Step]:
             [_argument(1), (_IF_EQUAL, _TIOCSTI, 1, 0), (_IF_EQUAL, _TIOCLINUX, 0, 1), _refuse(), _allow()],
         ),
         *_if(partly.socket, list(_sockets())),
+        *([] if memory_files else _if(partly.memfd_create, list(_memory_files()))),
         *chain.from_iterable(_if(number, [_refuse()]) for number in _FORBIDDEN[architecture].values()),
         _allow(),
     ]
@@ -150,6 +158,14 @@ def _sockets() -> Iterator[_Step]:
     yield (_IF_EQUAL, _SOCK_PACKET, 1, 0)
     yield _allow()
     yield _refuse()
+
+
+def _memory_files() -> Iterator[_Step]:
+    """No rule for paths is asked when one is started as a program. As unknown: drivers know systems without them."""
+    yield _argument(1)
+    yield (_IF_ANY_BIT, _MFD_NOEXEC_SEAL, 1, 0)
+    yield _refuse(errno.ENOSYS)
+    yield _allow()
 
 
 def _if(number: int, then: Sequence[_Step]) -> Iterator[_Step]:
