@@ -7,6 +7,7 @@ places, ``{share:percent}``, whose part behind the colon says how a raw value is
 
 from __future__ import annotations
 
+import functools
 import gettext
 import os
 import string
@@ -45,6 +46,10 @@ class Translator(string.Formatter):
     def say(self, message: Text) -> str:
         """A message from the core in words; "" for no message."""
         return self._filled(self._entry(message.id, message.args), message.args) if message else ""
+
+    def has(self, message: Text) -> bool:
+        """Whether there is an entry for it."""
+        return self._entry(message.id, message.args) != message.id
 
     def tr(self, english: str, /, **args: Any) -> str:
         """A front end's own string, with its places filled."""
@@ -107,6 +112,28 @@ def translator(language: str, numbers: Numbers = WRITTEN_PLAINLY, setting: Calla
         return str(value)
 
     return Translator(catalogue(language), shows, plainly)
+
+
+@functools.cache
+def _strict() -> Translator:
+    return translator(ENGLISH, setting="".join)  # which takes texts only
+
+
+def fits(message: Text, longest: int) -> bool:
+    """Whether there is an entry for it and for those within it, which its arguments fit, of `longest` characters at most.
+
+    For messages of another process: one without an entry would be filled as if it were one, by what it names itself.
+    """
+    if not message:
+        return True
+    english = _strict()
+    values = [each for value in message.args.values() for each in (value if isinstance(value, tuple) else (value,))]
+    if not english.has(message) or not all(fits(each, longest) for each in values if isinstance(each, Text)):
+        return False
+    try:
+        return len(english.say(message)) <= longest
+    except Exception:  # noqa: BLE001 - whatever a value that does not fit its place may raise
+        return False
 
 
 def system_language(environ: Mapping[str, str] = os.environ, preferred: Sequence[str] = ()) -> str:

@@ -73,6 +73,10 @@ RUBBISH = """
 say("ShardWanted", sha256="before"); print("hello from a library", flush=True); say("ShardWanted", sha256="after")
 while True: time.sleep(1)
 """
+FORGES_WORDS = """
+say("WorkerStage", stage="data", fraction=0.5, detail={"id": "{x:>1000000000}", "args": {"x": 1}})
+while True: time.sleep(1)
+"""
 ENDLESS_LINE = """
 while True: sys.stdout.write("z" * 65536)
 """
@@ -394,6 +398,12 @@ def test_rubbish_on_the_pipe_ends_the_worker_and_nothing_after_it_is_believed(ho
     run(RUBBISH)
     assert house.wait_exit() == -signal.SIGKILL
     assert house.said[:-1] == [m.ShardWanted("before"), m.WorkerFailed(UNREADABLE, retry=True)]
+
+
+def test_words_that_are_none_of_ours_end_the_worker(house: House, run: Run):
+    run(FORGES_WORDS)
+    assert house.wait_exit() == -signal.SIGKILL
+    assert house.said[:-1] == [m.WorkerFailed(UNREADABLE, retry=True)]
 
 
 def test_a_line_without_an_end_ends_the_worker(house: House, run: Run):

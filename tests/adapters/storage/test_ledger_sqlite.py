@@ -381,3 +381,14 @@ def test_whatever_was_acknowledged_survives_kills_at_any_moment(path):
         for name, state in acknowledged.items():
             # a record that was written but not acknowledged may be one state further
             assert found[name] in (state, "confirmed")
+
+
+def test_samples_that_sum_to_more_than_64_bits_keep_nothing_from_being_read(ledger):
+    most = 2**62
+    for number in range(4):
+        ledger.record("p", Contribution(f"c{number}", 1, most, CONFIRMED, swarm=most))
+        ledger.record("p", Contribution(f"l{number}", 1, most, LOST, verbatim("why")))
+    assert ledger.totals().confirmed.samples > most
+    assert [each.tally.contributions for each in ledger.earned(0, 2e9)] == [4, 4]
+    assert ledger.lost_reasons()[verbatim("why")].contributions == 4
+    assert ledger.proportion().samples > most

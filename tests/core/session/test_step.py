@@ -13,7 +13,7 @@ from skep.core.device import ComputingDevice, PowerCap
 from skep.core.policy.allowance import PauseState
 from skep.core.policy.conditions import Condition, answered
 from skep.core.project.addresses import Reach
-from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
+from skep.core.record.contributions import MOST_PENDING, Contribution, ContributionState, Evaluation, Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase, Stage, StageProgress, Wait
@@ -433,6 +433,15 @@ def test_two_contributions_may_be_pending_at_a_time(training: Course):
     assert spoken(training.effects) == spoken(
         (e.Record("tiny", Contribution("c1", 3, 20, ContributionState.LOST, verbatim("no other peer"))),)
     )
+
+
+def test_a_worker_that_invents_contributions_fills_nothing(training: Course):
+    training.see(*(m.ContributionPending(f"c{number}", 3, 1) for number in range(MOST_PENDING)))
+    assert training.see(m.ContributionPending("one more", 3, 1)).effects == ()
+    assert training.see(m.ContributionPending("c0", 3, 2)).effects != ()
+    assert training.snapshot.totals.pending == Tally(MOST_PENDING, MOST_PENDING + 1)
+    training.see(m.ContributionConfirmed("c0", 3, 2, peers=1))
+    assert training.see(m.ContributionPending("one more", 3, 1)).effects != ()
 
 
 def test_what_was_pending_at_the_exit_is_lost_when_idle(training: Course):

@@ -18,12 +18,19 @@ from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
 from skep.core.session import wire
 from skep.core.session.phases import Stage, SwarmProgress
-from skep.core.session.wire import LINE_LIMIT, WireError, decode_from_worker, decode_to_worker, encode
+from skep.core.session.wire import (
+    FROM_WORKER_LIMIT,
+    LINE_LIMIT,
+    WireError,
+    decode_from_worker,
+    decode_to_worker,
+    encode,
+)
 from skep.core.text import Problem, Text, verbatim
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-counts = st.integers(-(2**63), 2**63)
-texts = st.text(max_size=20)
+counts = st.integers(-wire.LARGEST, wire.LARGEST)
+texts = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
 lists = st.lists(texts, max_size=3).map(tuple)
 values = texts | st.booleans() | counts | numbers
 leaves = st.builds(
@@ -266,7 +273,21 @@ def test_the_two_directions_are_kept_apart():
 def test_a_line_over_the_limit_is_refused_unread():
     line = b'{"type":"ShardWanted","sha256":"' + b"0" * LINE_LIMIT + b'"}'
     with pytest.raises(WireError, match="larger_than_kib limit=4096"):
-        decode_from_worker(line)
+        decode_to_worker(line)
+    with pytest.raises(WireError, match="larger_than_kib limit=64"):
+        decode_from_worker(line[-FROM_WORKER_LIMIT - 1 :])
+
+
+def test_unseen_characters_of_the_worker_are_replaced():
+    line = rb'{"type":"WorkerFailed","problem":{"title":{"id":"text.verbatim","args":{"words":"a\u001b[2J\ud800\n"}}},"retry":true}'
+    message = decode_from_worker(line)
+    assert message == m.WorkerFailed(Problem(verbatim("a\ufffd[2J\ufffd\n")), retry=True)
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**53) - 1])
+def test_no_number_of_the_worker_is_so_large_that_the_ledger_cannot_add_it(number: int):
+    with pytest.raises(WireError, match="far too large"):
+        decode_from_worker(encode(m.ContributionPending("id", 1, number)))
 
 
 def test_what_is_not_finite_is_never_sent():

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from skep.adapters.process.child_log import Lines, LoggedLines
 from skep.adapters.process.device_nodes import make_device_nodes
+from skep.adapters.process.heard import Heard
 from skep.adapters.process.process_tree import (
     KILL_SECONDS,
     Mark,
@@ -207,7 +208,7 @@ class _Life:
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
-        self._is_refused = False
+        self._heard, self._is_refused = Heard(), False
         self._stirred = threading.Event()
         """Set when the watching thread has to check the process immediately."""
         self._gone = threading.Event()
@@ -270,7 +271,7 @@ class _Life:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        hear = Lines(wire.LINE_LIMIT, self._hear, self._refuse)
+        hear = Lines(wire.FROM_WORKER_LIMIT, self._hear, self._refuse)
         note = LoggedLines(self._log)
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ, hear)
@@ -293,7 +294,7 @@ class _Life:
         if self._is_refused:
             return
         try:
-            message = wire.decode_from_worker(line)
+            message = self._heard.message(line)
         except wire.WireError as error:
             self._refuse(str(error).encode())
         else:

@@ -55,7 +55,7 @@ _PROJECTS: Final = """
     ) GROUP BY project ORDER BY min(late), first
 """
 _TOTALS: Final = """
-    SELECT state, count(*), sum(samples) FROM contributions WHERE (?1 IS NULL OR project = ?1) GROUP BY state
+    SELECT state, count(*), CAST(total(samples) AS INTEGER) FROM contributions WHERE (?1 IS NULL OR project = ?1) GROUP BY state
 """
 _RECORD_CHANGE: Final = """
     INSERT INTO changes (at, project, share, rule, reason, memory, network) VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -86,15 +86,15 @@ _SPENT: Final = """
     WHERE (?1 IS NULL OR project = ?1)
 """
 _EARNED: Final = """
-    SELECT project, CAST(settled_at / ?3 AS INTEGER) * ?3 AS quarter, state, count(*), sum(samples) FROM contributions
+    SELECT project, CAST(settled_at / ?3 AS INTEGER) * ?3 AS quarter, state, count(*), CAST(total(samples) AS INTEGER) FROM contributions
     WHERE settled_at >= ?1 AND settled_at < ?2 GROUP BY project, quarter, state ORDER BY quarter, min(number)
 """
 _REASONS: Final = """
-    SELECT reason, count(*) AS times, sum(samples) FROM contributions
+    SELECT reason, count(*) AS times, CAST(total(samples) AS INTEGER) FROM contributions
     WHERE state = 'lost' AND (?1 IS NULL OR project = ?1) GROUP BY reason ORDER BY times DESC, min(number)
 """
 _PROPORTION: Final = """
-    SELECT sum(samples), sum(swarm) FROM contributions
+    SELECT CAST(total(samples) AS INTEGER), CAST(total(swarm) AS INTEGER) FROM contributions
     WHERE state = 'confirmed' AND swarm > 0 AND (?1 IS NULL OR project = ?1)
 """
 _FORGET_CHANGES: Final = """

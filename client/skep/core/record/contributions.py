@@ -56,6 +56,8 @@ class Evaluation:
     loss: float
 
 
+MOST_PENDING: Final = 256
+"""Contributions whose round is not over; there are one or two. Bounds the memory, also of a worker that is not itself."""
 REMEMBERED: Final = 256
 """Ids of settled contributions to keep, so that late messages about them change nothing. Bounds the memory."""
 
@@ -69,10 +71,12 @@ class Account:
 
 
 def note(account: Account, totals: Totals, news: Contribution) -> tuple[Account, Totals] | None:
-    """Account and totals with `news`; None when it changes nothing or the contribution is already settled."""
+    """Account and totals with `news`; None when it changes nothing, is settled already, or too many are pending."""
     if news.id in account.settled or news in account.pending:
         return None
     others = tuple(each for each in account.pending if each.id != news.id)
+    if news.state is ContributionState.PENDING and len(others) >= MOST_PENDING:
+        return None
     settled = Account(others, (*account.settled, news.id)[-REMEMBERED:])
     match news.state:
         case ContributionState.PENDING:

@@ -17,7 +17,12 @@ from skep.core.strict_json import read_object, shown
 
 LINE_LIMIT: Final = 4 * 1024 * 1024
 """Maximum length of a line in bytes; the start message contains the manifest and the shard index."""
-
+FROM_WORKER_LIMIT: Final = 64 * 1024
+"""The same of the worker's lines, which go into the ledger and onto the screen."""
+LARGEST: Final = 2**53
+"""No number of the worker is larger: the ledger holds 64 bits, also of the sum of many."""
+_UNSEEN: Final = dict.fromkeys((*range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)), "\ufffd")
+"""Control characters, which a terminal obeys, and halves of characters, which no file takes. Tabs and new lines stay."""
 
 DEEPEST: Final = 32
 """Maximum nesting of objects and lists in a message: a Text may contain others, each of which adds 3 or 4 levels."""
@@ -38,8 +43,23 @@ def decode_to_worker(line: bytes) -> ToWorker:
 
 
 def decode_from_worker(line: bytes) -> FromWorker:
-    """Raises WireError."""
-    return cast("FromWorker", build(FromWorker, read_object(line, LINE_LIMIT, WireError, DEEPEST)))
+    """Raises WireError. Unseen characters are replaced: peers may be able to put them into a library's error."""
+    value = _cleaned(read_object(line, FROM_WORKER_LIMIT, WireError, DEEPEST))
+    return cast("FromWorker", build(FromWorker, value))
+
+
+def _cleaned(value: Any) -> Any:
+    match value:
+        case str():
+            return value.translate(_UNSEEN)
+        case dict():
+            return {_cleaned(name): _cleaned(each) for name, each in value.items()}
+        case list():
+            return [_cleaned(each) for each in value]
+        case int() if abs(value) > LARGEST:
+            raise WireError("a number is far too large")
+        case _:
+            return value
 
 
 def build(kind: Any, value: Any) -> Any:
