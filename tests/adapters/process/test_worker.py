@@ -23,7 +23,7 @@ import pytest
 from english import raises
 from fakes import make_index
 from skep.adapters.process import process_tree
-from skep.adapters.process.process_tree import Mark, Tree, end_child, mark, sweep_leftovers
+from skep.adapters.process.process_tree import Mark, Tree, end_child, group_name, mark, own_group, sweep_leftovers
 from skep.adapters.process.worker import UNREADABLE, WorkerProcess
 from skep.core.errors import SkepError
 from skep.core.policy.growth import Use
@@ -104,6 +104,24 @@ child = subprocess.run([sys.executable, "-c", daemon], stdout=subprocess.PIPE, s
 note("pids", json.dumps([int(child.stdout)]))
 say("ShardWanted", sha256="ready")
 END
+"""
+FLEES = """
+import os, sys, time
+trace = os.open(sys.argv[1] + "/trace", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+while not os.path.exists(sys.argv[1] + "/enough"):
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    os.write(trace, b".")
+    time.sleep(0.001)
+"""
+"""A process without parent, session or environment in common with the worker, and another one every millisecond."""
+LEAVES_ONE_THAT_FLEES = f"""
+import ctypes
+ctypes.CDLL(None).prctl(36, 1)  # as the worker does: it adopts its orphans
+subprocess.Popen([sys.executable, "-c", {FLEES!r}, FOLDER], env={{}}, start_new_session=True, stdout=2)
+say("ShardWanted", sha256="ready")
+hear(); hear()
 """
 WAITS = "hear(); hear()"
 LOOKS_WHETHER_IT_WAS_TOLD = """
@@ -540,6 +558,51 @@ def test_a_start_after_everything_was_killed_ends_what_was_left(house: House):
     assert [pid for pid in pids if lives(pid)] == []
     assert house.run_folders() == []
     assert not house.registry.exists()
+
+
+@pytest.fixture
+def groups() -> Path:
+    """The kernel's control groups of version 2; their controllers may be in use by version 1."""
+    places = [Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")]
+    found = next((each for each in places if (each / "cgroup.subtree_control").exists()), None)
+    if found is None or os.geteuid() != 0:
+        pytest.skip("takes root, and control groups of version 2")
+    return found
+
+
+def test_a_process_that_flees_from_the_tree_is_ended_with_its_control_group(
+    house: House, groups: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The group is made by the test, as systemd would."""
+    trace, made = house.folder / "trace", groups
+
+    def steps() -> int:
+        return trace.stat().st_size if trace.exists() else 0
+
+    def limit(pid: int, _leave: int) -> None:
+        nonlocal made
+        made = groups / group_name(pid)
+        made.mkdir()
+        (made / "cgroup.procs").write_text(str(pid))
+
+    monkeypatch.setattr("skep.adapters.process.worker.own_group", lambda pid: own_group(pid, groups))
+    worker = house.worker(LEAVES_ONE_THAT_FLEES, limit_memory=limit)
+    try:
+        worker.start(start_message())
+        wait_for(lambda: steps() > 100)
+        worker.stop(within=0.2)
+        house.wait_exit()
+        assert (made / "cgroup.procs").read_text() == ""
+    finally:
+        (house.folder / "enough").touch()
+        worker.close(within=0.0)
+        if made != groups:
+            wait_for(lambda: not (made / "cgroup.procs").read_text())
+            made.rmdir()
+
+
+def test_a_group_that_was_not_made_for_a_process_is_not_its_own():
+    assert own_group(os.getpid()) is None
 
 
 def test_what_nobody_had_seen_is_ended_too_by_the_next_start(house: House):

@@ -16,6 +16,7 @@ from typing import Final
 import psutil
 
 from skep.adapters.linux.bus import Bus, Target, session_address, system_address
+from skep.adapters.process.process_tree import group_name
 from skep.adapters.sensors.source import NoAnswer, Silent
 from skep.core.text import verbatim
 
@@ -75,7 +76,7 @@ def _move(bus: Bus, pid: int, leave: int, deadline: float) -> None:
         # one that was ended for its memory leaves no failed unit behind
         ("CollectMode", ("s", "inactive-or-failed")),
     ]
-    unit = f"app-skep-worker-{pid}.scope"
+    unit = group_name(pid)
     (job,) = bus.call(MANAGER, "StartTransientUnit", "ssa(sv)a(sa(sv))", (unit, "fail", properties, []))
     result = _result(bus, job, deadline)
     if result != _DONE:

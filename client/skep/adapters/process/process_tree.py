@@ -23,6 +23,7 @@ from skep.adapters.storage.paths import RUN_PREFIX
 
 SAME_START_SECONDS: Final = 2.0
 """Start times this close are the same process: they are derived from the wall clock, which may be set in between."""
+GROUPS: Final = Path("/sys/fs/cgroup")
 KILL_SECONDS: Final = 3.0
 """How long the system may take to end killed processes before waiting for them stops."""
 
@@ -75,6 +76,8 @@ class Tree:
 
     def __init__(self, root: Mark, seen: Iterable[Mark] = (), *, held: bool, folder: Path | None = None) -> None:
         self.root = root
+        self.group: Path | None = None
+        """The control group that holds the tree alone (see `own_group`): no process of it can leave that."""
         self.seen = frozenset(seen) | {root}
         self._held, self._folder = held, folder
 
@@ -99,6 +102,8 @@ class Tree:
     def kill(self, within: float = KILL_SECONDS) -> bool:
         """Kill the whole tree, including processes started meanwhile. Returns whether nothing is left."""
         deadline = time.monotonic() + within
+        if self.group is not None:
+            _kill_group(self.group)
         while left := {*self.living(), *self._strays()}:
             for process in left:
                 _kill(process)
@@ -114,6 +119,30 @@ class Tree:
             return []
         since = self.root.started - SAME_START_SECONDS
         return [each for each in psutil.process_iter() if _lives_in(str(self._folder), since, each) and _lives(each)]
+
+
+def group_name(pid: int) -> str:
+    """The name of the control group that is made for a process: of a scope of systemd."""
+    return f"app-skep-worker-{pid}.scope"
+
+
+def own_group(pid: int, groups: Path = GROUPS) -> Path | None:
+    """The folder of the control group that was made for the process, if it is in that."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    name = next((line[3:] for line in lines if line.startswith("0::")), "")
+    return groups / name.lstrip("/") if Path(name).name == group_name(pid) else None
+
+
+def _kill_group(group: Path) -> None:
+    """Kill all that is in it, at once (Linux 5.14): also what has fled from the tree."""
+    try:
+        (group / "cgroup.kill").write_text("1")
+    except OSError as error:
+        if group.exists():  # it is removed with its last process
+            log.warning("%s", error)
 
 
 def _lives_in(folder: str, since: float, process: psutil.Process) -> bool:

@@ -30,6 +30,7 @@ from skep.adapters.process.process_tree import (
     Tree,
     forget_registry,
     mark,
+    own_group,
     remove_run_folder,
     sweep_leftovers,
     write_registry,
@@ -165,6 +166,7 @@ class WorkerProcess:
         self._life = _Life(*parts, measuring=self._measuring)
         self._life.begin()
         self._limit_memory(process.pid, options.leave_ram)
+        self._life.note_group()
         self._life.tell(replace(options, run_folder=str(run_folder)))
 
     def tell(self, message: m.ToWorker) -> None:
@@ -226,6 +228,9 @@ class _Life:
         write_registry(self._registry_file, self._tree, self._run_folder)
         for thread in self._threads:
             thread.start()
+
+    def note_group(self) -> None:
+        self._tree.group = own_group(self._process.pid)
 
     def tell(self, message: m.ToWorker) -> None:
         self._outgoing.put(wire.encode(message))
