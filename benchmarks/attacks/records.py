@@ -21,6 +21,8 @@ LEVELS = 280
 LARGE = 20_000
 MEGABYTE = 1_000_000
 UNDECODABLE = b"\xc1"
+AN_HOUR = 3540.0
+"""Seconds, a minute less."""
 EPOCHS = 8
 """How many a run may go through during an attack."""
 ONE = MSGPackSerializer.dumps(1)
@@ -34,7 +36,7 @@ def bomb() -> bytes:
 
 
 def name(text: str) -> bytes:
-    return MSGPackSerializer.dumps(text.encode())
+    return MSGPackSerializer.dumps(text)
 
 
 async def no_attack(own: Stranger) -> None:
@@ -72,6 +74,22 @@ async def records_of_a_megabyte(own: Stranger) -> None:
     """Values of 1 MB, each under a new key."""
     value = MSGPackSerializer.dumps(b"x" * MEGABYTE)
     await own.repeat(lambda: own.store(secrets.token_hex(8), value), 0.01)
+
+
+async def records_of_others(own: Stranger) -> None:
+    """That no other peer searches for a group, nor gives a state, for an hour: one by one, and as a neighbour hands them over."""
+
+    async def forge() -> None:
+        expires = get_dht_time() + AN_HOUR
+        for averager in (own.gradients, own.state):
+            for key, said in ((f"{averager}.0b", False), (f"{averager}.all_averagers", None)):
+                value, together = MSGPackSerializer.dumps(said), DictionaryDHTValue()
+                for peer in own.peers:
+                    together.store(peer.to_bytes(), value, expires)
+                    await own.store(key, value, tag=MSGPackSerializer.dumps(peer.to_bytes()), expires=expires)
+                await own.store(key, MSGPackSerializer.dumps(together), tag=DICTIONARY, expires=expires)
+
+    await own.repeat(forge, 0.5)
 
 
 def new_keys(_own: Stranger, count: int) -> list[bytes]:
@@ -240,6 +258,7 @@ RECORDS: dict[str, Calling] = {
     "subkeys that are none": Attack(subkeys_that_are_none(1, [1, [2]], {"a": 1}, None, 1.5, b"", "text")),
     "a whole dictionary": Attack(whole_dictionary),
     "a value in the place of all records": Attack(dictionary_in_the_place_of_a_value),
+    "records of others": Attack(records_of_others),
     "lists of unequal length": Attack(unequal_lists),
     "keys that are none": Attack(keys_that_are_none),
     "many questions": Attack(many_questions),

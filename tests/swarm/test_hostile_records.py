@@ -78,7 +78,7 @@ async def send(_dht, its_node, to, record):
     return list((await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)).store_ok)
 
 
-def put(sender, to, value, *, key=KEY, subkey=b"hostile", expires_in=LATER, tag=None):
+def put(sender, to, value, *, key=KEY, subkey="hostile", expires_in=LATER, tag=None):
     """Let a stock node ask another node to store raw bytes, or what `value` makes; returns whether that did."""
     tag = MSGPackSerializer.dumps(subkey) if tag is None else tag
     asked = functools.partial(send, to=to.peer_id, record=(key, value, expires_in, tag))
@@ -89,7 +89,7 @@ def put(sender, to, value, *, key=KEY, subkey=b"hostile", expires_in=LATER, tag=
 
 def store_honest(honest, reader, key=KEY):
     """An honest record under the same key, at the reader's node."""
-    assert put(honest, reader, HONEST, key=key, subkey=b"honest")
+    assert put(honest, reader, HONEST, key=key, subkey="honest")
 
 
 def read(dht, key=KEY):
@@ -112,17 +112,17 @@ def test_they_are_not_even_stored_by_ours(swarm):
     reader, honest, hostile = swarm(ours=True)
     store_honest(honest, reader)
     assert not put(hostile, reader, BOMB)
-    assert read(reader) == {b"honest": "mine"}
+    assert read(reader) == {"honest": "mine"}
 
 
 @pytest.mark.parametrize("value", [BOMB, UNDECODABLE, WITH_MORE], ids=["nested", "undecodable", "with more"])
 def test_ours_reads_the_others_records_where_stock_nodes_keep_a_bad_one(swarm, value):
     reader, honest, hostile = swarm(ours=True)
-    assert put(honest, hostile, HONEST, subkey=b"honest")
-    assert put(hostile, honest, HONEST, subkey=b"honest")
+    assert put(honest, hostile, HONEST, subkey="honest")
+    assert put(hostile, honest, HONEST, subkey="honest")
     assert put(hostile, honest, value)
     assert put(honest, hostile, value)
-    assert read(reader) == {b"honest": "mine"}
+    assert read(reader) == {"honest": "mine"}
 
 
 def test_a_stock_reader_waits_without_end_for_a_value_that_cannot_be_decoded(swarm):
@@ -141,7 +141,7 @@ HOSTILE = {
     "until no number": {"value": HONEST, "expires_in": math.nan},
     "in place of all": {"value": HONEST, "tag": DHTProtocol.IS_REGULAR_VALUE, "expires_in": 2 * LATER},
     "under a number": {"value": HONEST, "subkey": 5},
-    "under a long name": {"value": HONEST, "subkey": b"x" * 3000},
+    "under a long name": {"value": HONEST, "subkey": "x" * 3000},
 }
 
 
@@ -157,14 +157,14 @@ def test_ours_stores_none_of_them_and_keeps_the_honest_record(swarm):
     for name, record in HOSTILE.items():
         store_honest(honest, reader, name)
         assert not put(hostile, reader, key=name, **record), name
-        assert read(reader, name) == {b"honest": "mine"}, name
+        assert read(reader, name) == {"honest": "mine"}, name
 
 
 async def flood(_dht, its_node, to, count):
     """Run in a stock node's process: ask the node `to` to store so many small records; returns how many it took."""
     request = dht_pb2.StoreRequest(
         keys=[DHTID.generate().to_bytes() for _ in range(count)],
-        subkeys=[MSGPackSerializer.dumps(b"a")] * count,
+        subkeys=[MSGPackSerializer.dumps("a")] * count,
         values=[HONEST] * count,
         expiration_time=[get_dht_time() + LATER] * count,
         in_cache=[False] * count,
@@ -180,7 +180,7 @@ def test_a_flood_of_keys_fills_a_stock_node_and_ours_takes_some(swarm, ours, tak
         asked[1] = asked[0]
     assert [hostile.run_coroutine(each, return_future=True).result(2 * ANSWER_SECONDS) for each in asked] == taken
     store_honest(honest, reader)
-    assert read(reader) == {b"honest": "mine"}
+    assert read(reader) == {"honest": "mine"}
 
 
 async def ask(_dht, its_node, to, keys):
@@ -208,8 +208,8 @@ def test_a_question_with_a_long_answer_is_refused(swarm, ours, keys):
 def test_a_whole_dictionary_is_stored_without_its_bad_records(swarm):
     reader, _, hostile = swarm(ours=True)
     records = DictionaryDHTValue()
-    records.store(b"honest", HONEST, get_dht_time() + LATER)
-    records.store(b"hostile", BOMB, get_dht_time() + LATER)
+    records.store("honest", HONEST, get_dht_time() + LATER)
+    records.store("hostile", BOMB, get_dht_time() + LATER)
     records.store(5, MSGPackSerializer.dumps("other"), get_dht_time() + LATER)
     assert put(hostile, reader, MSGPackSerializer.dumps(records), tag=DHTProtocol.IS_DICTIONARY)
-    assert read(reader) == {b"honest": "mine"}
+    assert read(reader) == {"honest": "mine"}

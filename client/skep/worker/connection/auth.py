@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import math
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -96,6 +95,12 @@ class Membership:
         return f"{self.manifest.run_id}_invitations"
 
     @property
+    def book_id(self) -> bytes:
+        """The same as records name it."""
+        found: bytes = DHTID.generate(source=self.book).to_bytes()
+        return found
+
+    @property
     def record(self) -> dict[str, Any]:
         """This peer's entry under `book`, as arguments of dht.store."""
         left = (self.own.expires - now()) / timedelta(seconds=1)
@@ -118,7 +123,8 @@ def guarded(membership: Membership | None, *, map_port: bool = False) -> Iterato
     to forward a port (UPnP, NAT-PMP), which stock hivemind always does.
     """
     guards.install()
-    router = {"nat_port_map": map_port}
+    # look-ups ask the others anyway, and answer from the storage alone: what is cached could hide it
+    router = {"nat_port_map": map_port, "cache_locally": False, "cache_nearest": 0}
     if membership is None:
         yield router | {"record_validators": [guards.RecordGuard()]}
         return
@@ -128,7 +134,7 @@ def guarded(membership: Membership | None, *, map_port: bool = False) -> Iterato
     try:
         yield router | {
             "authorizer": InvitedAuthorizer(membership),
-            "record_validators": [guards.RecordGuard(longest=math.inf), InvitationValidator(membership)],
+            "record_validators": [guards.RecordGuard(lasting=membership.book_id), InvitationValidator(membership)],
         }
     finally:
         protocol.AuthRPCWrapper = stock
@@ -208,7 +214,7 @@ class InvitationValidator(RecordValidatorBase):
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
-        self._key = DHTID.generate(source=membership.book).to_bytes()
+        self._key = membership.book_id
 
     def validate(self, record: DHTRecord) -> bool:
         if record.key != self._key:

@@ -6,6 +6,7 @@ Stock behaviour that this corrects, each covered by a test:
 - one bad record in another node's answer hides all records of that answer;
 - a single value replaces a key's values of all peers;
 - an expiration time that is no finite number breaks the order in which a key's values expire;
+- what another node says of a record replaces, in this one's own storage, the record that its owner has stored here;
 - memory is taken for a frame of a stream as it arrives, whatever length the peer has announced.
 """
 
@@ -14,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
+from collections.abc import Container
 from typing import Any, Final
 
 import hivemind
 import msgpack
-from hivemind.dht import node
+from hivemind.dht import DHTID, node
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.validation import DHTRecord, RecordValidatorBase
@@ -28,7 +30,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
-from skep.worker.connection import neighbours, quotas, streams
+from skep.worker.connection import neighbours, quotas, stored, streams
 
 WRITTEN_FOR: Final = "1.1.12"
 """The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
@@ -43,7 +45,9 @@ LARGEST_RECORD: Final = 16 * 1024
 LONGEST_SUBKEY: Final = 2048
 """Bytes; the longest of hivemind's are an RSA key in text."""
 LONGEST_SECONDS: Final = 3600.0
-"""How far ahead an open project's records may expire. In a project by invitation, invitations are kept until they end."""
+"""How far ahead records may expire. In a project by invitation, invitations are kept until they end."""
+LONGEST_UNSIGNED_SECONDS: Final = 660.0
+"""How far those under a peer's id may. Averagers store them for 30 s, or for a matchmaking time, at most 600 s."""
 
 _stock_receive = P2P.receive_raw_data
 _stock_decode = MSGPackSerializer._decode_ext_types.__func__  # noqa: SLF001 - hivemind has no other way
@@ -84,7 +88,26 @@ def _loads(serializer: type[MSGPackSerializer], data: bytes) -> Any:
 
 
 class CarefulSearch(node._SearchState):  # noqa: SLF001 - hivemind has no other way
-    """The look-up of a key, which always ends: a value that cannot be decoded is left out."""
+    """The look-up of a key, which always ends: a value that cannot be decoded is left out.
+
+    A peer's record under its id is not signed. Where this node has got it from that peer, other nodes say nothing of it.
+    """
+
+    _own: Container[Any] | None = None
+    """What this node stores under ids of peers, known with the first candidate."""
+
+    def add_candidate(self, candidate: ValueWithExpiration | None, source_node_id: DHTID | None) -> None:
+        records = candidate.value.data if candidate and isinstance(candidate.value, DictionaryDHTValue) else {}
+        if candidate is not None and records:
+            known = self.binary_value.data if isinstance(self.binary_value, DictionaryDHTValue) else {}
+            ours, newer = self._own or (), DictionaryDHTValue()
+            for subkey, (raw, expiration) in records.items():
+                if subkey not in ours and (subkey not in known or known[subkey].expiration_time < expiration):
+                    newer.store(subkey, raw, expiration)
+            candidate = ValueWithExpiration(newer, candidate.expiration_time)
+        if self._own is None:
+            self._own = {subkey for subkey in records if is_unsigned(subkey)}
+        super().add_candidate(candidate, source_node_id)
 
     def finish_search(self) -> None:
         if self.future.done():
@@ -123,11 +146,19 @@ def _keep_valid(protocol: DHTProtocol, key: bytes, records: DictionaryDHTValue) 
     return bool(records.data)
 
 
-class RecordGuard(RecordValidatorBase):
-    """Accepts records of one peer each, of a limited size, that can be decoded, and expire within `longest` seconds."""
+def is_unsigned(subkey: object) -> bool:
+    """Whether it is a peer's id, under which records are not signed."""
+    return isinstance(subkey, bytes) and stored.OWNER not in subkey
 
-    def __init__(self, longest: float = LONGEST_SECONDS) -> None:
-        self._longest = longest
+
+class RecordGuard(RecordValidatorBase):
+    """Accepts records of one peer each, of a limited size, that can be decoded, and expire in time.
+
+    Those of the key `lasting` need not.
+    """
+
+    def __init__(self, lasting: bytes = b"") -> None:
+        self._lasting = lasting
 
     # before schemas, which decode a record; after signatures, which are cut off
     priority = 5
@@ -139,10 +170,15 @@ class RecordGuard(RecordValidatorBase):
             and len(record.value) <= LARGEST_RECORD
             and len(record.subkey) <= LONGEST_SUBKEY
             and _is_number(record.expiration_time)
-            and record.expiration_time - get_dht_time() <= self._longest
-            and isinstance(_decoded_record(record.subkey), bytes | str)
+            and isinstance(subkey := _decoded_record(record.subkey), bytes | str)
+            and record.expiration_time - get_dht_time() <= self._longest(record.key, subkey)
             and _decoded_record(record.value) is not _UNDECODABLE
         )
+
+    def _longest(self, key: bytes, subkey: object) -> float:
+        if key == self._lasting:
+            return math.inf
+        return LONGEST_UNSIGNED_SECONDS if is_unsigned(subkey) else LONGEST_SECONDS
 
 
 def _is_number(value: object) -> bool:
@@ -175,5 +211,6 @@ def install() -> None:
     node._SearchState = CarefulSearch  # noqa: SLF001 - as above
     DHTProtocol._validate_dictionary = _keep_valid  # noqa: SLF001 - as above
     quotas.install()
+    stored.install()
     neighbours.install()
     streams.install()

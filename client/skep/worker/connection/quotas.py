@@ -20,8 +20,10 @@ from hivemind.dht.protocol import DHTProtocol
 from hivemind.p2p import P2PContext
 from hivemind.proto import dht_pb2
 
+from skep.worker.connection import stored
+
 ENTRIES: Final = 2_000
-"""Entries that a peer may store at once. All of a run's keys are fewer than 100; a neighbour hands over each as one."""
+"""Records that a peer may store at once. A neighbour hands over those of all keys, which have one of each peer."""
 ENTRIES_PER_SECOND: Final = 5.0
 """An honest peer stores about one."""
 BYTES: Final = 16 * 1024 * 1024
@@ -72,14 +74,26 @@ _quotas: WeakKeyDictionary[DHTProtocol, Quotas] = WeakKeyDictionary()
 
 
 async def _store(self: Any, request: dht_pb2.StoreRequest, context: P2PContext) -> dht_pb2.StoreResponse:
-    """In place of DHTProtocol.rpc_store: refuse all entries of a request that is over the limits."""
-    quotas = _quotas.setdefault(self, Quotas())
+    """In place of DHTProtocol.rpc_store: refuse all entries of a request that is over the limits.
+
+    Raises ValueError for lists of unequal lengths.
+    """
+    quotas, sender = _quotas.setdefault(self, Quotas()), context.remote_id
     count = len(request.keys)
     size = sum(map(len, request.values)) + sum(map(len, request.subkeys)) + ENTRY_BYTES * count
-    if quotas.take(context.remote_id, count, size) and _has_room(self, request):
-        answer: dht_pb2.StoreResponse = await _stock_store(self, request, context)
-        return answer
-    return dht_pb2.StoreResponse(store_ok=[False] * count, peer=self.node_info)
+    if not quotas.take(sender, count, size):
+        return _refusal(self, count)
+    separate = stored.separate(request, sender)
+    if not quotas.take(sender, max(0, sum(separate.counts) - count), 0):
+        return _refusal(self, count)
+    if not _has_room(self, separate.request):
+        return _refusal(self, count)
+    answer: dht_pb2.StoreResponse = await _stock_store(self, separate.request, context)
+    return dht_pb2.StoreResponse(store_ok=separate.answers(answer.store_ok), peer=answer.peer)
+
+
+def _refusal(protocol: Any, count: int) -> dht_pb2.StoreResponse:
+    return dht_pb2.StoreResponse(store_ok=[False] * count, peer=protocol.node_info)
 
 
 async def _find(self: Any, request: dht_pb2.FindRequest, context: P2PContext) -> dht_pb2.FindResponse:
