@@ -70,6 +70,12 @@ async def large_records(own: Stranger) -> None:
     await own.repeat(lambda: own.store(own.progress_key, value, tag=name(secrets.token_hex(8))), 0.01)
 
 
+async def beginnings_of_signatures(own: Stranger) -> None:
+    """Records in which a stock reader looks for the end of a signature 1,400 times, from each beginning to the end."""
+    value = MSGPackSerializer.dumps(b"[signature:" * 1400)
+    await own.repeat(lambda: own.store(own.progress_key, value, tag=name(secrets.token_hex(8))), 0.01)
+
+
 async def records_of_a_megabyte(own: Stranger) -> None:
     """Values of 1 MB, each under a new key."""
     value = MSGPackSerializer.dumps(b"x" * MEGABYTE)
@@ -242,6 +248,7 @@ RECORDS: dict[str, Calling] = {
     "nested subkey": Attack(nested_subkey),
     "undecodable record": Attack(undecodable_record),
     "large records": Attack(large_records),
+    "beginnings of signatures": Attack(beginnings_of_signatures),
     "records of 1 MB": Attack(records_of_a_megabyte),
     "many small records": Attack(flooding(1000)),
     "many subkeys": Attack(
