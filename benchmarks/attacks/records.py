@@ -18,7 +18,7 @@ from attacks.stranger import DICTIONARY, LATER, Attack, Calling, Stranger
 TUPLE = 0x40
 """hivemind's extension of msgpack, which is decoded recursively."""
 LEVELS = 280
-LARGE = 20_000
+LARGE, ALMOST_LARGE = 20_000, 15_500
 MEGABYTE = 1_000_000
 UNDECODABLE = b"\xc1"
 AN_HOUR = 3540.0
@@ -80,6 +80,17 @@ async def records_of_a_megabyte(own: Stranger) -> None:
     """Values of 1 MB, each under a new key."""
     value = MSGPackSerializer.dumps(b"x" * MEGABYTE)
     await own.repeat(lambda: own.store(secrets.token_hex(8), value), 0.01)
+
+
+async def a_full_key(own: Stranger) -> None:
+    """Under the key of the group that gradients are averaged in, more than a node may answer at once."""
+    value, number = MSGPackSerializer.dumps(b"x" * ALMOST_LARGE), itertools.count()
+
+    async def fill() -> None:
+        expires = get_dht_time() + AN_HOUR
+        await own.store(f"{own.gradients}.0b", value, tag=name(f"{next(number)}"), expires=expires)
+
+    await own.repeat(fill, 0.01)
 
 
 async def records_of_others(own: Stranger) -> None:
@@ -265,6 +276,7 @@ RECORDS: dict[str, Calling] = {
     "subkeys that are none": Attack(subkeys_that_are_none(1, [1, [2]], {"a": 1}, None, 1.5, b"", "text")),
     "a whole dictionary": Attack(whole_dictionary),
     "a value in the place of all records": Attack(dictionary_in_the_place_of_a_value),
+    "a key that is full": Attack(a_full_key),
     "records of others": Attack(records_of_others),
     "lists of unequal length": Attack(unequal_lists),
     "keys that are none": Attack(keys_that_are_none),

@@ -138,3 +138,34 @@ def test_a_record_that_is_refused_for_a_later_one_does_not_end_it(swarm):
     assert put(hostile, honest, tag, value, seconds=1.0) == [False]
     wait_until(lambda: get_dht_time() > before + 1.5)
     assert read(hostile) == {"mine": True}  # it asks the node that stores it
+
+
+async def fill(_dht, its_node, to):
+    """Run in a stock node's process: ask the node `to` to store 4.6 MB under one key."""
+    value = MSGPackSerializer.dumps(b"x" * 15_500)
+    for number in range(300):
+        request = dht_pb2.StoreRequest(
+            keys=[DHTID.generate(source=KEY).to_bytes()],
+            subkeys=[MSGPackSerializer.dumps(f"{number}")],
+            values=[value],
+            expiration_time=[get_dht_time() + LATE],
+            in_cache=[False],
+        )
+        await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)
+
+
+async def answer(_dht, its_node, to):
+    """Run in a stock node's process: the subkeys that the node `to` says that the key has; None if it cannot answer."""
+    key = DHTID.generate(source=KEY)
+    found = await its_node.protocol.call_find(to, [key])
+    return None if found is None else list(found[key][0].value.data)
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_one_peer_cannot_fill_a_key_until_nobody_is_told_of_it(swarm, ours):
+    hostile, enter = swarm
+    honest = enter(ours=ours)
+    declare(honest)
+    hostile.run_coroutine(functools.partial(fill, to=honest.peer_id), return_future=True).result(120)
+    told = hostile.run_coroutine(functools.partial(answer, to=honest.peer_id), return_future=True).result(30)
+    assert (told is not None and honest.peer_id.to_bytes() in told) == ours

@@ -1,13 +1,8 @@
-"""How much one peer may store in another's part of the DHT, and all of them together."""
-
-from types import SimpleNamespace
+"""How much one peer may store in another's part of the DHT."""
 
 import pytest
-from hivemind.dht import DHTID
-from hivemind.proto import dht_pb2
 
 from fakes import FakeClock
-from skep.worker.connection import quotas
 from skep.worker.connection.quotas import BYTES, BYTES_PER_SECOND, ENTRIES, ENTRIES_PER_SECOND, SENDERS, Quotas
 
 
@@ -56,13 +51,3 @@ def test_only_so_many_peers_are_remembered(made):
     for number in range(SENDERS):
         assert made.take(number, 1, 1)
     assert made.take("a", ENTRIES, 0)
-
-
-def test_when_there_are_too_many_keys_only_those_that_are_there_are_renewed(monkeypatch):
-    monkeypatch.setattr(quotas, "MOST_KEYS", 2)
-    known, new = (DHTID.generate(source=name) for name in ("known", "new"))
-    protocol = SimpleNamespace(storage={known: b"", DHTID.generate(source="other"): b""})
-    assert quotas._has_room(protocol, dht_pb2.StoreRequest(keys=[known.to_bytes()]))
-    assert not quotas._has_room(protocol, dht_pb2.StoreRequest(keys=[known.to_bytes(), new.to_bytes()]))
-    protocol.storage.popitem()
-    assert quotas._has_room(protocol, dht_pb2.StoreRequest(keys=[new.to_bytes()]))

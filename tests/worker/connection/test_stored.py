@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from hivemind.dht import DHTID
 from hivemind.dht.crypto import RSASignatureValidator
 from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.dht.validation import CompositeValidator, DHTRecord
@@ -17,6 +18,7 @@ from skep.worker.connection.guards import (
     LONGEST_UNSIGNED_SECONDS,
     RecordGuard,
 )
+from skep.worker.connection.stored import ALL_BYTES, HANDED_BYTES, KEY_BYTES, RECORD_BYTES, SharedStorage
 
 ONE = MSGPackSerializer.dumps(1)
 SIGNED = b"[owner:ssh-rsa key]"
@@ -79,3 +81,92 @@ def test_a_record_whose_check_raises_an_error_hides_no_other():
     records.store(b"good", ONE, get_dht_time() + 5)
     assert guards._keep_valid(SimpleNamespace(serializer=MSGPackSerializer, _validate_record=check), b"key", records)
     assert set(records.data) == {b"good"}
+
+
+class Node:
+    """A node's storage, in which peers have records stored by name."""
+
+    def __init__(self):
+        self.storage = SharedStorage()
+
+    def store(self, peer, key, subkey, value=ONE, seconds=60.0):
+        asked = stored.writer.set(peer)
+        try:
+            name = DHTID.generate(source=key)
+            return self.storage.store(name, value, get_dht_time() + seconds, subkey=subkey)
+        finally:
+            stored.writer.reset(asked)
+
+    def under(self, key):
+        found = self.storage.get(DHTID.generate(source=key))
+        return dict(found.value.data) if found else {}
+
+
+@pytest.fixture
+def node():
+    return Node()
+
+
+LARGE = MSGPackSerializer.dumps(bytes(15_500))
+
+
+def taken(records):
+    return sum(len(subkey) + len(value) for subkey, (value, _) in records.items())
+
+
+def test_a_peer_that_fills_a_key_loses_its_own_oldest_records_and_nobody_elses(node):
+    assert node.store(None, "key", "ours", LARGE)
+    assert all(node.store(number, "key", f"{number}") for number in range(100))
+    assert all(node.store("hostile", "key", f"large {number}", LARGE, 3000.0) for number in range(270))
+    found = node.under("key")
+    assert found.keys() >= {"ours", "large 269", *map(str, range(100))}
+    assert "large 0" not in found
+    assert KEY_BYTES / 2 < taken(found) <= KEY_BYTES
+    assert len(MSGPackSerializer.dumps(node.storage.get(DHTID.generate(source="key")).value)) < guards.LARGEST
+    assert node.store("late", "key", "late")
+
+
+def test_a_key_that_many_peers_fill_keeps_the_records_that_are_renewed(node):
+    for number in range(3000):
+        if number % 100 == 0:
+            assert node.store("honest", "key", "honest", seconds=60 + number)
+        assert node.store(number, "key", f"{number}", seconds=3000.0)
+    assert "honest" in node.under("key")
+    assert len(node.under("key")) * RECORD_BYTES <= KEY_BYTES
+
+
+def test_all_keys_together_are_bounded_too(node):
+    assert node.store("honest", "honest", "honest")
+    for number in range(4000):
+        assert node.store(f"hostile {number % 2}", f"{number}", "large", LARGE, 3000.0)
+    assert node.under("honest")
+    kept = sum(taken(node.under(f"{number}")) for number in range(4000))
+    assert ALL_BYTES / 2 < kept <= ALL_BYTES
+    assert len(node.storage._writers) <= len(node.storage)
+
+
+def test_what_has_expired_makes_room_first(node):
+    now = get_dht_time()
+    node.storage.store_subkey(DHTID.generate(source="key"), "short", LARGE, now + 0.2)
+    assert all(node.store("many", "key", f"{number}", LARGE) for number in range(125))
+    while get_dht_time() <= now + 0.2:
+        pass
+    assert node.store("many", "key", "last", LARGE)
+    assert {"0", "last"} <= node.under("key").keys()
+
+
+def test_a_record_that_is_stored_again_and_again_takes_no_more_memory(node):
+    for number in range(2000):
+        assert node.store("busy", "key", "mine", seconds=60 + number)
+        assert not node.store("busy", "key", "mine", seconds=30)
+    (records,) = (each.value for each in node.storage.data.values())
+    assert len(records.expiration_heap) + len(node.storage.expiration_heap) < 200
+
+
+def test_what_is_handed_to_a_new_node_fits_in_a_request_and_has_the_keys_of_most_peers(node):
+    assert all(node.store("hostile", f"{number}", "large", LARGE) for number in range(500))
+    assert all(node.store(number, "run", f"{number}") for number in range(5))
+    handed = dict(node.storage.items())
+    assert DHTID.generate(source="run") in handed
+    size = sum(len(MSGPackSerializer.dumps(each.value)) for each in handed.values())
+    assert HANDED_BYTES / 2 < size < guards.LARGEST

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from hivemind.dht import DHTID
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.p2p import P2PContext
 from hivemind.proto import dht_pb2
@@ -28,12 +27,10 @@ ENTRIES_PER_SECOND: Final = 5.0
 """An honest peer stores about one."""
 BYTES: Final = 16 * 1024 * 1024
 BYTES_PER_SECOND: Final = 64 * 1024
-MOST_KEYS: Final = 20_000
-"""Keys that are kept for all peers together; more of them are not taken, and those that are there can be renewed."""
 MOST_ASKED: Final = 256
 """Keys of one question; an honest peer asks for a few, each once."""
 SENDERS: Final = 4_096
-"""Peers that are remembered. Peer ids cost nothing, so MOST_KEYS bounds what all of them store."""
+"""Peers that are remembered. Peer ids cost nothing, so `stored` bounds what all of them store."""
 ENTRY_BYTES: Final = 100
 """What an entry takes beside its value."""
 
@@ -86,9 +83,11 @@ async def _store(self: Any, request: dht_pb2.StoreRequest, context: P2PContext) 
     separate = stored.separate(request, sender)
     if not quotas.take(sender, max(0, sum(separate.counts) - count), 0):
         return _refusal(self, count)
-    if not _has_room(self, separate.request):
-        return _refusal(self, count)
-    answer: dht_pb2.StoreResponse = await _stock_store(self, separate.request, context)
+    asked = stored.writer.set(sender)
+    try:
+        answer: dht_pb2.StoreResponse = await _stock_store(self, separate.request, context)
+    finally:
+        stored.writer.reset(asked)
     return dht_pb2.StoreResponse(store_ok=separate.answers(answer.store_ok), peer=answer.peer)
 
 
@@ -102,12 +101,6 @@ async def _find(self: Any, request: dht_pb2.FindRequest, context: P2PContext) ->
         raise ValueError(f"a question for {len(request.keys)} keys, too many or some of them twice")
     answer: dht_pb2.FindResponse = await _stock_find(self, request, context)
     return answer
-
-
-def _has_room(protocol: Any, request: dht_pb2.StoreRequest) -> bool:
-    if len(protocol.storage) + len(request.keys) <= MOST_KEYS:
-        return True
-    return all(DHTID.from_bytes(key) in protocol.storage for key in request.keys)
 
 
 def install() -> None:

@@ -1,17 +1,22 @@
-"""What this peer's part of the DHT keeps of others' records: each peer's own ones.
+"""What this peer's part of the DHT keeps of others' records: each peer's own ones, and so many of all together.
 
 Stock behaviour that this corrects, each covered by a test:
 - anybody may store a record under another peer's id, and one that lasts longer keeps that peer's own ones out: then no
   group is found for a round, and no donor of the state;
 - what a node was given for its cache hides what it stores, if it lasts longer;
-- a record that is refused because a later one is there ends that one at its own, earlier end.
+- a record that is refused because a later one is there ends that one at its own, earlier end;
+- one peer's records fill a key until an answer with them is longer than one may be, and all keys until no memory is left;
+- all that a node stores is handed to each one that it meets, in a single request, which is not delivered if it is too long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Final
 
 from hivemind.dht import DHTID, protocol
@@ -20,11 +25,29 @@ from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
 from hivemind.p2p import PeerID
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer
+from hivemind.utils.timed_storage import TimedStorage, ValueWithExpiration
 
 OWNER: Final = b"[owner:"
 """With this, and a key, begins a subkey whose records hivemind signs."""
-MOST_DICTIONARY: Final = 2 * 1024 * 1024
-"""Bytes of all records of a key that are handed over at once."""
+RECORD_BYTES: Final = 1024
+"""What a record takes beside its value and subkey, at most."""
+KEY_BYTES: Final = 2 * 1024 * 1024
+"""Of all records of a key, RECORD_BYTES for each included. These are 900 peers' progress, or 700 invitations."""
+ALL_BYTES: Final = 32 * 1024 * 1024
+"""Of all records of all keys, counted so."""
+LEFT: Final = 0.875
+"""The part that is left when they were too many, so that they are counted seldom."""
+FAIR_BYTES: Final = 16 * 1024
+"""What a peer may have under a key before its records go first; an honest one has one record, of 3 kB at most."""
+ALL_FAIR_BYTES: Final = 64 * 1024
+"""The same under all keys; an honest one has some."""
+HANDED_BYTES: Final = 3 * 1024 * 1024
+"""Of what a node hands to one that it meets, in one request: p2pd delivers 4 MiB."""
+GHOSTS: Final = 64
+"""Ended or replaced records in a storage's order of expiration, more than those that are there."""
+
+writer: ContextVar[Hashable] = ContextVar("writer", default=None)
+"""Who asks for what is stored now; None for this peer."""
 
 
 def belongs_to(subkey: object, peer: PeerID) -> bool:
@@ -46,7 +69,7 @@ class Separate:
     def answers(self, taken: Iterable[bool]) -> list[bool]:
         """Whether at least one record of each original entry was taken."""
         each = iter(taken)
-        return [any(list(islice(each, count))) for count in self.counts]
+        return [any(list(islice(each, number))) for number in self.counts]
 
 
 def separate(request: dht_pb2.StoreRequest, sender: PeerID) -> Separate:
@@ -56,9 +79,9 @@ def separate(request: dht_pb2.StoreRequest, sender: PeerID) -> Separate:
     its id only is left out: that peer itself stores it, again and again. For the cache, nothing is taken.
     """
     lists = (request.keys, request.subkeys, request.values, request.expiration_time, request.in_cache)
-    kept, counts = dht_pb2.StoreRequest(peer=request.peer), []
+    kept, counts = dht_pb2.StoreRequest(peer=request.peer), list[int]()
     for key, tag, value, expiration, in_cache in zip(*lists, strict=True):
-        count = 0
+        before = len(kept.keys)
         for subkey, raw, until in () if in_cache else _records(tag, value, expiration):
             if belongs_to(subkey, sender):
                 kept.keys.append(key)
@@ -66,8 +89,7 @@ def separate(request: dht_pb2.StoreRequest, sender: PeerID) -> Separate:
                 kept.values.append(raw)
                 kept.expiration_time.append(until)
                 kept.in_cache.append(False)
-                count += 1
-        counts.append(count)
+        counts.append(len(kept.keys) - before)
     return Separate(kept, counts)
 
 
@@ -76,7 +98,7 @@ def _records(tag: bytes, value: bytes, expiration: float) -> Iterator[tuple[Any,
         if tag != DHTProtocol.IS_DICTIONARY:
             yield MSGPackSerializer.loads(tag), value, expiration
             return
-        found = MSGPackSerializer.loads(value) if len(value) <= MOST_DICTIONARY else None
+        found = MSGPackSerializer.loads(value) if len(value) <= KEY_BYTES else None
     except Exception:  # noqa: BLE001 - another peer's bytes may raise anything
         return
     if isinstance(found, DictionaryDHTValue):
@@ -86,15 +108,124 @@ def _records(tag: bytes, value: bytes, expiration: float) -> Iterator[tuple[Any,
 
 
 class SharedStorage(DHTLocalStorage):
-    """A node's storage, in which a record that is refused ends nothing."""
+    """A node's storage. If records are too many, those go that were stored first by whoever has stored most."""
+
+    def __init__(self, maxsize: int | None = None) -> None:
+        super().__init__(maxsize)
+        self._writers: dict[DHTID, dict[Any, Hashable]] = {}
+        """Who has stored each record; those stored last come last."""
+        self._sizes = defaultdict[DHTID, int](int)
+        """No less than the bytes of each key's records."""
+        self._size = 0
+        """No less than those of all keys."""
 
     def store_subkey(self, key: DHTID, subkey: Any, value: bytes, expiration_time: float) -> bool:
-        found = self.get(key)
-        before = found.value.get(subkey) if found is not None and isinstance(found.value, DictionaryDHTValue) else None
+        before = self._of(key).get(subkey)
         if before is not None and before.expiration_time >= expiration_time:
             return False  # hivemind's would end what is there at `expiration_time`
-        taken: bool = super().store_subkey(key, subkey, value, expiration_time)
-        return taken
+        if not super().store_subkey(key, subkey, value, expiration_time):
+            return False
+        self._note(key, subkey, _size(subkey, value) - (_size(subkey, before.value) if before else 0))
+        self._make_room(key)
+        _forget_ghosts(self)
+        _forget_ghosts(self._of(key))
+        return subkey in self._of(key).data
+
+    def items(self) -> Iterator[tuple[DHTID, ValueWithExpiration[Any]]]:
+        """What is handed to a node that this one meets: keys of most peers first, as many as one request carries."""
+        left = HANDED_BYTES
+        for key in sorted(self._writers, key=lambda key: -len(set(self._writers[key].values()))):
+            left -= self._sizes[key]
+            if left >= 0 and (found := self.get(key)) is not None:
+                yield key, found
+
+    def _note(self, key: DHTID, subkey: Any, more: int) -> None:
+        writers = self._writers.pop(key, {})
+        writers.pop(subkey, None)
+        writers[subkey] = writer.get()
+        self._writers[key] = writers
+        self._sizes[key] += more
+        self._size += more
+
+    def _make_room(self, key: DHTID) -> None:
+        if self._sizes[key] > KEY_BYTES:
+            self._remove(_surplus(self._held([key]), KEY_BYTES, FAIR_BYTES))
+            self._sizes[key] = self._counted(key)
+        if self._size > ALL_BYTES:
+            self._remove(_surplus(self._held(list(self._writers)), ALL_BYTES, ALL_FAIR_BYTES))
+            self._sizes = defaultdict(int, {each: self._counted(each) for each in self._writers})
+            self._size = sum(self._sizes.values())
+
+    def _of(self, key: DHTID) -> TimedStorage[Any, bytes]:
+        """The records of the key that have not expired."""
+        found = self.get(key)
+        records = found.value if found is not None and isinstance(found.value, DictionaryDHTValue) else TimedStorage()
+        len(records)  # removes what has expired
+        return records
+
+    def _counted(self, key: DHTID) -> int:
+        return sum(_size(subkey, value) for subkey, (value, _) in self._of(key).items())
+
+    def _held(self, keys: Iterable[DHTID]) -> dict[Hashable, deque[_Record]]:
+        """The records of each peer under the keys, the oldest first."""
+        held, numbers = defaultdict[Hashable, deque[_Record]](deque), count()
+        for key in keys:
+            there = self._of(key).data
+            writers = {subkey: each for subkey, each in self._writers[key].items() if subkey in there}
+            if writers:
+                self._writers[key] = writers
+            else:
+                del self._writers[key]
+            for subkey, each in writers.items():
+                held[each].append(_Record(next(numbers), key, subkey, _size(subkey, there[subkey].value)))
+        return held
+
+    def _remove(self, records: Iterable[_Record]) -> None:
+        for record in records:
+            there, writers = self._of(record.key), self._writers[record.key]
+            del there[record.subkey], writers[record.subkey]
+            if not writers:
+                del self[record.key], self._writers[record.key]
+
+
+@dataclass(frozen=True)
+class _Record:
+    number: int
+    """Its place in the order in which records were stored, of each key by itself."""
+    key: DHTID
+    subkey: Any
+    size: int
+
+
+def _size(subkey: bytes | str, value: bytes) -> int:
+    return RECORD_BYTES + len(subkey) + len(value)
+
+
+def _surplus(held: dict[Hashable, deque[_Record]], limit: int, fair: int) -> Iterator[_Record]:
+    """What has to go if all together have more than `limit` bytes; what this peer has stored stays.
+
+    Peers with fewer than `fair` bytes are equal: else one with a small record would outlast one that says more.
+    """
+    sizes = {who: sum(record.size for record in records) for who, records in held.items()}
+    total = sum(sizes.values())
+    surplus = total - limit * LEFT if total > limit else 0.0
+    first = [(-(sizes[who] // fair), records[0].number, who) for who, records in held.items() if who is not None]
+    heapq.heapify(first)
+    while surplus > 0 and first:
+        _, _, who = heapq.heappop(first)
+        record = held[who].popleft()
+        surplus -= record.size
+        sizes[who] -= record.size
+        if held[who]:
+            heapq.heappush(first, (-(sizes[who] // fair), held[who][0].number, who))
+        yield record
+
+
+def _forget_ghosts(storage: TimedStorage[Any, Any]) -> None:
+    """Remove replaced records from the order of expiration, where hivemind keeps them until they would have expired."""
+    if len(storage.expiration_heap) > 2 * len(storage.data) + GHOSTS:
+        storage.expiration_heap = list(storage.key_to_heap.values())
+        heapq.heapify(storage.expiration_heap)
 
 
 def install() -> None:
