@@ -240,6 +240,11 @@ async def a_claim_that_is_no_progress(own: Stranger) -> None:
     await own.repeat(lambda: own.claim(samples="many", epoch=[1], rate={}, time="now", more="x" * 5000), 0.2)
 
 
+async def a_long_id(own: Stranger) -> None:
+    """Peers with ids of 15 kB, whose text takes the square of that."""
+    await own.repeat(lambda: own.claim(samples=1, epoch=own.target.epoch, peer_id=secrets.token_bytes(15_000)), 0.0)
+
+
 async def unsigned_claims(own: Stranger) -> None:
     """Progress without a signature, under other peers' ids."""
     peers = itertools.cycle(own.peers)
@@ -292,5 +297,6 @@ RECORDS: dict[str, Calling] = {
     "a claim of tomorrow": Attack(claiming(samples=100, time=get_dht_time() + 86_400)),
     "many invented peers": Attack(many_claims),
     "a claim of wrong kinds": Attack(a_claim_that_is_no_progress),
+    "claims under long ids": Attack(a_long_id),
     "claims of others unsigned": Attack(unsigned_claims),
 }

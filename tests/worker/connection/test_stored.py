@@ -44,6 +44,11 @@ def test_invitations_alone_last_for_years():
     assert not accepted("peer", years)
 
 
+def test_a_peers_id_under_which_a_record_is_stored_is_short():
+    assert accepted(bytes(stored.LONGEST_ID), 5)
+    assert not accepted(bytes(stored.LONGEST_ID + 1), 5)
+
+
 def test_a_subkey_of_bytes_is_the_senders_id_or_has_a_key_that_signs():
     assert stored.belongs_to(PEER.to_bytes(), PEER)
     assert stored.belongs_to(SIGNED, PEER)

@@ -193,6 +193,24 @@ def test_others_are_counted_without_us(tracker):
     assert tracker.others == 2
 
 
+def test_a_record_with_a_long_id_is_left_out_before_its_id_is_written_as_text(tracker, monkeypatch):
+    lengths = []
+
+    class Counted(PeerID):
+        def to_base58(self):
+            lengths.append(len(self.to_bytes()))
+            return super().to_base58()
+
+        __str__ = to_base58
+
+    monkeypatch.setattr("skep.worker.swarm.tracker.PeerID", Counted)
+    for length in (38, 64, 65, 15_000):
+        tracker.table.put(b"%d" % length, tracker.local_progress.dict() | {"peer_id": bytes(length)}, 30)
+    tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert tracker.others == 2
+    assert max(lengths) == 64
+
+
 def test_the_epoch_that_all_others_have_reached_is_that_of_those_who_averaged_with_us(tracker):
     assert tracker.others_at_least == 0
     progress = tracker.local_progress.dict()

@@ -177,6 +177,7 @@ class RecordGuard(RecordValidatorBase):
             and all(record.value.count(each) <= 1 and record.subkey.count(each) <= 1 for each in ONCE)
             and _is_number(record.expiration_time)
             and isinstance(subkey := _decoded_record(record.subkey), bytes | str)
+            and not (is_unsigned(subkey) and len(subkey) > stored.LONGEST_ID)
             and record.expiration_time - get_dht_time() <= self._longest(record.key, subkey)
             and _decoded_record(record.value) is not _UNDECODABLE
         )

@@ -29,6 +29,8 @@ from hivemind.utils.timed_storage import TimedStorage, ValueWithExpiration
 
 OWNER: Final = b"[owner:"
 """With this, and a key, begins a subkey whose records hivemind signs."""
+LONGEST_ID: Final = 64
+"""Bytes of a peer's id; libp2p's have 38 at most. Its text takes the square of its length: of 15 kB, 0.4 s."""
 RECORD_BYTES: Final = 1024
 """What a record takes beside its value and subkey, at most."""
 KEY_BYTES: Final = 2 * 1024 * 1024

@@ -14,6 +14,7 @@ from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.worker.connection.attendance import Attendance, asking
+from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.swarm.claims import Believed, Claim, There, nobody_there
 from skep.worker.swarm.experience import NOTHING, Experience
 from skep.worker.swarm.strategy import Rate
@@ -205,6 +206,7 @@ class LiveProgressTracker(ProgressTracker):
             for key, each in records.items()
             if each.value is not None and key != self._local_public_key
         }
+        told = {key: each for key, each in told.items() if len(each.peer_id) <= LONGEST_ID}
         found = self._believed(told)
         believed = {
             key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
