@@ -31,6 +31,15 @@ def test_ours_fills_every_epoch(event):
     assert mean(after) == pytest.approx(undisturbed, rel=0.05)
 
 
+@pytest.mark.parametrize("rate", [10.49, 10.51, 10.0])
+def test_epochs_keep_their_size_if_all_tell_a_rate_that_is_too_low_or_too_high(monkeypatch, rate):
+    """Told are 10 and 11 samples per second: of all rates, these are the furthest off."""
+    monkeypatch.setattr("books.RATE", rate)
+    samples = epochs(LiveProgressTracker, lambda _peer: None, 20)[3:]
+    assert mean(samples) == pytest.approx(TARGET, rel=0.04)
+    assert samples == pytest.approx([mean(samples)] * len(samples), rel=0.04)
+
+
 @pytest.mark.parametrize(("kind", "full"), [(LiveProgressTracker, True), (ProgressTracker, False)])
 def test_the_epoch_of_a_death_lacks_the_dead_peer_s_own_samples_only(kind, full):
     lost = []
@@ -103,6 +112,26 @@ def test_another_rate_is_told_at_once_with_what_is_accumulated(tracker):
     assert tracker.should_report_progress.is_set()
     told = tracker.local_progress
     assert (told.samples_per_second, told.samples_accumulated) == (20.0, 8)
+
+
+@pytest.mark.parametrize(
+    ("rate", "told"), [(123.456, 120.0), (0.0125678, 0.013), (99.6, 100.0), (1.05e-9, 1.1e-9), (0.0, 0.0)]
+)
+def test_others_are_told_two_digits_of_the_rate(tracker, rate, told):
+    tracker.rate = lambda: rate
+    tracker.report_local_progress(0, 16)
+    assert tracker.local_progress.samples_per_second == pytest.approx(told, rel=1e-12)
+    tracker.should_report_progress.clear()
+    tracker.table.now += 10.0
+    tracker.tell()
+    assert not tracker.should_report_progress.is_set()  # the rate is still near enough to what was told of it
+
+
+def test_hivemind_s_own_estimate_is_told_so_too(tracker):
+    tracker.rate = lambda: None
+    tracker.performance_ema.samples_per_second = 123.456
+    tracker.stand_at(0)
+    assert tracker.local_progress.samples_per_second == 120.0
 
 
 def test_a_share_that_changes_all_the_time_does_not_flood_the_swarm(tracker):
