@@ -205,6 +205,17 @@ async def a_question_for_everything(own: Stranger) -> None:
     await own.repeat(lambda: own.at_once(own.dht(peer).rpc_find(ask) for peer in own.peers), 0.05)
 
 
+async def questions_without_end(own: Stranger) -> None:
+    """As many keys in a question as are answered, all records of the run among them, again and again."""
+    kept = [
+        own.progress_key,
+        *(f"{each}{end}" for each in (own.gradients, own.state) for end in (".0b", ".all_averagers")),
+    ]
+    keys = [DHTID.generate(source=each).to_bytes() for each in kept]
+    ask = dht_pb2.FindRequest(keys=keys + new_keys(own, 256 - len(keys)))
+    await own.repeat(lambda: own.at_once(own.dht(peer).rpc_find(ask) for peer in own.peers for _ in range(4)), 0.0)
+
+
 async def invented_neighbours(own: Stranger) -> None:
     """Pings that ask to be taken into the routing table, each with another node's id."""
 
@@ -287,6 +298,7 @@ RECORDS: dict[str, Calling] = {
     "keys that are none": Attack(keys_that_are_none),
     "many questions": Attack(many_questions),
     "a question with a long answer": Attack(a_question_for_everything),
+    "questions without end": Attack(questions_without_end),
     "invented neighbours": Attack(invented_neighbours),
     "a false epoch": Attack(claiming(epoch=10**9)),
     "the next epoch": Attack(claiming(ahead=1)),

@@ -8,10 +8,13 @@ import pytest
 from hivemind.dht import DHTID
 from hivemind.dht.node import DictionaryDHTValue
 from hivemind.dht.protocol import DHTProtocol
+from hivemind.p2p import P2PHandlerError
 from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
+from skep.worker.connection import guards
 from skep.worker.connection.auth import guarded
+from skep.worker.connection.quotas import ANSWERED, ANSWERED_PER_SECOND
 from swarm_peers import wait_until
 from unguarded import unguarded_again
 
@@ -140,10 +143,10 @@ def test_a_record_that_is_refused_for_a_later_one_does_not_end_it(swarm):
     assert read(hostile) == {"mine": True}  # it asks the node that stores it
 
 
-async def fill(_dht, its_node, to):
-    """Run in a stock node's process: ask the node `to` to store 4.6 MB under one key."""
+async def fill(_dht, its_node, to, count):
+    """Run in a stock node's process: ask the node `to` to store so many records of 15.5 kB under one key."""
     value = MSGPackSerializer.dumps(b"x" * 15_500)
-    for number in range(300):
+    for number in range(count):
         request = dht_pb2.StoreRequest(
             keys=[DHTID.generate(source=KEY).to_bytes()],
             subkeys=[MSGPackSerializer.dumps(f"{number}")],
@@ -166,6 +169,33 @@ def test_one_peer_cannot_fill_a_key_until_nobody_is_told_of_it(swarm, ours):
     hostile, enter = swarm
     honest = enter(ours=ours)
     declare(honest)
-    hostile.run_coroutine(functools.partial(fill, to=honest.peer_id), return_future=True).result(120)
+    hostile.run_coroutine(functools.partial(fill, to=honest.peer_id, count=300), return_future=True).result(120)
     told = hostile.run_coroutine(functools.partial(answer, to=honest.peer_id), return_future=True).result(30)
     assert (told is not None and honest.peer_id.to_bytes() in told) == ours
+
+
+async def draw(_dht, its_node, to, times):
+    """Run in a stock node's process: ask the node `to` so often for the key; returns how often that answered, and how much."""
+    request, sizes = dht_pb2.FindRequest(keys=[DHTID.generate(source=KEY).to_bytes()]), []
+    for _ in range(times):
+        with contextlib.suppress(P2PHandlerError):
+            sizes.append((await its_node.protocol.get_stub(to).rpc_find(request, timeout=ANSWER_SECONDS)).ByteSize())
+    return len(sizes), sum(sizes)
+
+
+@pytest.mark.parametrize("ours", [False, True])
+def test_one_peer_cannot_draw_answers_without_end(swarm, ours):
+    hostile, enter = swarm
+    honest = enter(ours=ours)
+    declare(honest)
+    hostile.run_coroutine(functools.partial(fill, to=honest.peer_id, count=100), return_future=True).result(120)
+    begun = get_dht_time()
+    asked = functools.partial(draw, to=honest.peer_id, times=40)
+    times, size = hostile.run_coroutine(asked, return_future=True).result(120)
+    allowed = ANSWERED + (get_dht_time() - begun) * ANSWERED_PER_SECOND + guards.LARGEST
+    if ours:
+        assert times < 40
+        assert size < allowed
+    else:
+        assert times == 40
+    assert read(enter(ours=ours))[honest.peer_id.to_bytes()] is True

@@ -949,8 +949,8 @@
         <translation>%1 Mbit/s Upload</translation>
     </message>
     <message>
-        <source>Your limits in the settings hold, whatever it needs: for computing, for the memory that stays free, for training data on the disk, for sending and receiving</source>
-        <translation>Deine Grenzen in den Einstellungen gelten, was es auch braucht: fürs Rechnen, für den Speicher, der frei bleibt, für Trainingsdaten auf der Festplatte, fürs Senden und Empfangen</translation>
+        <source>Your limits in the settings hold, whatever it needs: for computing, for the memory that stays free, for training data on the disk, for sending and receiving. Only what peers need to find each other does not count for these</source>
+        <translation>Deine Grenzen in den Einstellungen gelten, was es auch braucht: fürs Rechnen, für den Speicher, der frei bleibt, für Trainingsdaten auf der Festplatte, fürs Senden und Empfangen. Nur was Peers brauchen, um einander zu finden, zählt dort nicht mit</translation>
     </message>
     <message>
         <source>all computers</source>

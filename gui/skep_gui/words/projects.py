@@ -278,7 +278,7 @@ class Projects(Speaker):
         gives = () if known.estimate is None else (self._gives(known.estimate),)
         own = self.tr(
             "Your limits in the settings hold, whatever it needs: for computing, for the memory that stays free, for training "
-            "data on the disk, for sending and receiving"
+            "data on the disk, for sending and receiving. Only what peers need to find each other does not count for these"
         )
         return (*limits, *gives, own)
 

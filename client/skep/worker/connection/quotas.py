@@ -1,9 +1,10 @@
-"""How much another peer may store in this one's part of the DHT, and ask of it at once.
+"""How much another peer may store in this one's part of the DHT, and ask of it.
 
 Stock behaviour that this corrects, each covered by a test:
 - a peer that stores new keys without a limit fills the memory of every node, and each repeated store of one key takes
   memory until its expiration;
-- a question may name the same key any number of times, and the answer repeats its value so many times.
+- a question may name the same key any number of times, and the answer repeats its value so many times;
+- a peer may ask without end, and each question draws an answer of up to 4 MiB, whatever the limits on traffic.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ BYTES: Final = 16 * 1024 * 1024
 BYTES_PER_SECOND: Final = 64 * 1024
 MOST_ASKED: Final = 256
 """Keys of one question; an honest peer asks for a few, each once."""
+ANSWERED: Final = 4 * 1024 * 1024
+"""Bytes of answers that a peer which has asked for nothing yet gets at once."""
+MOST_ANSWERED: Final = 16 * 1024 * 1024
+"""The most that it gets at once, after a while without questions."""
+ANSWERED_PER_SECOND: Final = 256 * 1024
+"""Bytes. Of 400 peers, each asks for the progress of all some dozen times in an epoch, 0.5 MB each time."""
 SENDERS: Final = 4_096
 """Peers that are remembered. Peer ids cost nothing, so `stored` bounds what all of them store."""
 ENTRY_BYTES: Final = 100
@@ -66,8 +73,38 @@ class Quotas:
         return True
 
 
+@dataclass
+class _Credit:
+    size: float
+    at: float
+
+
+class Answers:
+    """What each peer may still be answered, by its authenticated id. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._credits: OrderedDict[Hashable, _Credit] = OrderedDict()
+
+    def may_ask(self, asker: Hashable) -> bool:
+        """Whether the peer is answered now."""
+        now = self._clock()
+        credit = self._credits.setdefault(asker, _Credit(ANSWERED, now))
+        self._credits.move_to_end(asker)
+        while len(self._credits) > SENDERS:
+            self._credits.popitem(last=False)
+        passed, credit.at = now - credit.at, now
+        credit.size = min(MOST_ANSWERED, credit.size + passed * ANSWERED_PER_SECOND)
+        return credit.size > 0
+
+    def count(self, asker: Hashable, size: int) -> None:
+        """The peer has been answered so many bytes; `may_ask` came before. What is too much delays its next answer."""
+        self._credits[asker].size -= size
+
+
 _stock_store, _stock_find = DHTProtocol.rpc_store, DHTProtocol.rpc_find
 _quotas: WeakKeyDictionary[DHTProtocol, Quotas] = WeakKeyDictionary()
+_answers: WeakKeyDictionary[DHTProtocol, Answers] = WeakKeyDictionary()
 
 
 async def _store(self: Any, request: dht_pb2.StoreRequest, context: P2PContext) -> dht_pb2.StoreResponse:
@@ -99,7 +136,11 @@ async def _find(self: Any, request: dht_pb2.FindRequest, context: P2PContext) ->
     """In place of DHTProtocol.rpc_find. Raises ValueError, which refuses a question."""
     if len(request.keys) > MOST_ASKED or len(set(request.keys)) < len(request.keys):
         raise ValueError(f"a question for {len(request.keys)} keys, too many or some of them twice")
+    answers, asker = _answers.setdefault(self, Answers()), context.remote_id
+    if not answers.may_ask(asker):
+        raise ValueError(f"{asker} asks for more than {ANSWERED_PER_SECOND} bytes per second")
     answer: dht_pb2.FindResponse = await _stock_find(self, request, context)
+    answers.count(asker, answer.ByteSize())
     return answer
 
 
