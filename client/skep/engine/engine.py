@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import random
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -307,7 +308,7 @@ class Engine:
         """Post the message for a failed effect."""
         match effect:
             case e.FetchIndex(project=project):
-                self.post(m.IndexFailed(problem, project))
+                self.post(_of(project, m.IndexFailed(problem)))
             case e.StartWorker():
                 self.post(m.WorkerFailed(problem, retry=True))
                 self.post(m.WorkerExited(1))
@@ -371,7 +372,14 @@ class Engine:
 
 
 def _of(project: Project, message: m.Message) -> m.Message:
-    return structs.replace(message, project=project) if isinstance(message, m.IndexArrived | m.IndexFailed) else message
+    match message:
+        case m.IndexArrived():
+            return structs.replace(message, project=project)
+        case m.IndexFailed():
+            chance = random.random()  # noqa: S311 - spreads tries, protects nothing
+            return structs.replace(message, project=project, chance=chance)
+        case _:
+            return message
 
 
 def _lost(contribution: Contribution, reason: Text) -> m.ContributionLost:

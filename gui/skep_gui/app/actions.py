@@ -98,8 +98,8 @@ class ProjectActions(QObject):
 
         self._background.run(lambda: controller.add(source), added, self._refuse, slow=True)
 
-    def join(self, project_id: str) -> None:
-        """Start the practice swarm if needed, check again that the project fits, then join."""
+    def join(self, project_id: str, *, resumed: bool = False) -> None:
+        """Start the practice swarm if needed, check again that the project fits, then join; `resumed` is as in m.Join."""
         if (controller := self.controller) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
             return
         self._show_starting(project_id)
@@ -113,7 +113,7 @@ class ProjectActions(QObject):
 
         def ready(project: VerifiedProject) -> None:
             over()
-            self.joining.emit(m.Join(project))
+            self.joining.emit(m.Join(project, resumed=resumed))
 
         def refused(problem: Problem) -> None:
             over()

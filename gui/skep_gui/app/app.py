@@ -151,7 +151,7 @@ class App(QObject):
         if new:
             self.first_run()
         elif active := self._remembered.active:
-            self.projects.join(active)
+            self.projects.join(active, resumed=True)
 
     def _cannot_open(self, problem: Problem) -> None:
         if self._quitting:  # the user quit while the controller opened, and no later quit would close the dialog

@@ -239,6 +239,9 @@ class Now(Speaker):
                     StageRow(self.said(stage.label), StageState.DONE if index < position else StageState.TO_COME)
                 )
                 continue
+            if current is None and snapshot.phase is Phase.RECOVERING:  # it did not fail at any of them
+                rows.append(StageRow(self.said(stage.label), StageState.TO_COME))
+                continue
             failed = snapshot.phase is Phase.RECOVERING
             fraction = current.fraction if current is not None and math.isfinite(current.fraction) else None
             detail = plain(self.said(current.detail)) if current is not None else ""

@@ -109,9 +109,9 @@ class Shell(RuleBasedStateMachine):
 
     # --- the user
 
-    @rule(project=st.sampled_from(PROJECTS))
-    def join(self, project) -> None:
-        self.give(m.Join(project))
+    @rule(project=st.sampled_from(PROJECTS), resumed=st.booleans())
+    def join(self, project, *, resumed: bool) -> None:
+        self.give(m.Join(project, resumed=resumed))
 
     @precondition(lambda self: self.snapshot.phase is Phase.IDLE)
     @rule(project=st.sampled_from(PROJECTS))
@@ -197,7 +197,7 @@ class Shell(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 2))
     def chatter(self, which: int) -> None:
-        said = (m.WorkerStage(Stage.PEERS, 0.5), m.WorkerEvaluated(Evaluation(1, 2.0)), m.WorkerPaused(0.0, 0.1))
+        said = (m.WorkerStage(Stage.STATE, 0.5), m.WorkerEvaluated(Evaluation(1, 2.0)), m.WorkerPaused(0.0, 0.1))
         self.give(said[which])
 
     @rule(memory=st.sampled_from([10**9, 10**10]))

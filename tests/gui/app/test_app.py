@@ -15,6 +15,7 @@ from skep.adapters.storage.ledger_sqlite import SqliteLedger
 from skep.adapters.storage.settings_file import PauseFile
 from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
+from skep.core.session.phases import Phase
 from skep.core.text import Problem, verbatim
 from skep_gui.app.app import App
 from skep_gui.app.background import Background
@@ -88,11 +89,13 @@ def test_a_project_is_added_by_file_and_its_page_opens(app, qtbot, tmp_path):
 
 
 @pytest.mark.parametrize("before", ["active=tiny-code-lm"])
-def test_a_project_that_ran_is_joined_again_and_what_fails_is_said(app, qtbot, home):
-    wait(qtbot, lambda: app.snapshot.problem is not None)
+def test_a_project_that_ran_is_joined_again_and_what_fails_is_said_and_tried_again(app, qtbot, home):
+    wait(qtbot, lambda: app.snapshot.phase is Phase.RECOVERING)
     wait(qtbot, app.window.strip.isVisible)
     assert app.window.strip.title.text() == in_english(app.snapshot.problem.title)
-    assert look(app.snapshot).state is State.PROBLEM
+    wait(qtbot, lambda: look(app.snapshot).state is State.PROBLEM)
+    wait(qtbot, lambda: app.snapshot.failures > 1)
+    assert app.window.now.checklist.isVisible()
     assert "active=tiny-code-lm" in (home.root / "window.ini").read_text()  # it joins again at the next start
 
 

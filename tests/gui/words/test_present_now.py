@@ -158,6 +158,8 @@ def test_the_checklist_of_joining():
     assert (rows[2].fraction, rows[2].detail) == (0.4, "about 20 s")
     assert Now().stages(replace(shots.JOINING, stage=None))[0].state is StageState.UNDER_WAY
     assert Now().stages(shots.RECOVERING)[2].state is StageState.FAILED
+    none = Now().stages(replace(shots.RECOVERING, stage=None))
+    assert {each.state for each in none} == {StageState.TO_COME}
 
 
 def test_joining_rises_with_the_stages():

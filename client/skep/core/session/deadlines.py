@@ -119,7 +119,7 @@ def _stage_overdue(snapshot: Snapshot) -> Problem | None:
     longest = STAGE_SECONDS[stage]
     if snapshot.worker.wanted or snapshot.policy_state.steady - snapshot.advance.at <= longest:
         return None
-    hint = Text("worker.log_has_details_skep_starts" if snapshot.joined else "worker.worker_log_has_details")
+    hint = Text("worker.log_has_details_skep_starts" if snapshot.tries_again else "worker.worker_log_has_details")
     return Problem(Text("worker.joining_stuck", stage=stage.label, seconds=longest), hint)
 
 

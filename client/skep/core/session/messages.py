@@ -28,10 +28,14 @@ class WorkerMessage(msgspec.Struct, frozen=True, tag=True):
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Join `project`; `seeds` are multiaddresses to try in addition to those of the manifest."""
+    """Join `project`; `seeds` are multiaddresses to try in addition to those of the manifest.
+
+    If `resumed`, skep was in it when it ended, and nobody waits for an answer: what fails is tried again.
+    """
 
     project: VerifiedProject
     seeds: tuple[str, ...] = ()
+    resumed: bool = False
 
 
 class Leave(msgspec.Struct, frozen=True):
@@ -104,10 +108,14 @@ class IndexArrived(msgspec.Struct, frozen=True):
 
 
 class IndexFailed(msgspec.Struct, frozen=True):
-    """The project's shard index cannot be fetched; the engine sets `project`, as in IndexArrived."""
+    """The project's shard index cannot be fetched; the engine sets `project`, as in IndexArrived.
+
+    `chance` is as in WorkerExited.
+    """
 
     problem: Problem
     project: Project | None = None
+    chance: float = 1.0
 
 
 class WorkerStage(WorkerMessage, frozen=True):
@@ -388,13 +396,5 @@ class FinishTraining(WorkerMessage, frozen=True):
     at_edge: bool = False
 
 
-ToWorker = (
-    WorkerOptions
-    | SetShare
-    | SetTraffic
-    | ShardArrived
-    | ShardFailed
-    | RevocationsArrived
-    | FinishTraining
-    | StopTraining
-)
+Answer = ShardArrived | ShardFailed | RevocationsArrived
+ToWorker = WorkerOptions | SetShare | SetTraffic | Answer | FinishTraining | StopTraining

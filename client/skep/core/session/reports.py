@@ -257,9 +257,17 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now:
     if goes:
         return replace(gone, phase=Phase.PAUSED, stage=None, falling=None), (losing, *saving)
     told, notifying = (gone, ()) if worker.failed else trouble(gone, _unexpected(message.code))
-    recovering = transitions.recover(told, worker, message.chance, now)
-    after, effects = recovering if told.joined else become_idle(told)
+    # what was loaded of the state took minutes, and the network may be back soon
+    told = replace(told, resumed=told.resumed or _has_loaded(told))
+    recovering = transitions.recover(told, message.chance, now, confirmed=worker.confirmed)
+    after, effects = recovering if told.tries_again else become_idle(told)
     return after, (losing, *saving, *notifying, *effects)
+
+
+def _has_loaded(snapshot: Snapshot) -> bool:
+    """Whether a part of the swarm's state had arrived."""
+    stage = snapshot.stage
+    return stage is not None and stage.stage is Stage.STATE and stage.fraction > 0
 
 
 def _unexpected(code: int) -> Problem:

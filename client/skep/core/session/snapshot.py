@@ -107,7 +107,9 @@ class Snapshot:
     waiting: Text = NOTHING
     """Why nothing is trained although it may be, after a minute: shown instead of the allowance's reason."""
     joined: bool = False
-    """Whether any worker of this stay joined the swarm: then failures are retried."""
+    """Whether any worker of this stay joined the swarm."""
+    resumed: bool = False
+    """Whether this stay goes on with an earlier one, or a worker of it has loaded a part of the state."""
     peer_id: str = ""
     device: str = ""
     devices: tuple[ComputingDevice, ...] = ()
@@ -150,6 +152,11 @@ class Snapshot:
     def device_names(self) -> str:
         """All that compute, each name once; "" before a worker has joined."""
         return names_of([each.name for each in self.devices]) or self.device
+
+    @property
+    def tries_again(self) -> bool:
+        """Whether a failure is followed by another try: a first join that was just asked for ends with its error."""
+        return self.joined or self.resumed
 
     @property
     def shares(self) -> Mapping[str, float]:

@@ -6,8 +6,8 @@
      ^ ^              │  ^                          │                                      │
      │ └─IndexFailed──┤  │                          │                                      │
      │   first start  │  └─────────Tick────── recovering <──────WorkerExited───────────────┤
-     │   failed       │                             │        (also from joining,           │
-     │                │                             │         once it had joined)          │
+     │   failed       │                             │        (also from joining, by IndexFailed too,
+     │                │                             │         once it had joined, or if it is resumed)
      │ <──────────────┼────────────Leave, Quit──────┘                                      │
      │                v                                                                    │
      └─WorkerExited─ leaving <───Leave, Quit, WorkerFailed that no retry mends─────────────┘
@@ -128,7 +128,7 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
         case m.IndexArrived():
             return _index_arrived(snapshot, message)
         case m.IndexFailed():
-            return _index_failed(snapshot, message)
+            return _index_failed(snapshot, message, now)
         case m.RevocationsArrived():
             return snapshot, (e.TellWorker(message),) if snapshot.worker else ()
         case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem, over=None):
@@ -223,7 +223,7 @@ def _tick(snapshot: Snapshot, now: float) -> Step:
     if snapshot.phase is not Phase.RECOVERING:
         return transitions.ticked(snapshot, now)
     due = transitions.is_due(snapshot, now)
-    return start_worker(snapshot) if due and snapshot.allowance.network else (snapshot, ())
+    return transitions.start(snapshot) if due and snapshot.allowance.network else (snapshot, ())
 
 
 # --- commands
@@ -234,7 +234,9 @@ def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
         case m.Join():
             return _join(snapshot, command)
         case m.Leave(now=at_once):
-            return leave(snapshot) if at_once else leave_after_round(snapshot, now)
+            # whoever leaves has decided: what went wrong before is not why the stay ends
+            left = replace(snapshot, problem=None)
+            return leave(left) if at_once else leave_after_round(left, now)
         case m.Quit():
             return _quit(snapshot)
         case m.Pause(until=until):
@@ -276,6 +278,7 @@ def _join(snapshot: Snapshot, command: m.Join) -> Step:
         change=snapshot.change,
         project=command.project,
         seeds=command.seeds,
+        resumed=command.resumed,
     )
     return joining, (e.FetchIndex(command.project),)
 
@@ -316,9 +319,10 @@ def _index_arrived(snapshot: Snapshot, message: m.IndexArrived) -> Step:
     return start_worker(ready) if ready.allowance.network else (replace(ready, phase=Phase.PAUSED), ())
 
 
-def _index_failed(snapshot: Snapshot, message: m.IndexFailed) -> Step:
+def _index_failed(snapshot: Snapshot, message: m.IndexFailed, now: float) -> Step:
     if not _awaits_index(snapshot, message):
         return snapshot, ()
     told, notifying = trouble(snapshot, message.problem)
-    idle, effects = become_idle(told)
-    return idle, (*notifying, *effects)
+    again = transitions.recover(told, message.chance, now) if told.tries_again else become_idle(told)
+    after, effects = again
+    return after, (*notifying, *effects)

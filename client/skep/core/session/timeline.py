@@ -64,7 +64,7 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
     if snapshot.project is None:
         # the end of a stay is recorded; before the first stay there is nothing to record
         return None if snapshot.change is None else Change(now, "", 0.0, "", NOT_JOINED)
-    if not snapshot.joined:
+    if not snapshot.tries_again:
         return None  # the allowance during a join that fails is not recorded
     allowance = snapshot.allowance
     away = snapshot.phase in (Phase.RECOVERING, Phase.JOINING) or snapshot.restart_at is not None

@@ -42,6 +42,15 @@ def trouble(snapshot: Snapshot, problem: Problem) -> Step:
     return replace(snapshot, problem=problem), (e.Notify(problem),)
 
 
+def start(snapshot: Snapshot) -> Step:
+    """Begin another try: fetch the index of the project if there is none yet, else start a worker."""
+    assert isinstance(snapshot.project, VerifiedProject)
+    if snapshot.index is not None:
+        return start_worker(snapshot)
+    joining = replace(snapshot, phase=Phase.JOINING, stage=None, restart_at=None)
+    return joining, (e.FetchIndex(snapshot.project),)
+
+
 def start_worker(snapshot: Snapshot) -> Step:
     """Start a worker for the project whose index was fetched, at the share granted now."""
     assert isinstance(snapshot.project, VerifiedProject)
@@ -175,7 +184,7 @@ def follow(snapshot: Snapshot, now: float) -> Step:
             return snapshot, ()
         return _out_of(snapshot, worker, now)
     if snapshot.phase is Phase.PAUSED and worker is None and is_due(snapshot, now):
-        return start_worker(snapshot)
+        return start(snapshot)
     return snapshot, ()
 
 
@@ -213,10 +222,13 @@ def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
     return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(),)
 
 
-def recover(snapshot: Snapshot, worker: WorkerRun, chance: float, now: float) -> Step:
-    """After the failure of `worker`: start another after a wait, or pause after too many failures."""
-    failures = 0 if worker.confirmed else snapshot.failures + 1
-    failed = replace(snapshot, stage=None, failures=failures, renewing=False)
+def recover(snapshot: Snapshot, chance: float, now: float, *, confirmed: bool = False) -> Step:
+    """After a failure: try again after a wait, or pause after too many of them.
+
+    It is the first in a row if the worker that failed has brought a `confirmed` contribution.
+    """
+    failures = 0 if confirmed else snapshot.failures + 1
+    failed = replace(snapshot, failures=failures, renewing=False)
     if failures >= MOST_FAILURES:
         return _take_a_break(failed, now)
     wait = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** max(0, failures - 1)) * (1.0 + chance) / 2.0
@@ -225,11 +237,14 @@ def recover(snapshot: Snapshot, worker: WorkerRun, chance: float, now: float) ->
 
 def _take_a_break(snapshot: Snapshot, now: float) -> Step:
     reason = snapshot.problem.title if snapshot.problem is not None else NOTHING
+    failures = snapshot.failures
     problem = Problem(
-        Text("worker.failed_in_row", failures=snapshot.failures),
+        Text("worker.failed_in_row", failures=failures)
+        if snapshot.joined
+        else Text("session.not_joined_in_row", failures=failures),
         sentences(reason, Text("worker.resume_tries_at_once", seconds=BREAK_SECONDS)),
     )
-    resting = replace(snapshot, phase=Phase.PAUSED, restart_at=now + BREAK_SECONDS, falling=None)
+    resting = replace(snapshot, phase=Phase.PAUSED, stage=None, restart_at=now + BREAK_SECONDS, falling=None)
     return trouble(resting, problem)
 
 
