@@ -135,12 +135,14 @@ def _longest(snapshot: Snapshot) -> float:
 
 
 def waiting(snapshot: Snapshot) -> Text:
-    """What is said instead of "Training …" when nothing was trained for a minute; else the empty message."""
+    """What is said instead of "Training …" when nothing was trained for a minute, or all is lost; else the empty message."""
     advance, now = snapshot.advance, snapshot.policy_state.steady
     if snapshot.phase is Phase.PAUSED and snapshot.renewing and snapshot.allowance.share > 0:
         return renewal.AFRESH
-    if snapshot.phase is not Phase.TRAINING or now - advance.trained_at < UNTRAINED_SECONDS:
+    if snapshot.phase is not Phase.TRAINING:
         return NOTHING
+    if now - advance.trained_at < UNTRAINED_SECONDS:
+        return snapshot.losses.sentence
     if now - advance.heard_at > QUIET_SECONDS:
         return Text("wait.no_answer")
     match advance.waits_for:

@@ -14,6 +14,7 @@ from skep.core.record.contributions import Contribution, ContributionState, Eval
 from skep.core.session import deadlines, renewal, transitions
 from skep.core.session import effects as e
 from skep.core.session import messages as m
+from skep.core.session.losses import Losses
 from skep.core.session.phases import Phase, Stage, StageProgress, Wait
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.session.transitions import LEFT, STOPPED, Step, become_idle, leave, trouble
@@ -148,8 +149,23 @@ def _contribution(message: m.ContributionReport) -> Contribution:
 
 def _contributed(snapshot: Snapshot, worker: WorkerRun, message: m.ContributionReport) -> Step:
     if isinstance(message, m.ContributionConfirmed):
-        snapshot = replace(snapshot, failures=0, worker=replace(worker, confirmed=True))
-    return _noted(snapshot, _weighed(_contribution(message), snapshot))
+        snapshot = replace(snapshot, failures=0, losses=Losses(), worker=replace(worker, confirmed=True))
+    noted, recording = _noted(snapshot, _weighed(_contribution(message), snapshot))
+    if not isinstance(message, m.ContributionLost):
+        return noted, recording
+    after, ending = _lost(replace(noted, losses=noted.losses.plus(message.reason)), worker)
+    return after, (*recording, *ending)
+
+
+def _lost(snapshot: Snapshot, worker: WorkerRun) -> Step:
+    """End a worker of which all is lost: what hangs may be in it. If the next one has no success, it is not the cause."""
+    losses = snapshot.losses
+    trains = snapshot.phase is Phase.TRAINING and not (worker.failed or worker.departing)
+    if not trains or losses.answered or not losses.sentence:
+        return snapshot, ()
+    ended = replace(snapshot, losses=replace(losses, answered=True), worker=replace(worker, failed=True))
+    told, notifying = trouble(ended, Problem(losses.sentence, Text("session.trains_afresh_once")))
+    return told, (*notifying, e.EndStuckWorker())
 
 
 def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:

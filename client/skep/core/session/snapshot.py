@@ -14,6 +14,7 @@ from skep.core.policy.growth import Growth
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter
+from skep.core.session.losses import Losses
 from skep.core.session.phases import Phase, StageProgress, SwarmProgress, Wait
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
@@ -105,7 +106,9 @@ class Snapshot:
     advance: Advance = field(default_factory=Advance, compare=False, repr=False)
     """The progress of the worker; not shown."""
     waiting: Text = NOTHING
-    """Why nothing is trained although it may be, after a minute: shown instead of the allowance's reason."""
+    """Why nothing is trained although it may be, after a minute, or all is lost: shown instead of the allowance's reason."""
+    losses: Losses = field(default_factory=Losses, compare=False, repr=False)
+    """The contributions lost since the last confirmed one; not shown."""
     joined: bool = False
     """Whether any worker of this stay joined the swarm."""
     resumed: bool = False
