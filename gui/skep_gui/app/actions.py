@@ -235,6 +235,19 @@ class Lookups(QObject):
 
         self._background.run(lambda: controller.export(path), written, self.refuse)
 
+    def save_result(self, path: str) -> None:
+        """Copy the model of a finished run, as this computer has it, to `path`."""
+        if (controller := self.controller) is None or (window := self.window) is None:
+            return
+
+        def written(where: str) -> None:
+            window.say(filled(self.tr("Written to %1"), where))
+
+        def refused(problem: Problem) -> None:
+            window.say(self.translation.tongue.told(problem))
+
+        self._background.run(lambda: controller.keep_result(path), written, refused, slow=True)
+
     def refuse(self, problem: Problem) -> None:
         if self.window is not None:
             self.window.stats.say(self.translation.tongue.told(problem))

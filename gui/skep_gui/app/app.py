@@ -332,6 +332,7 @@ class App(QObject):
                 change_setting=lambda key, value: self.commands.change_settings({key: value}),
                 read_record=self.lookups.read_record,
                 export=self.lookups.export,
+                save_result=self.lookups.save_result,
                 offer_devices=self.lookups.offer_devices,
                 first_run=self.first_run,
                 diagnose=self.error_reporter.diagnose,

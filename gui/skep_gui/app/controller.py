@@ -19,7 +19,7 @@ from typing import Final
 
 from skep import bootstrap
 from skep.core.device import Device
-from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SettingsError, SkepError
+from skep.core.errors import AlreadyRunning, InvitationError, SecretsError, SettingsError, SkepError, StorageError
 from skep.core.findings import Finding
 from skep.core.project.fit import Verdict
 from skep.core.project.manifest import VerifiedProject
@@ -32,6 +32,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
 from skep.engine.engine import Engine
+from skep.files import os_errors, replacing
 from skep.host.practice.process import PracticeProcess
 from skep.ports import Ledger, Observer
 from skep.services import diagnosis, joining, packs, updating
@@ -260,6 +261,18 @@ class Controller:
         with bootstrap.ledger(self._home) as ledger:
             rows = {project: ledger.contributions(project) for project in ledger.projects()}
         return self.keep(path, to_csv(rows))
+
+    def keep_result(self, path: str) -> str:
+        """Copy this computer's own state of the run left last to `path`, for its user only. Raises StorageError."""
+        left = self.snapshot.last_project
+        found = (self._home.snapshots_folder / left.run_id).glob("*.safetensors") if left is not None else ()
+        newest = max(found, default=None)  # their names have the epoch, in digits of one length
+        if newest is None:
+            raise StorageError(Text("app.no_state_kept"), Text("app.result_elsewhere"))
+        failed = os_errors(Text("app.cannot_written", path=path), Text("app.choose_another_place"))
+        with failed, replacing(Path(path)) as copy:
+            shutil.copyfile(newest, copy)
+        return path
 
     # --- errors and diagnostics
 

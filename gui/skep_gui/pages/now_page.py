@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QMenu, QProgressBar, QToolButton
+from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QProgressBar, QToolButton
 
 from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
@@ -40,6 +40,8 @@ class NowPage(Page):
     """Leave the project: after the round, or immediately."""
     projects_wanted = Signal()
     setting_wanted = Signal(str)
+    result_wanted = Signal(str)
+    """Copy the model of the finished run to this path."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Now"))
@@ -64,6 +66,7 @@ class NowPage(Page):
         self.left.connect(requests.leave)
         self.projects_wanted.connect(requests.go_to_projects)
         self.setting_wanted.connect(requests.go_to_setting)
+        self.result_wanted.connect(requests.save_result)
 
     def _head(self) -> Card:
         self.dome = DomeMeter()
@@ -73,6 +76,7 @@ class NowPage(Page):
         self.share, self.asked = label("", "figure", wrap=False), label("", "soft", wrap=False)
         self.resume = button(self.tr("Resume"), "primary", self.resumed)
         self.choose = button(self.tr("Choose a project"), "primary", self.projects_wanted)
+        self.save_result = button(self.tr("Save the model …"), clicked=self._save_result)
         self.leave = button(self.tr("Leave"), clicked=lambda: self.left.emit(False))
         self.leave_now = button(self.tr("Leave now"), clicked=lambda: self.left.emit(True))
         self.pause = self._pause_button()
@@ -80,7 +84,7 @@ class NowPage(Page):
         figures.setAlignment(self.asked, Qt.AlignmentFlag.AlignBottom)
         texts = column(None, self.project, self.sentence, self.more, figures, spacing=6)
         texts.addSpacing(4)
-        texts.addLayout(row(self.pause, self.resume, self.choose, self.leave, self.leave_now, None))
+        texts.addLayout(row(self.pause, self.resume, self.choose, self.save_result, self.leave, self.leave_now, None))
         texts.addStretch(1)
         across = row(self.dome, texts, spacing=24)
         across.setStretch(1, 1)
@@ -139,6 +143,14 @@ class NowPage(Page):
         self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
         paused = snapshot.pause is not None or snapshot.on_a_break
         self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
+        self.save_result.setVisible(phase is Phase.IDLE and bool(snapshot.finished) and snapshot.joined)
+
+    def _save_result(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(
+            self, self.tr("Save the model"), "model.safetensors", self.tr("Models (*.safetensors)")
+        )
+        if path:
+            self.result_wanted.emit(path)
 
     def _filled(self, snapshot: Snapshot) -> float | None:
         """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""

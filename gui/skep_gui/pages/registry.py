@@ -42,6 +42,8 @@ class Requests:
     read_record: Callable[[], None]
     export: Callable[[str], None]
     """Write the record to this path."""
+    save_result: Callable[[str], None]
+    """Copy the model of the run that has just finished to this path."""
     offer_devices: Callable[[], None]
     first_run: Callable[[], None]
     diagnose: Callable[[], None]

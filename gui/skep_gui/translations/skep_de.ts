@@ -545,6 +545,10 @@
         <translation>Projekt wählen</translation>
     </message>
     <message>
+        <source>Save the model …</source>
+        <translation>Modell speichern …</translation>
+    </message>
+    <message>
         <source>Leave</source>
         <translation>Verlassen</translation>
     </message>
@@ -559,6 +563,14 @@
     <message>
         <source>An epoch ends when the swarm together has trained on its samples.</source>
         <translation>Eine Epoche endet, wenn der Schwarm zusammen mit so vielen Beispielen trainiert hat.</translation>
+    </message>
+    <message>
+        <source>Save the model</source>
+        <translation>Modell speichern</translation>
+    </message>
+    <message>
+        <source>Models (*.safetensors)</source>
+        <translation>Modelle (*.safetensors)</translation>
     </message>
     <message>
         <source>Progress of the epoch</source>

@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QThread
+from PySide6.QtWidgets import QFileDialog
 
 import snapshots as shots
 from english import in_english
+from fakes import make_project
 from gui_starts import remember, started, wait
 from manifests import signed
 from skep import bootstrap
@@ -128,6 +130,27 @@ def test_stats_are_the_ledgers(app, qtbot, home, tmp_path):
     wait(qtbot, (tmp_path / "out.csv").exists)
     assert "practice,a,3,512,confirmed" in (tmp_path / "out.csv").read_text()
     assert (tmp_path / "out.csv").stat().st_mode & 0o077 == 0
+
+
+def test_the_model_of_a_finished_run_is_saved_where_the_person_says(app, qtbot, home, tmp_path, monkeypatch):
+    run = make_project()
+    over = replace(app.controller.snapshot, last_project=run, finished=verbatim("Tiny is finished."), joined=True)
+    monkeypatch.setattr(type(app.controller), "snapshot", over)  # a real run takes minutes to its end
+    app._changed(over)
+    where = iter([tmp_path / "first.safetensors", tmp_path / "model.safetensors", tmp_path / "no" / "x"])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(next(where)), ""))  # the system's dialog
+    assert app.window.now.save_result.isVisible()
+    app.window.now.save_result.click()
+    wait(qtbot, lambda: "has kept no model" in app.window.said.text())
+    kept = home.snapshots_folder / run.run_id
+    kept.mkdir(parents=True)
+    for epoch in (9, 10):
+        (kept / f"epoch-{epoch:08d}.safetensors").write_text(f"of epoch {epoch}")
+    app.window.now.save_result.click()
+    wait(qtbot, lambda: "Written to" in app.window.said.text())
+    assert (tmp_path / "model.safetensors").read_text() == "of epoch 10"
+    app.window.now.save_result.click()
+    wait(qtbot, lambda: "cannot be written" in app.window.said.text())
 
 
 def test_the_theme_follows_its_setting(app, qtbot):

@@ -39,6 +39,9 @@ def window(dressed, qtbot):
     return made
 
 
+FINISHED = replace(shots.IDLE, finished=verbatim("The model is finished."), joined=True)
+
+
 def show(window, snapshot, known=shots.KNOWN):
     window.projects.show_projects(known, snapshot)
     window.show_snapshot(snapshot, shots.history() if snapshot.progress else History(), shots.NOW)
@@ -78,6 +81,8 @@ def signal(qtbot, wanted, act):
         (shots.PAUSED, ["Resume", "Leave", "Setting"]),
         (shots.RECOVERING, ["Pause", "Cancel"]),
         (shots.LEAVING, ["Leave now", "Setting"]),
+        (FINISHED, ["Choose a project", "Save the model …"]),
+        (replace(FINISHED, joined=False), ["Choose a project"]),
     ],
 )
 def test_now_offers_what_makes_sense(window, snapshot, offered):

@@ -33,6 +33,8 @@ ROUNDS: Final = 3.0
 """Rounds that may follow each other: of the gradients, of the state, and an earlier one in the background."""
 TRANSFERRED: Final = 1 << 20
 """Bytes from the swarm that count as progress of a round or of a state; requests of other peers are a few hundred."""
+PART: Final = 1 << 16
+"""Bytes sent that count as a part of a state."""
 STAGE_SECONDS: Final[Mapping[Stage, float]] = {
     Stage.HARDWARE: 300.0,
     Stage.DATA: 300.0,
@@ -61,6 +63,8 @@ def reported(snapshot: Snapshot, message: m.WorkerProgress) -> Advance:
         trained_at=now if _trains_or_rests(snapshot, message) else last.trained_at,
         waits_for=message.waits_for,
     )
+    if progress.bytes_sent - last.sent >= PART:
+        heard = replace(heard, sent=progress.bytes_sent, sent_at=now)
     if not _has_advanced(last, message) and snapshot.allowance.share > 0:
         return heard
     gaps = (*last.gaps, now - last.at)[-GAPS:] if progress.compute_seconds > last.computed else last.gaps

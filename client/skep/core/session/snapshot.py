@@ -45,7 +45,8 @@ class WorkerRun:
 class Advance:
     """What the running worker last did; maintained and judged by `deadlines`. Times are the policy's steady seconds.
 
-    It last reported at `heard_at`, made progress at `at`, and trained a sample, or rested as asked, at `trained_at`.
+    It last reported at `heard_at`, made progress at `at`, trained a sample, or rested as asked, at `trained_at`, and had
+    sent a part of a state, or as much, at `sent_at`.
     `gaps` are the latest times between two micro-batches, oldest first, and `rounds` those before a new epoch, without
     progress; the others are figures of the last progress.
     """
@@ -60,6 +61,8 @@ class Advance:
     computed: float = 0.0
     napped: float = 0.0
     received: int = 0
+    sent: int = 0
+    sent_at: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from typing import Final
 
 from skep.core.policy.device_shares import left_free
 from skep.core.project.manifest import Manifest, VerifiedProject
+from skep.core.project.needs import optimizer_bytes, parameters_of
+from skep.core.project.spread import FLOAT
 from skep.core.session import deadlines, renewal
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.text import NOTHING, Problem, Text, sentences
-from skep.core.traffic import caps_of
+from skep.core.traffic import MBIT, caps_of
 
 Step = tuple[Snapshot, tuple[e.Effect, ...]]
 
@@ -32,7 +34,13 @@ LAST_ROUND_SECONDS: Final = 60.0
 LONGEST_LAST_ROUND_SECONDS: Final = 3600.0
 """Least and most seconds that leaving waits for the round."""
 HANDING_OVER_SECONDS: Final = 600.0
-"""Maximum seconds that a worker of a finished run goes on sending the state to the host and to late peers."""
+"""At least as long may a worker of a finished run send the state to the host and to late peers; longer for a large state."""
+HANDED_OVER_SECONDS: Final = 120.0
+"""A worker that sends nothing of it for this long has handed it over, or hangs; by itself it exits earlier."""
+COPIES: Final = 2
+"""How often the state may be sent, each time at the rate that the project asks for, or at the limit in the settings."""
+LEAST_RATE: Final = 625_000.0
+"""Bytes per second that are assumed where a project asks for less."""
 
 
 def trouble(snapshot: Snapshot, problem: Problem) -> Step:
@@ -124,9 +132,10 @@ def _last_round_seconds(snapshot: Snapshot) -> float:
 
 
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
-    """Keep leaving until the wait is over."""
+    """Keep leaving until the wait is over, or there is nothing more to send after the end of the run."""
     until = snapshot.leaving_until
-    return (snapshot, ()) if until is None or _waits(snapshot, until, now) else leave(snapshot)
+    sent = not snapshot.finished or snapshot.policy_state.steady - snapshot.advance.sent_at <= HANDED_OVER_SECONDS
+    return (snapshot, ()) if until is None or (sent and _waits(snapshot, until, now)) else leave(snapshot)
 
 
 def _waits(snapshot: Snapshot, until: float, now: float) -> bool:
@@ -146,11 +155,22 @@ def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
     )
     until, wait = snapshot.leaving_until, snapshot.last_round_seconds
     if snapshot.phase in _IN_THE_SWARM:
-        until, wait = now + HANDING_OVER_SECONDS, HANDING_OVER_SECONDS
-    leaving = replace(snapshot, phase=Phase.LEAVING, stage=None, leaving_until=until, last_round_seconds=wait)
+        wait = _handing_over_seconds(snapshot, manifest)
+        until = now + wait
+    begun = replace(snapshot.advance, sent_at=snapshot.policy_state.steady)
+    leaving = replace(
+        snapshot, phase=Phase.LEAVING, stage=None, leaving_until=until, last_round_seconds=wait, advance=begun
+    )
     over = replace(leaving, problem=None, finished=said)
     # a worker that never joined has nothing to hand over
     return over, (e.Notify(Problem(said)), *((e.StopWorker(),) if until is None else ()))
+
+
+def _handing_over_seconds(snapshot: Snapshot, manifest: Manifest) -> float:
+    """How long a worker may go on sending the state of a finished run, while it does send it."""
+    size = parameters_of(manifest) * (FLOAT + optimizer_bytes(manifest.optimizer))
+    rate, limit = max(LEAST_RATE, manifest.needs.upload_mbit * MBIT), caps_of(snapshot.settings).upload
+    return max(HANDING_OVER_SECONDS, COPIES * size / (min(rate, limit) if limit else rate))
 
 
 def become_idle(snapshot: Snapshot) -> Step:
