@@ -117,8 +117,10 @@ class NowPage(Page):
         if joining:
             self.checklist.show_stages(self.tr("Five stages"), self._words.stages(snapshot))
         inside = snapshot.phase in IN_A_SWARM
-        for widget in (self.figures, self.plot_card, self.rules_card):
+        for widget in (self.figures, self.plot_card):
             widget.setVisible(inside)
+        # what the rules grant is no reason for a wait, and "Training at full share" would be untrue
+        self.rules_card.setVisible(inside and not snapshot.waiting)
         self.figures.show_figures(self._words.figures(snapshot))
         self._show_epoch(snapshot, inside=inside)
         devices = self._words.devices(snapshot)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from skep.core.session.deadlines import ORDINARY
 from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
 
@@ -52,6 +53,8 @@ def look(snapshot: Snapshot) -> Look:
 def _working(snapshot: Snapshot) -> Look:
     if snapshot.allowance.share <= 0:
         return Look(State.PAUSED)
+    if snapshot.waiting:  # nothing is trained, as in a pause or after a failure
+        return Look(State.PAUSED if snapshot.waiting in ORDINARY else State.PROBLEM)
     state = State.TRAINING if snapshot.allowance.rule in AS_GRANTED else State.SLOWED
     return Look(state, quarters(snapshot.allowance.share))
 

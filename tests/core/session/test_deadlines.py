@@ -255,6 +255,14 @@ def test_after_a_minute_without_a_sample_the_reason_is_said(training: Stay, reas
     assert said(training.reports(2, every=1, rate=4.0)) == ""
 
 
+def test_a_micro_batch_that_always_takes_minutes_is_no_wait(stay: Stay):
+    stay.see(make_joined())
+    for _ in range(4):
+        stay.reports(149).reports(1, every=1, rate=0.1)
+    assert said(stay.reports(299)) == ""
+    assert said(stay.reports(2)) == "Nothing was trained for a minute: no sample has been completed."
+
+
 def test_a_worker_that_no_longer_reports_is_said_not_to_answer(training: Stay):
     training.reports(5, every=1, rate=4.0).silence(60)
     assert said(training) == "Nothing was trained for a minute: the training process does not answer."

@@ -62,7 +62,7 @@ def test_a_worker_whose_contributions_are_all_lost_is_started_afresh_and_the_rea
     problem = stay.snapshot.problem
     assert problem is not None
     assert in_english(problem.title) == (
-        "The last 10 contributions of this computer were lost: no group was found for the round."
+        "The last contributions of this computer were all lost: no group was found for the round."
     )
     stay.see(m.WorkerExited(-15))
     assert (stay.snapshot.phase, stay.snapshot.failures) == (Phase.RECOVERING, 1)
@@ -72,7 +72,7 @@ def test_it_is_started_afresh_once_and_training_is_not_said_before_a_contributio
     stay.lose(10).again().lose(25)
     assert stay.ended == 1
     assert stay.snapshot.problem is None
-    assert stay.said == "The last 35 contributions of this computer were lost: no group was found for the round."
+    assert stay.said == "The last contributions of this computer were all lost: no group was found for the round."
     stay.see(m.ContributionConfirmed("good", 40, 16, 2))
     assert (stay.snapshot.waiting, stay.snapshot.failures) == (NOTHING, 0)
     assert stay.lose(10).ended == 2

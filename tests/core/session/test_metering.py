@@ -13,6 +13,7 @@ from skep.core.record.usage import Proportion, Quarter, Spent
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import timeline
+from skep.core.session.phases import Wait
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.step import step
 from skep.core.text import Problem, verbatim
@@ -77,6 +78,21 @@ def test_without_a_reading_there_is_time_and_no_energy(stay):
     assert stay.written[0].spent == Spent(60.0, 60.0)
 
 
+def test_time_without_a_trained_sample_is_no_training_after_a_minute(stay):
+    idle = replace(make_progress(), samples_per_second=0.0)
+    for _ in range(300):
+        stay.ticks(1).see(m.WorkerProgress(idle, waits_for=Wait.DATA))
+    spent = together(each.spent for each in stay.written)
+    assert spent.staying == pytest.approx(300.0, abs=2.0)
+    assert spent.training == pytest.approx(60.0, abs=2.0)
+    waits = stay.changes[-1]
+    assert (waits.share, waits.rule) == (0.0, timeline.AGAIN)
+    assert in_english(waits.reason) == "Nothing was trained for a minute: waiting for training data."
+    stay.see(progress(1.0))
+    assert (stay.changes[-1].share, stay.changes[-1].rule) == (1.0, "away")
+    assert len(stay.changes) == 3
+
+
 def test_a_pause_is_time_in_the_project_and_no_training(stay):
     stay.see(power(100.0), m.Pause()).ticks(60)
     assert stay.written[0].spent == Spent(staying=60.0)
@@ -98,7 +114,8 @@ def test_what_is_left_is_written_at_the_end_of_the_stay(stay):
 
 
 def test_a_new_quarter_of_an_hour_begins_a_new_row(stay):
-    stay.ticks(965)
+    for seconds in range(965):
+        stay.ticks(1).see(progress(seconds))
     assert {each.begin for each in stay.written} == {NOW, NOW + 900.0}
     first = together(each.spent for each in stay.written if each.begin == NOW)
     assert first.training == pytest.approx(900.0, abs=1.0)

@@ -11,7 +11,7 @@ import snapshots as shots
 from english import in_english
 from skep.core.sandbox import Guard, Sandbox
 from skep.core.settings.settings import DEFAULTS, SETTINGS
-from skep.core.text import Problem, verbatim
+from skep.core.text import Problem, Text, verbatim
 from skep_gui.app.main_window import MainWindow
 from skep_gui.app.tray import Tray
 from skep_gui.pages.first_run import FirstRun
@@ -79,6 +79,7 @@ def signal(qtbot, wanted, act):
         (shots.TRAINING, ["Pause", "Leave", "Setting"]),
         (shots.SLOWED, ["Pause", "Leave", "Setting", "Setting"]),
         (shots.PAUSED, ["Resume", "Leave", "Setting"]),
+        (replace(shots.TRAINING, waiting=Text("wait.data")), ["Pause", "Leave"]),
         (shots.RECOVERING, ["Pause", "Cancel"]),
         (shots.LEAVING, ["Leave now", "Setting"]),
         (FINISHED, ["Choose a project", "Save the model …"]),
@@ -107,6 +108,13 @@ def test_now_shows_the_sentence_the_figures_and_the_epoch(window):
         assert text in shown
     assert unbroken("512\u00a0pending\n3\u2009072\u00a0lost") in shown
     assert window.now.epoch.value() == round(1000 * 41.2 / 64)
+
+
+def test_now_never_says_training_while_nothing_is_trained(window):
+    show(window, replace(shots.TRAINING, waiting=Text("wait.data")))
+    assert not [text for text in texts(window.now) if "Training" in text]
+    show(window, shots.TRAINING)
+    assert [text for text in texts(window.now) if "Training" in text]
 
 
 def test_now_joining_shows_the_checklist_alone(window):

@@ -8,6 +8,7 @@ import pytest
 import snapshots as shots
 from skep.core.policy.allowance import Allowance, PauseState
 from skep.core.policy.conditions import Conditions
+from skep.core.session.losses import Losses
 from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.text import NOTHING, Text, verbatim
 from skep.language import units
@@ -68,6 +69,9 @@ def test_the_tray_names_the_project_once():
         (shots.RECOVERING, Look(State.PROBLEM)),
         (shots.LEAVING, Look(State.TRAINING, 4)),
         (replace(shots.LEAVING, allowance=Allowance(0.0, NOTHING)), Look(State.PAUSED)),
+        (replace(shots.TRAINING, waiting=Text("wait.swarm")), Look(State.PAUSED)),
+        (replace(shots.TRAINING, waiting=Text("wait.no_answer")), Look(State.PROBLEM)),
+        (replace(shots.TRAINING, waiting=Losses(10, Text("round.round_failed")).sentence), Look(State.PROBLEM)),
     ],
 )
 def test_the_mark_shows_the_state(snapshot, expected):

@@ -45,7 +45,13 @@ STAGE_SECONDS: Final[Mapping[Stage, float]] = {
 """How long a stage may go without a report; the engine itself watches downloads, and the worker that of the state."""
 UNTRAINED_SECONDS: Final = 60.0
 """After this time without a trained sample, front ends say what the worker waits for."""
+LATE_TIMES: Final = 2.0
+"""A micro-batch that takes so many times as long as the median is no usual one any more."""
 QUIET_SECONDS: Final = 10.0
+ORDINARY: Final = frozenset(
+    {Text("wait.data"), Text("wait.memory"), Text("wait.swarm"), Text("wait.nothing_trained"), renewal.AFRESH}
+)
+"""Waits that end by themselves, or with the worker; the others show that something is wrong."""
 
 
 def begun(snapshot: Snapshot) -> Advance:
@@ -138,6 +144,13 @@ def _longest(snapshot: Snapshot) -> float:
     return max(FLOOR_SECONDS, USUAL_TIMES * usual) + ROUNDS * longest_round
 
 
+def _untrained_seconds(advance: Advance) -> float:
+    """How long nothing may be trained before that is said; while a long micro-batch is computed, it is trained."""
+    if advance.waits_for is not Wait.NOTHING or not advance.gaps:
+        return UNTRAINED_SECONDS
+    return max(UNTRAINED_SECONDS, LATE_TIMES * median(advance.gaps))
+
+
 def waiting(snapshot: Snapshot) -> Text:
     """What is said instead of "Training …" when nothing was trained for a minute, or all is lost; else the empty message."""
     advance, now = snapshot.advance, snapshot.policy_state.steady
@@ -145,7 +158,7 @@ def waiting(snapshot: Snapshot) -> Text:
         return renewal.AFRESH
     if snapshot.phase is not Phase.TRAINING:
         return NOTHING
-    if now - advance.trained_at < UNTRAINED_SECONDS:
+    if now - advance.trained_at < _untrained_seconds(advance):
         return snapshot.losses.sentence
     if now - advance.heard_at > QUIET_SECONDS:
         return Text("wait.no_answer")

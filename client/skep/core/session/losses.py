@@ -42,4 +42,4 @@ class Losses:
         """The empty message for less than a row."""
         if self.count < ROW:
             return NOTHING
-        return Text("wait.contributions_lost", count=self.count, reason=self.reason)
+        return Text("wait.contributions_lost", reason=self.reason)

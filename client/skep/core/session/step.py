@@ -95,12 +95,13 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     )
     followed, following = transitions.follow(regranted, now)
     watched = timeline.watched(snapshot, followed, message, now)
-    awoken, sleeping = timeline.slept(watched, message, now)
+    waiting = replace(watched, waiting=deadlines.waiting(watched))
+    awoken, sleeping = timeline.slept(waiting, message, now)
     after, recording = timeline.recorded(awoken, now)
     meter, due = timeline.metered(snapshot, after, now)
     spending = (e.RecordUsage(due),) if due is not None else ()
     told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
-    return replace(after, meter=meter, waiting=deadlines.waiting(after)), told
+    return replace(after, meter=meter), told
 
 
 def _is_granted(granted: Snapshot, moved: Snapshot, *, at_once: bool) -> bool:

@@ -30,7 +30,7 @@ SLIGHT: Final = 0.049
 NOT_JOINED: Final = Text("timeline.not_project")
 NOT_RUNNING: Final = Text("timeline.skep_was_not_running")
 AGAIN: Final = "again"
-"""Recorded instead of a rule while a worker joins again after a failure or an absence."""
+"""Recorded instead of a rule while a worker joins again after a failure or an absence, or trains nothing."""
 SLEEP: Final = "sleep"
 """Recorded instead of a rule while the computer is suspended."""
 
@@ -68,9 +68,9 @@ def _entry(snapshot: Snapshot, now: float) -> Change | None:
         return None  # the allowance during a join that fails is not recorded
     allowance = snapshot.allowance
     away = snapshot.phase in (Phase.RECOVERING, Phase.JOINING) or snapshot.restart_at is not None
-    if away and allowance.share > 0:
-        # without a worker in the swarm nothing is trained, whatever the rules grant
-        why = renewal.AFRESH if snapshot.renewing else Text("timeline.reaching_swarm_again")
+    if (away or snapshot.waiting) and allowance.share > 0:
+        # without a worker in the swarm, or while it waits, nothing is trained, whatever the rules grant
+        why = renewal.AFRESH if snapshot.renewing else snapshot.waiting or Text("timeline.reaching_swarm_again")
         return Change(now, snapshot.project.id, 0.0, AGAIN, why)
     share, rule, reason = allowance.share, allowance.rule, allowance.reason
     return Change(now, snapshot.project.id, share, rule, reason, allowance.memory, allowance.network)
@@ -157,7 +157,8 @@ def _during(before: Snapshot, after: Snapshot) -> Spent:
     computing = _computed(before, after)
     if not before.joined:
         return Spent()
-    if before.phase is not Phase.TRAINING or before.worker is None or before.worker.joined_at is None:
+    trains = before.phase is Phase.TRAINING and not before.waiting
+    if not trains or before.worker is None or before.worker.joined_at is None:
         return Spent(staying=seconds, computing=computing)
     watts = before.conditions[Condition.POWER].value
     if watts is None:
