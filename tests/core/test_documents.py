@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from skep.core.session.transitions import MOST_FAILURES
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
 README = (ROOT / "README.md").read_text()
@@ -46,6 +48,10 @@ def test_the_pages_that_are_read_first_are_short():
     assert len(README.splitlines()) <= 120
     assert len(ARCHITECTURE.splitlines()) <= 150
     assert all(len(page.read_text().splitlines()) <= 25 for page in DECISIONS)
+
+
+def test_the_diagram_says_after_how_many_failures_a_project_is_paused():
+    assert f"(after {MOST_FAILURES} failures: paused" in ARCHITECTURE
 
 
 @pytest.mark.parametrize(("figure", "file"), MEASURED)
