@@ -4,6 +4,7 @@ import io
 import json
 import re
 import threading
+import time
 from dataclasses import replace
 
 from english import raises
@@ -45,9 +46,18 @@ JOINED_AND_ONE_EPOCH = (
 class Stay:
     """A run and its output streams."""
 
-    def __init__(self, *, on_start=JOINED_AND_ONE_EPOCH, ending=None, json_lines=True, shards=None, settings=None):
+    def __init__(
+        self,
+        *,
+        on_start=JOINED_AND_ONE_EPOCH,
+        ending=None,
+        json_lines=True,
+        shards=None,
+        settings=None,
+        worker=FakeWorker,
+    ):
         self.out, self.error = io.StringIO(), io.StringIO()
-        self.workers = []
+        self.workers, self.kind = [], worker
         self.engine = Engine(
             clock=SystemClock(),
             make_worker=lambda post: self.worker(post, on_start),
@@ -61,7 +71,7 @@ class Stay:
         self.run = Run(self.engine, renderer_for(terminal), ending or Ending())
 
     def worker(self, post, on_start):
-        self.workers.append(FakeWorker(post, on_start=on_start))
+        self.workers.append(self.kind(post, on_start=on_start))
         return self.workers[-1]
 
     def go(self, during=lambda: None):
@@ -102,6 +112,38 @@ def test_ctrl_c_after_joining_is_a_good_end_and_tells_the_totals():
     assert names[-1] == "left"
     assert {"joined", "progress", "evaluation", "contribution"} <= set(names)
     assert stay.events[-1]["totals"]["confirmed"] == {"contributions": 1, "samples": 8}
+
+
+class SavingWorker(FakeWorker):
+    """At the first stop it saves its state, which takes long; at the next one it is ended."""
+
+    def stop(self, within=2.0):
+        self.stops += 1
+        if self.stops == 1:
+            self.post(m.WorkerSaving(600.0))
+        else:
+            self.exit(-9)
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 10.0
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_state_that_is_saved_is_waited_for_and_another_ctrl_c_ends_that():
+    stay = Stay(json_lines=False, worker=SavingWorker)
+
+    def twice(interrupts):
+        interrupts.asked = True
+        wait_for(lambda: "Saving the model" in stay.out.getvalue())
+        assert not stay.engine.join(0)
+        assert stay.workers[0].stops == 1
+        interrupts.count += 1
+
+    assert stay.go(twice) == 0
+    assert stay.workers[0].stops == 2
 
 
 def test_what_is_left_pending_is_told_as_pending_then_lost():

@@ -251,22 +251,32 @@ from skep.worker.main import Volunteer
 from skep.core.sandbox import Level
 from skep.worker.process.link import Link
 
-run_folder, saved, seconds = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
+folder, in_round, size = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+run_folder, saved, may_save = str(folder / "run"), folder / "saved", folder / "may-save"
 options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=run_folder, sandbox=Level.NONE)
 volunteer = Volunteer(options, Link.over_stdio())
 volunteer.__dict__["_manifest"] = types.SimpleNamespace(title="a project")
 
 
 class Loop:
-    sync = property(lambda self: self)
+    sync = limits = property(lambda self: self)
+
+    def state_bytes(self):
+        return size
+
+    def release(self):
+        print("released", file=sys.stderr, flush=True)
 
     def run(self, stop, *_):
         threading.Thread(target=volunteer.stop, daemon=True).start()
         print("stopping", file=sys.stderr, flush=True)
         stop.wait()
+        time.sleep(in_round)
 
     def save(self, within):
-        time.sleep(seconds)
+        print("saving", file=sys.stderr, flush=True)
+        while not may_save.exists():
+            time.sleep(0.01)
         saved.write_text("saved")
 
 
@@ -277,21 +287,37 @@ volunteer.depart()
 """
 
 
-@pytest.mark.alone
-@pytest.mark.parametrize(("seconds", "is_saved"), [(0.8, True), (60.0, False)])
-def test_a_stopped_worker_saves_its_state_if_that_takes_no_longer_than_a_stop_may(tmp_path, seconds, is_saved):
-    saved = tmp_path / "saved"
-    with subprocess.Popen(
-        [sys.executable, "-c", SAVING, str(tmp_path / "run"), str(saved), str(seconds)],
+def saving_worker(folder, *, in_round=0.0, size=0):
+    return subprocess.Popen(
+        [sys.executable, "-c", SAVING, str(folder), str(in_round), str(size)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    ) as process:
+    )
+
+
+@pytest.mark.alone
+def test_a_stopped_worker_frees_the_device_at_once_and_writes_its_state_before_it_exits(tmp_path):
+    with saving_worker(tmp_path, size=1_500_000_000) as process:
         assert process.stderr.readline() == b"stopping\n"
         begun = time.monotonic()
+        said = wire.decode_from_worker(process.stdout.readline())
+        assert [process.stderr.readline(), process.stderr.readline()] == [b"released\n", b"saving\n"]
+        assert time.monotonic() - begun < STOP_SECONDS
+        assert 75.0 < said.seconds < 120.0  # of a slow disk
+        with pytest.raises(subprocess.TimeoutExpired):  # it was ended after a second before
+            process.wait(STOP_SECONDS)
+        (tmp_path / "may-save").touch()
         assert process.wait(PATIENCE) == 0, process.stderr.read()
-    assert time.monotonic() - begun < STOP_SECONDS
-    assert saved.exists() == is_saved
+    assert (tmp_path / "saved").exists()
+
+
+def test_a_worker_that_is_stopped_in_a_long_round_writes_its_state_meanwhile(tmp_path):
+    (tmp_path / "may-save").touch()
+    with saving_worker(tmp_path, in_round=600.0) as process:
+        assert process.wait(PATIENCE) == 0, process.stderr.read()
+        assert b"released" not in process.stderr.read()  # the round uses what is on the device
+    assert (tmp_path / "saved").exists()
 
 
 def test_what_follows_a_start_is_heard_though_it_comes_in_the_same_breath(worker):

@@ -16,12 +16,12 @@ INSIST: Final = 3
 
 
 class Interrupts(ExitStack):
-    """While entered, each of the three signals sets `asked` and calls `on_ask`, which must do next to nothing."""
+    """While entered, each of the three signals sets `asked`, adds to `count` and calls `on_ask`, which must do next to nothing."""
 
     def __init__(self, on_ask: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.asked = False
-        self._on_ask, self._count = on_ask, 0
+        self._on_ask, self.count = on_ask, 0
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -29,10 +29,10 @@ class Interrupts(ExitStack):
         return super().__enter__()
 
     def _seen(self, _number: int, _frame: FrameType | None) -> None:
-        self._count += 1
+        self.count += 1
         self.asked = True
         self._on_ask()
-        if self._count >= INSIST:
+        if self.count >= INSIST:
             raise KeyboardInterrupt
 
 

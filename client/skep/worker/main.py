@@ -14,13 +14,12 @@ import shutil
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from skep.core.device import first_chosen
 from skep.core.errors import DataError, DeviceError, SkepError, SwarmError
@@ -47,13 +46,16 @@ from skep.worker.sandbox.rules import Own
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.training.pace import Pace, RequestedLimits
 
+if TYPE_CHECKING:
+    from skep.worker.training.loop import TrainingLoop
+
 GRACE_SECONDS: Final = 0.6
 """How long the training thread has to notice a stop before the listening thread ends the process."""
-STOP_SAVE_SECONDS: Final = 0.5
-"""How much longer after a stop, where the training thread has noticed it and saves the state."""
 GOODBYE_SECONDS: Final = 0.5
 SAVE_SECONDS: Final = 30.0
-"""How long a peer that leaves may write its state; the engine ends a wait for the last round at about that time too."""
+"""How long a peer that leaves may write its state at least: until a state that is copied does not change any more."""
+SLOW_DISK: Final = 20_000_000
+"""Bytes per second that any disk writes; so much longer may a peer write a large state."""
 LAST_RESORT_SECONDS: Final = 0.8
 """Time limit of `depart`: something it needs, such as the DHT's process, may hang."""
 CPU: Final = "cpu"
@@ -119,7 +121,11 @@ class Volunteer:
         self._priority = processes.SessionPriority(present=options.present)
         self._rates = Rates(Caps(options.upload, options.download))
         self._farewell: Farewell | None = None
-        self._trains = self._saves = False
+        self._trains = False
+        self._loop: TrainingLoop | None = None
+        self._returned = threading.Event()
+        """Set when the training thread computes nothing more."""
+        self._saving = threading.Lock()
 
     @cached_property
     def _manifest(self) -> Manifest:
@@ -158,10 +164,10 @@ class Volunteer:
         if loop is None:
             self._link.send(messages.WorkerFinished())
             return
-        self._trains = True
+        self._loop, self._trains = loop, True
         loop.run(self._stop, self._finish, self._at_edge)
-        self._saves = True  # after a stop, `stop` ends this process in the meantime
-        loop.sync.save(SAVE_SECONDS)
+        self._returned.set()
+        self._save()
 
     def _leave_when_uninvited(self, title: str) -> None:
         """Leave when the invitation expires: then no peer answers any more. Raises SkepError for a damaged one."""
@@ -189,24 +195,49 @@ class Volunteer:
             self.fail(invitation.revoked(self._manifest.title).problem, retry=False)
 
     def stop(self) -> None:
-        """End soon, from any thread: the training thread calls `depart`, or else the calling thread does."""
+        """Save the state and end, from any thread; the training thread does, or else, if it is in a round, this one."""
         self._stop.set()
         self._priority.leave()
         if self._trains:
-            time.sleep(GRACE_SECONDS)
-        if self._saves:
-            time.sleep(STOP_SAVE_SECONDS)
+            self._returned.wait(GRACE_SECONDS)
+            self._save()
         self.depart()
+
+    def _save(self) -> None:
+        """Leave the swarm, then write the state to the disk. A second thread returns when that is done."""
+        with self._saving:
+            loop, self._loop = self._loop, None
+            if loop is None:
+                return
+            try:
+                self._write_state(loop)
+            except Exception:  # noqa: BLE001 - whatever fails here, the process ends
+                complain()
+
+    def _write_state(self, loop: TrainingLoop) -> None:
+        seconds = SAVE_SECONDS + loop.state_bytes() / SLOW_DISK
+        self._end_after(seconds + LAST_RESORT_SECONDS, 0)
+        self._link.send(messages.WorkerSaving(seconds))
+        leaving = threading.Thread(target=self._say_goodbye, args=(LEFT,), daemon=True)
+        leaving.start()
+        if self._returned.is_set():  # else the training thread is in a round, which uses the tensors
+            with contextlib.suppress(
+                MemoryError, RuntimeError
+            ):  # what is left of the device's memory ends with this process
+                loop.limits.release()
+        leaving.join(LAST_RESORT_SECONDS)
+        loop.sync.save(seconds)
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
         """Depart, and report the problem to the engine first, unless this process is already to end."""
         if not (self._stop.is_set() or self._departing.locked()):
             self._link.send(messages.WorkerFailed(problem, retry=retry))
-        self.depart(1, Text("worker.training_process_stopped"))
+        with self._saving:  # what another thread writes is written first
+            self.depart(1, Text("worker.training_process_stopped"))
 
     def _alarm(self, problem: Problem) -> None:
-        """Fail because a part is gone or hangs, unless it is gone because this process ends."""
-        if not self._departing.locked():
+        """Fail because a part is gone or hangs, unless this process ends anyway, perhaps after it has saved its state."""
+        if not (self._departing.locked() or self._saving.locked()):
             dump_stacks()
             self.fail(problem, retry=True)
 
@@ -214,17 +245,25 @@ class Volunteer:
         """Report what was not averaged as lost, tell the swarm, end all child processes, exit."""
         with self._departing:  # never released: the first thread here ends the process
             try:
-                cut_short = threading.Timer(LAST_RESORT_SECONDS, self._end, [code])
-                cut_short.daemon = True
-                cut_short.start()
+                self._end_after(LAST_RESORT_SECONDS, code)
                 self._priority.leave()
-                self._rounds.end(reason)
-                if self._farewell:
-                    self._farewell(GOODBYE_SECONDS)
+                self._say_goodbye(reason)
             except Exception:  # noqa: BLE001 - whatever fails here, the process ends
                 complain()
             finally:
                 self._end(code)
+
+    def _say_goodbye(self, reason: Text) -> None:
+        """Report what was not averaged as lost, and tell the swarm."""
+        self._rounds.end(reason)
+        farewell, self._farewell = self._farewell, None
+        if farewell:
+            farewell(GOODBYE_SECONDS)
+
+    def _end_after(self, seconds: float, code: int) -> None:
+        cut_short = threading.Timer(seconds, self._end, [code])
+        cut_short.daemon = True
+        cut_short.start()
 
     def _end(self, code: int) -> NoReturn:
         try:

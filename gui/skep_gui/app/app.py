@@ -127,8 +127,7 @@ class App(QObject):
         if controller is None:
             self._end()
             return
-        # connected only here; a quit before this point is handled below
-        self.controller = self.projects.controller = controller
+        self.controller = self.projects.controller = controller  # only here; a quit before this point is handled below
         self.lookups.controller = self.error_reporter.controller = controller
         self.lacking = controller.lacking()
         self.updating.start(controller)
@@ -173,8 +172,9 @@ class App(QObject):
             self._end()
 
     def quit(self) -> None:
-        """Leave the swarm in an orderly way, then end. Further calls have no effect."""
+        """Leave the swarm in an orderly way, then end. A further call does not wait for a model that is being saved."""
         if self._quitting:
+            self.commands.insist(self.snapshot)
             return
         self._quitting = True
         self.commands.close()
@@ -183,7 +183,7 @@ class App(QObject):
                 self.box.reject()
             return  # otherwise the controller is still opening, and ends when that is done
         if self.window is not None:
-            self.window.say(self.tr("Leaving the swarm, then skep ends."))
+            self.window.say(self.tr("Leaving the swarm, then skep ends. Quit again if saving takes too long."))
         self.updating.end()
         self.packing.end()
         self.projects.doctor.stop()

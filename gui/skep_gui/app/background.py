@@ -93,6 +93,11 @@ class Commands:
         """Drop all later commands."""
         self._closed = True
 
+    def insist(self, snapshot: Snapshot) -> None:
+        """A further Quit, which does not wait for the model that is being saved, if it is."""
+        if (send := self._send) is not None and snapshot.saving:
+            self._background.run(lambda: send(m.Quit()))
+
     def post(self, command: m.Command) -> None:
         if self._closed:
             return

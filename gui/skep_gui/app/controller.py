@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -45,7 +46,9 @@ from skep_gui.words.projects import PRACTICE, Known
 from skep_gui.words.stats import Asked, Record, to_csv
 
 FAREWELL: Final = 10.0
-"""Timeout in seconds for the engine's end after a quit; it needs 2."""
+"""Timeout in seconds for the engine's end after a quit; it needs 2, unless a worker saves its state."""
+LOOK: Final = 0.2
+"""How often it is asked in the meantime whether the worker saves its state."""
 POLITE: Final = 4.0
 """Timeout in seconds for the practice swarm to end by itself."""
 
@@ -132,9 +135,16 @@ class Controller:
         self.packs.stop()
         self.post(m.Quit())
         if self._engine is not None:
-            self._engine.join(FAREWELL)
+            self._await_end(self._engine)
         self.end_practice()
         self._stack.close()
+
+    def _await_end(self, engine: Engine) -> None:
+        """Wait at most FAREWELL, and as long as the worker saves its state, which the engine limits."""
+        deadline = time.monotonic() + FAREWELL
+        while not engine.join(LOOK) and time.monotonic() < deadline:
+            if engine.snapshot.saving:
+                deadline = time.monotonic() + FAREWELL
 
     # --- projects
 

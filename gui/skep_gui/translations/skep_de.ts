@@ -4,8 +4,8 @@
 <context>
     <name>App</name>
     <message>
-        <source>Leaving the swarm, then skep ends.</source>
-        <translation>skep verlässt den Schwarm und wird dann beendet.</translation>
+        <source>Leaving the swarm, then skep ends. Quit again if saving takes too long.</source>
+        <translation>skep verlässt den Schwarm und endet dann. Beende es noch einmal, wenn das Speichern zu lange dauert.</translation>
     </message>
     <message>
         <source>Joined %1.</source>

@@ -112,7 +112,8 @@ class Now(Speaker):
             case Phase.RECOVERING:
                 return self.said(phases.restarting(snapshot.restart_at, now))
             case Phase.LEAVING:
-                return self.said(phases.leaving(snapshot.leaving_until, now, finished=bool(snapshot.finished)))
+                finished, saving = bool(snapshot.finished), snapshot.saving
+                return self.said(phases.leaving(snapshot.leaving_until, now, finished=finished, saving=saving))
 
     def first_line(self, snapshot: Snapshot, now: float) -> str:
         """The sentence with the project's title, for the tray."""

@@ -330,6 +330,56 @@ def test_a_worker_that_ignores_stop_is_killed_in_time(house: House, run: Run):
     assert 0.5 <= time.monotonic() - begun < 3.0
 
 
+SAVES = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def save():
+    say("WorkerSaving", seconds=SECONDS)
+    while not os.path.exists(os.path.join(FOLDER, "may-end")): time.sleep(0.01)
+    sys.exit(0)
+say("ShardWanted", sha256="ready")
+while message := hear():
+    if message["type"] in ("StopTraining", "FinishTraining"): save()
+"""
+
+
+def test_a_worker_that_saves_lives_on_until_it_has_done_so(house: House, run: Run):
+    worker = run(SAVES.replace("SECONDS", "600.0"))
+    house.wait_message()
+    worker.stop(within=0.5)
+    assert house.wait_message() == m.WorkerSaving(600.0)
+    with pytest.raises(queue.Empty):
+        house.posted.get(timeout=1.5)
+    (house.folder / "may-end").touch()
+    assert house.wait_exit() == 0
+
+
+def test_a_worker_saves_no_longer_than_it_asked_for(house: House, run: Run):
+    worker = run(SAVES.replace("SECONDS", "0.5"))
+    house.wait_message()
+    worker.stop(within=0.5)
+    assert house.wait_exit() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("first", ["stop", "finish"])
+def test_a_stop_of_a_worker_that_saves_ends_it(house: House, run: Run, first: str):
+    worker = run(SAVES.replace("SECONDS", "600.0"))
+    house.wait_message()
+    if first == "stop":
+        worker.stop(within=SOON)
+    else:
+        worker.tell(m.FinishTraining())
+    assert house.wait_message() == m.WorkerSaving(600.0)
+    worker.stop(within=0.2)
+    assert house.wait_exit() == -signal.SIGKILL
+
+
+def test_a_stuck_worker_does_not_save(house: House, run: Run):
+    worker = run("signal.signal(signal.SIGUSR1, signal.SIG_IGN)" + SAVES.replace("SECONDS", "600.0"))
+    house.wait_message()
+    worker.end_stuck(within=0.5)
+    assert house.wait_exit() == -signal.SIGKILL
+
+
 DUMPS_ITS_STACKS = """
 import faulthandler
 faulthandler.register(signal.SIGUSR1)

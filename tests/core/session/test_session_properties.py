@@ -209,6 +209,10 @@ class Shell(RuleBasedStateMachine):
     def failed(self, *, retry: bool) -> None:
         self.give(m.WorkerFailed(PROBLEM, retry=retry))
 
+    @rule(seconds=st.sampled_from([-1.0, 0.0, 50.0, 1e9]))
+    def saving(self, seconds: float) -> None:
+        self.give(m.WorkerSaving(seconds))
+
     @rule()
     def finished(self) -> None:
         self.give(m.WorkerFinished())
@@ -279,9 +283,11 @@ class Shell(RuleBasedStateMachine):
     def leaving_waits_for_a_worker_or_has_stopped_it(self) -> None:
         if self.snapshot.leaving_until is not None:
             assert self.snapshot.phase is Phase.LEAVING
-            assert not self.snapshot.quitting, "a quit that waits for a round"
+            assert not self.snapshot.quitting or self.snapshot.saving, "a quit that waits for a round"
         elif self.snapshot.phase is Phase.LEAVING:
             assert self.stopped, "leaving, and nobody stops the worker"
+        if self.snapshot.saving:
+            assert self.running, "nobody writes"
 
     @invariant()
     def a_restart_is_due_exactly_while_recovering_or_on_a_break(self) -> None:

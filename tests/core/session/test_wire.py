@@ -98,6 +98,7 @@ from_worker = st.one_of(
     st.builds(m.WorkerNoticed, problems, st.none() | problems),
     st.builds(m.WorkerFailed, problems, st.booleans()),
     st.builds(m.WorkerFinished),
+    st.builds(m.WorkerSaving, numbers),
 )
 json_values = st.recursive(
     st.none() | st.booleans() | counts | st.floats() | texts,
@@ -150,6 +151,7 @@ def _examples() -> list[Any]:
         m.WorkerNoticed(Problem(verbatim("x"))),
         m.WorkerFailed(Problem(verbatim("x")), retry=False),
         m.WorkerFinished(),
+        m.WorkerSaving(30.0),
     ]
 
 

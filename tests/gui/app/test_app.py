@@ -1,5 +1,6 @@
 """The app with its real engine, home, settings, ledger and control socket, without a screen and without a worker."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,8 +20,9 @@ from skep.core.record.contributions import Contribution, ContributionState
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.text import Problem, verbatim
+from skep_gui.app import controller
 from skep_gui.app.app import App
-from skep_gui.app.background import Background
+from skep_gui.app.background import Background, Commands
 from skep_gui.widgets import theme
 from skep_gui.words.mark import State, look
 
@@ -151,6 +153,37 @@ def test_the_model_of_a_finished_run_is_saved_where_the_person_says(app, qtbot, 
     assert (tmp_path / "model.safetensors").read_text() == "of epoch 10"
     app.window.now.save_result.click()
     wait(qtbot, lambda: "cannot be written" in app.window.said.text())
+
+
+def test_quitting_waits_as_long_as_the_model_is_saved(monkeypatch):
+    monkeypatch.setattr(controller, "FAREWELL", 0.3)
+    asked = []
+
+    def join(timeout):
+        asked.append(timeout)
+        return len(asked) > 10  # ten times LOOK is longer than FAREWELL
+
+    def waits(*, saving):
+        asked.clear()
+        engine = SimpleNamespace(join=lambda timeout: time.sleep(timeout) or join(timeout), snapshot=shots.LEAVING)
+        engine.snapshot = replace(shots.LEAVING, saving=saving)
+        controller.Controller._await_end(None, engine)
+        return len(asked) > 10
+
+    assert waits(saving=True)
+    assert not waits(saving=False)
+
+
+@pytest.mark.parametrize("saving", [True, False])
+def test_a_second_quit_does_not_wait_for_a_model_that_is_saved(app, qtbot, saving):
+    told = []
+    commands = Commands(app.background)
+    commands.open(told.append)
+    commands.close()
+    commands.insist(replace(shots.LEAVING, saving=saving))
+    app.background.run(lambda: None, lambda _: told.append("next"))
+    wait(qtbot, lambda: "next" in told)
+    assert told == ([m.Quit(), "next"] if saving else ["next"])
 
 
 def test_the_theme_follows_its_setting(app, qtbot):

@@ -41,6 +41,7 @@ from skep.core.errors import SkepError
 from skep.core.policy.growth import Use
 from skep.core.session import messages as m
 from skep.core.session import wire
+from skep.core.session.transitions import LONGEST_SAVING_SECONDS
 from skep.core.text import Problem, Text
 from skep.ports import Post
 
@@ -100,6 +101,8 @@ LAST_READS: Final = 4
 """As many take what both pipes may still hold after LAST_WORDS_SECONDS, when the listener was slow."""
 MEASURE_SECONDS: Final = 60.0
 """How often what its processes use is measured: of a large process that takes tenths of a second."""
+EXIT_SECONDS: Final = 2.0
+"""How long it may take to exit when it has saved its state."""
 LAST_WORDS_SECONDS: Final = 1.0
 """How long the remaining output of an ended process is read."""
 
@@ -180,7 +183,7 @@ class WorkerProcess:
     def end_stuck(self, within: float = 2.0) -> None:
         if self._life:
             self._life.signal(*STUCK_SIGNALS)
-            self._life.stop(within)
+            self._life.stop(within, spares=False)
 
     def close(self, within: float = 2.0) -> None:
         if self._life:
@@ -210,7 +213,7 @@ class _Life:
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._kill_at = self._read_until = float("inf")
-        self._heard, self._is_refused = Heard(), False
+        self._heard, self._is_refused, self._may_save = Heard(), False, True
         self._stirred = threading.Event()
         """Set when the watching thread has to check the process immediately."""
         self._gone = threading.Event()
@@ -235,7 +238,9 @@ class _Life:
     def tell(self, message: m.ToWorker) -> None:
         self._outgoing.put(wire.encode(message))
 
-    def stop(self, within: float) -> None:
+    def stop(self, within: float, *, spares: bool = True) -> None:
+        """End it after `within` seconds at the latest, or if it `spares` what is saved, when that is written."""
+        self._may_save &= spares
         self.tell(m.StopTraining())
         self._end_by(time.monotonic() + within)
 
@@ -303,7 +308,16 @@ class _Life:
         except wire.WireError as error:
             self._refuse(str(error).encode())
         else:
+            if isinstance(message, m.WorkerSaving):
+                self._spare(message.seconds)
             self._post(message)
+
+    def _spare(self, seconds: float) -> None:
+        """Let it live on to write its state, once; a later stop ends it."""
+        if self._may_save:
+            self._may_save = False
+            until = time.monotonic() + min(max(0.0, seconds), LONGEST_SAVING_SECONDS) + EXIT_SECONDS
+            self._kill_at = max(self._kill_at, until)
 
     def _refuse(self, what: bytes) -> None:
         """Handle invalid output, by a bug or an attack: ignore the rest and kill the process."""

@@ -83,12 +83,12 @@ class Events:
                 return self._contribution(message, ContributionState.CONFIRMED)
             case m.ContributionLost():
                 return self._contribution(message, ContributionState.LOST)
-            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted() | m.WorkerFinished():
+            case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted():
                 return []
             case m.WorkerNoticed(problem=problem, over=Problem()):
                 return [{"event": "problem_over", "message": problem.title}]
-            case m.WorkerNoticed() | m.WorkerFailed():
-                return []  # shown as the snapshot's problem
+            case m.WorkerNoticed() | m.WorkerFailed() | m.WorkerFinished() | m.WorkerSaving():
+                return []  # shown as the snapshot's problem, or as its end
 
     def _contribution(
         self, message: m.ContributionPending | m.ContributionConfirmed | m.ContributionLost, state: ContributionState
@@ -182,7 +182,7 @@ class PlainRenderer(Renderer):
         self._said: Problem | None = None
         self._written: float | None = None
 
-    def told(self, event: Event, snapshot: Snapshot, _wall: float) -> None:
+    def told(self, event: Event, snapshot: Snapshot, wall: float) -> None:
         match event["event"]:
             case "stage" if event["name"] != self._stage:
                 self._stage = event["name"]
@@ -199,6 +199,8 @@ class PlainRenderer(Renderer):
                 self._terminal.write(snapshot_view.reason(snapshot))
             case "finished":
                 self._terminal.write(say(snapshot.finished))
+            case "leaving" if snapshot.saving:
+                self._terminal.write(snapshot_view.sentence(snapshot, wall))
             case "problem":
                 self._said = Problem(event["title"], event["hint"])
                 self._terminal.sentence(self._said)

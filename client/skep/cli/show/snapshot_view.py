@@ -97,7 +97,8 @@ def sentence(snapshot: Snapshot, now: float) -> str:
         case Phase.RECOVERING:
             return say(phases.restarting(snapshot.restart_at, now))
         case Phase.LEAVING:
-            return say(phases.leaving(snapshot.leaving_until, now, finished=bool(snapshot.finished)))
+            finished, saving = bool(snapshot.finished), snapshot.saving
+            return say(phases.leaving(snapshot.leaving_until, now, finished=finished, saving=saving))
 
 
 def reason(snapshot: Snapshot) -> str:

@@ -195,7 +195,7 @@ class Run:
             self._watch(interrupts)
         finally:
             self._engine.post(m.Quit())
-            self._engine.join()
+            self._await_end(interrupts)
         self._take_all()
         return self._finish(interrupted=interrupts.asked)
 
@@ -208,6 +208,16 @@ class Run:
                 return
             if not self._left_on_request and self._is_over():
                 self._engine.post(m.Leave(now=True))
+
+    def _await_end(self, interrupts: Interrupts) -> None:
+        """Wait for the engine's end: the worker may save its state. Another signal does not wait for that."""
+        seen = interrupts.count
+        while not self._engine.join(BEAT):
+            self._take_all()
+            self._renderer.look(self.snapshot, self._clock.wall(), self._clock.monotonic())
+            if self.snapshot.saving and interrupts.count > seen:
+                seen = interrupts.count
+                self._engine.post(m.Quit())
 
     def _take(self, timeout: float) -> None:
         try:

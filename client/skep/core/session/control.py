@@ -53,6 +53,7 @@ _AS_THEY_ARE: Final = (
     "failures",
     "restart_at",
     "leaving_until",
+    "saving",
 )
 """The fields of a snapshot that are sent as they are declared."""
 _TYPES: Final = get_type_hints(Snapshot)

@@ -28,10 +28,7 @@ class WorkerMessage(msgspec.Struct, frozen=True, tag=True):
 
 
 class Join(msgspec.Struct, frozen=True):
-    """Join `project`; `seeds` are multiaddresses to try in addition to those of the manifest.
-
-    If `resumed`, skep was in it when it ended, and nobody waits for an answer: what fails is tried again.
-    """
+    """Join `project`; `seeds` are addresses to try beside the manifest's. If `resumed`, what fails is tried again."""
 
     project: VerifiedProject
     seeds: tuple[str, ...] = ()
@@ -108,10 +105,7 @@ class IndexArrived(msgspec.Struct, frozen=True):
 
 
 class IndexFailed(msgspec.Struct, frozen=True):
-    """The project's shard index cannot be fetched; the engine sets `project`, as in IndexArrived.
-
-    `chance` is as in WorkerExited.
-    """
+    """The project's shard index cannot be fetched. `project` is as in IndexArrived, `chance` as in WorkerExited."""
 
     problem: Problem
     project: Project | None = None
@@ -217,8 +211,6 @@ class ContributionLost(WorkerMessage, frozen=True):
 
 
 class ShardWanted(WorkerMessage, frozen=True):
-    """The worker asks for a shard by hash."""
-
     sha256: str
 
 
@@ -271,6 +263,12 @@ class WorkerFinished(WorkerMessage, frozen=True):
     """The run's last epoch has ended. The worker exits when no peer loads the state from it any more."""
 
 
+class WorkerSaving(WorkerMessage, frozen=True):
+    """The worker has left the swarm and writes its state to the disk, for `seconds` at most; then it exits."""
+
+    seconds: float
+
+
 class WorkerMeasured(msgspec.Struct, frozen=True):
     """What the worker and all processes that it started use; measured by the engine's side about once a minute."""
 
@@ -296,7 +294,7 @@ class ProblemArose(msgspec.Struct, frozen=True):
 
 Command = Join | Leave | Pause | Resume | ChangeSettings | Quit
 ContributionReport = ContributionPending | ContributionConfirmed | ContributionLost
-WorkerEnd = WorkerFailed | WorkerFinished
+WorkerEnd = WorkerFailed | WorkerFinished | WorkerSaving
 WorkerReport = WorkerStage | WorkerJoined | WorkerProgress | WorkerEvaluated | WorkerMemory | WorkerEnd
 ShardReport = ShardWanted | ShardArrived | ShardProgress | ShardFailed
 FromWorker = WorkerReport | WorkerPaused | WorkerNoticed | ContributionReport | ShardWanted
@@ -383,7 +381,7 @@ class SetTraffic(WorkerMessage, frozen=True):
 
 
 class StopTraining(WorkerMessage, frozen=True):
-    """Leave the swarm immediately and exit within 2 s."""
+    """Stop computing and leave the swarm within 2 s, then save the state (see WorkerSaving) and exit."""
 
 
 class FinishTraining(WorkerMessage, frozen=True):

@@ -50,14 +50,16 @@ def restarting(at: float | None, now: float) -> Text:
     return Text("phase.trying_again_in", seconds=at - now)
 
 
-def leaving(until: float | None, now: float, *, finished: bool = False) -> Text:
+def leaving(until: float | None, now: float, *, finished: bool = False, saving: bool = False) -> Text:
     """The sentence of the phase leaving, which lasts `until` a time in wall-clock seconds at most, if it waits at all.
 
-    It waits for the round, or when the run is `finished` for peers that load its state.
+    It waits for the round, or when the run is `finished` for peers that load its state, or for the disk while `saving`.
     """
     if until is None:
         return Text("phase.leaving")
     left = max(0.0, until - now)
+    if saving:
+        return Text("phase.saving", seconds=left)
     return Text("phase.leaving_handing_over" if finished else "phase.leaving_after_round", seconds=left)
 
 

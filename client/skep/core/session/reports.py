@@ -47,7 +47,7 @@ def _report(snapshot: Snapshot, worker: WorkerRun, message: Report, now: float) 
             return _contributed(snapshot, worker, message)
         case m.ShardWanted() | m.ShardArrived() | m.ShardFailed():
             return _shard(snapshot, worker, message)
-        case m.WorkerFailed() | m.WorkerFinished() | m.WorkerExited():
+        case m.WorkerFailed() | m.WorkerFinished() | m.WorkerSaving() | m.WorkerExited():
             return _ended(snapshot, worker, message, now)
         case m.WorkerMeasured():
             return _measured(snapshot, worker, message)
@@ -235,6 +235,8 @@ def _ended(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerEnd | m.Worke
             return _failed(snapshot, worker, message)
         case m.WorkerFinished():
             return _finished(snapshot, worker, now)
+        case m.WorkerSaving(seconds=seconds):
+            return transitions.save(snapshot, worker, seconds, now), ()
         case m.WorkerExited():
             return _exited(snapshot, worker, message, now)
 
@@ -266,7 +268,7 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now:
     goes = worker.departing or (message.code == 0 and renewal.is_asked(snapshot, worker))
     losing = e.LosePending(snapshot.project.id, LEFT if asked or goes else STOPPED)
     saving = _saved(snapshot) if snapshot.progress is not None else ()
-    gone = replace(snapshot, worker=None)
+    gone = replace(snapshot, worker=None, saving=False)
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
         return after, (losing, *saving, *effects)

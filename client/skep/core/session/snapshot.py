@@ -37,6 +37,8 @@ class WorkerRun:
     """It is leaving the swarm and will exit; another worker starts when the network may be used again."""
     departing_until: float | None = None
     """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+    saving_until: float | None = None
+    """Wall clock seconds until which it may write its state to the disk, as its last act; None before."""
     growth: Growth = field(default_factory=Growth, compare=False, repr=False)
     """What its processes have used while it trained; not shown."""
 
@@ -152,6 +154,8 @@ class Snapshot:
     """Wall clock seconds until which leaving waits for a round; None if it does not wait."""
     last_round_seconds: float = 0.0
     """Length of the wait for the round that a leaving, or a departing worker, began last."""
+    saving: bool = False
+    """The worker has left the swarm and writes its state to the disk."""
     quitting: bool = False
 
     @property

@@ -17,7 +17,8 @@
     recovering ───failed MOST_FAILURES times───> paused without a worker ───Resume, or after BREAK_SECONDS───> joining
 
 Leave from training or paused lets the worker finish the round first, until `leaving_until`, Quit, or a second Leave
-with `now`. Every other transition to leaving stops the worker immediately.
+with `now`. Every other transition to leaving stops the worker immediately. A worker that has left may then write its
+state to the disk, until `leaving_until`, a second Quit, or Leave with `now`.
 The worker's share is always `allowance.share`, which the policy's rules grant and `decision` changes over time; a
 manual pause is stored as `pause`.
 A worker runs exactly while `snapshot.worker` is set: from StartWorker to WorkerExited. Contributions still pending
@@ -292,9 +293,13 @@ def _already_in(phase: Phase, title: str) -> Problem:
 
 def _quit(snapshot: Snapshot) -> Step:
     if snapshot.quitting:
-        return snapshot, ()
+        return leave(snapshot) if snapshot.saving else (snapshot, ())
     quitting = replace(snapshot, quitting=True)
-    return (quitting, (e.EndEngine(),)) if snapshot.phase is Phase.IDLE else leave(quitting)
+    if snapshot.phase is Phase.IDLE:
+        return quitting, (e.EndEngine(),)
+    if snapshot.saving and snapshot.worker is not None:
+        return transitions.quit_after_saving(quitting, snapshot.worker)
+    return leave(quitting)
 
 
 def _pause(snapshot: Snapshot, pause: PauseState, now: float) -> Step:

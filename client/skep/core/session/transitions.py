@@ -37,6 +37,8 @@ HANDING_OVER_SECONDS: Final = 600.0
 """At least as long may a worker of a finished run send the state to the host and to late peers; longer for a large state."""
 HANDED_OVER_SECONDS: Final = 120.0
 """A worker that sends nothing of it for this long has handed it over, or hangs; by itself it exits earlier."""
+LONGEST_SAVING_SECONDS: Final = 1800.0
+"""Of the time for which a worker asks to write its state to the disk."""
 COPIES: Final = 2
 """How often the state may be sent, each time at the rate that the project asks for, or at the limit in the settings."""
 LEAST_RATE: Final = 625_000.0
@@ -134,13 +136,33 @@ def _last_round_seconds(snapshot: Snapshot) -> float:
 def go_on_leaving(snapshot: Snapshot, now: float) -> Step:
     """Keep leaving until the wait is over, or there is nothing more to send after the end of the run."""
     until = snapshot.leaving_until
-    sent = not snapshot.finished or snapshot.policy_state.steady - snapshot.advance.sent_at <= HANDED_OVER_SECONDS
+    idle = snapshot.saving or not snapshot.finished
+    sent = idle or snapshot.policy_state.steady - snapshot.advance.sent_at <= HANDED_OVER_SECONDS
     return (snapshot, ()) if until is None or (sent and _waits(snapshot, until, now)) else leave(snapshot)
 
 
 def _waits(snapshot: Snapshot, until: float, now: float) -> bool:
     """Whether the wait for the last round goes on; setting the clock back must not extend it."""
     return until - snapshot.last_round_seconds <= now < until
+
+
+def save(snapshot: Snapshot, worker: WorkerRun, seconds: float, now: float) -> Snapshot:
+    """Let a worker that has left the swarm write its state, for the `seconds` that it asks for, once."""
+    if worker.failed or snapshot.saving:
+        return snapshot
+    wait = min(LONGEST_SAVING_SECONDS, max(0.0, seconds))
+    until = now + wait
+    departing = until if worker.departing else None
+    told = replace(worker, saving_until=until, departing_until=departing)
+    leaving = until if snapshot.phase is Phase.LEAVING else None
+    return replace(snapshot, saving=True, worker=told, leaving_until=leaving, last_round_seconds=wait)
+
+
+def quit_after_saving(snapshot: Snapshot, worker: WorkerRun) -> Step:
+    """Leave when the worker has written its state: only a second Quit, or Leave with `now`, does not wait for that."""
+    if snapshot.phase is Phase.LEAVING:
+        return snapshot, ()
+    return replace(snapshot, phase=Phase.LEAVING, stage=None, leaving_until=worker.saving_until), ()
 
 
 def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
@@ -186,6 +208,7 @@ def become_idle(snapshot: Snapshot) -> Step:
         restart_at=None,
         leaving_until=None,
         falling=None,
+        saving=False,
     )
     return idle, (e.EndEngine(),) if snapshot.quitting else ()
 
@@ -271,7 +294,7 @@ def _take_a_break(snapshot: Snapshot, now: float) -> Step:
 def woken(snapshot: Snapshot, seconds: float) -> Step:
     """Handle a suspend of `seconds`."""
     worker = snapshot.worker
-    if worker is None or worker.failed or seconds <= SLEEP_SECONDS:
+    if worker is None or worker.failed or snapshot.saving or seconds <= SLEEP_SECONDS:
         return snapshot, ()
     if snapshot.phase not in (*_IN_THE_SWARM, Phase.JOINING) or (worker.departing and worker.departing_until is None):
         return snapshot, ()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from skep.core.errors import SwarmError
@@ -120,6 +121,11 @@ class TrainingLoop:
                 if at_edge.is_set() and self.sync.epoch != epoch:
                     finish.set()
                 self._reporter.tell()
+
+    def state_bytes(self) -> int:
+        """Bytes of what is trained and of the optimizer's statistics, and of what else is kept for each parameter."""
+        trained = (each for each in self.trainer.model.parameters() if each.requires_grad)
+        return sum(each.nbytes for each in chain(trained, self.sync.tensors()))
 
     def _take_turn(self, stop: threading.Event, finish: threading.Event) -> None:
         """Compute a micro-batch, synchronise with the swarm, and take the nap that is due."""

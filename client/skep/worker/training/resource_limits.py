@@ -237,6 +237,11 @@ class ResourceLimits:
                 self._tidy()
         self._held = wanted
 
+    def release(self) -> None:
+        """Free the device's memory: nothing is computed any more."""
+        self.offload.leave()
+        self._tidy()
+
     def _tidy(self) -> None:
         gc.collect()
         self.group.empty_caches()
