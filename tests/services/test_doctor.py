@@ -26,7 +26,7 @@ from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
-from skep.core.text import Problem, Text, verbatim
+from skep.core.text import NOTHING, Problem, Text, verbatim
 from skep.services.doctor import computer, network
 from skep.services.doctor.case import Case, Task
 from skep.services.doctor.examination import at_once, examine, plan
@@ -136,7 +136,7 @@ def test_seeds_of_the_environment_are_tried_too(home):
 
 def test_remembered_peers_are_counted_and_the_last_meeting_is_told(case):
     nobody = only(network.known_peers(case))
-    assert (nobody.state, said(nobody)[:8]) == (State.OK, "No peers")
+    assert (nobody.state, said(nobody)[:8]) == (State.SKIPPED, "No peers")
     folder = case.home.known_peers_folder
     folder.mkdir(parents=True)
     now, old = 1_700_000_000.0, 20 * 86_400.0
@@ -144,11 +144,41 @@ def test_remembered_peers_are_counted_and_the_last_meeting_is_told(case):
         {"address": address(each, "8.8.8.8"), "met": now - ago} for each, ago in ((1, 7200.0), (2, 9000.0), (3, old))
     ]
     (folder / f"{case.project.run_id}.json").write_text(json.dumps(peers))
-    found = only(network.known_peers(case, lambda: now))
+    found = only(network.known_peers(case, lambda: now, lambda _: NOTHING))
     assert found.state is State.OK
     assert said(found) == (
         "Remembered peers of this run: 2. A round with one of them was confirmed 2\N{THIN SPACE}h ago."
     )
+
+
+def test_remembered_peers_of_which_none_answers_are_a_warning(case):
+    now, dialled = 1_700_000_000.0, []
+    case.home.known_peers_folder.mkdir(parents=True)
+    file = case.home.known_peers_folder / f"{case.project.run_id}.json"
+
+    def found(*hosts, alive=""):
+        file.write_text(json.dumps([{"address": address(1, host), "met": now - 7200.0} for host in hosts]))
+        dialled.clear()
+
+        def dial(where):
+            dialled.append(where)
+            return NOTHING if alive and alive in where else Text("swarm.refuses_connection")
+
+        return only(network.known_peers(case, lambda: now, dial))
+
+    dead = found("8.8.8.8", "9.9.9.9")
+    assert (dead.state, len(dialled)) == (State.WARN, 2)
+    assert "of which none answers" in said(dead)
+    assert "only while no seed answers" in in_english(dead.advice)
+    assert found("8.8.8.8", "9.9.9.9", alive="9.9.9.9").state is State.OK
+    assert found("8.8.8.8", "192.168.1.2").state is State.OK  # of which nothing is known in another network
+    assert not dialled
+
+
+def test_a_running_skep_that_remembers_nobody_is_a_warning(case):
+    running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress())
+    nobody = only(network.known_peers(replace(case, snapshot=running)))
+    assert (nobody.state, bool(nobody.advice)) == (State.WARN, True)
 
 
 def test_a_damaged_file_of_peers_remembers_nobody(case):

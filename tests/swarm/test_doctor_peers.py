@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 
 import psutil
 import pytest
@@ -110,35 +111,67 @@ def test_what_takes_too_long_is_ended_and_told(home):
 # --- the sentences about reachability, without peers
 
 
+REACHABLE = {"client_mode": False, "relayed": False, "verified": True}
+UNVERIFIED = {"client_mode": False, "relayed": False, "verified": False}
+
+
 @pytest.mark.parametrize(
-    ("seen", "said", "advised"),
+    ("mode", "seen", "state", "said", "advised"),
     [
-        ({"client_mode": True}, "as a client", True),
-        ({"relayed": True}, "through a seed", True),
-        ({}, "directly", False),
+        ("automatic", {"client_mode": True}, State.OK, "as a client", True),
+        ("on", {"client_mode": True}, State.OK, "network.client_mode says", False),
+        ("automatic", {"relayed": True}, State.OK, "through a seed", True),
+        ("automatic", REACHABLE, State.OK, "directly", False),
+        ("automatic", UNVERIFIED, State.WARN, "was not verified: no seed", True),
+        ("off", UNVERIFIED, State.WARN, "network.client_mode is off", True),
     ],
 )
-def test_a_running_skep_says_how_others_reach_it(seen, said, advised):
-    *_, found = _as_seen(Snapshot(**seen), 1)
+def test_a_running_skep_says_how_others_reach_it_and_whether_that_was_tried(home, mode, seen, state, said, advised):
+    case = case_of(home, f"/ip4/8.8.8.8/tcp/1/p2p/{NOBODY}", **{"network.client_mode": mode})
+    *_, found = _as_seen(case, Snapshot(**seen), 1)
+    assert (found.state, bool(found.advice)) == (state, advised)
     assert said in in_english(found.found)
-    assert bool(in_english(found.advice)) == advised
+
+
+def test_a_running_skep_of_a_swarm_on_this_computer_need_not_be_dialled_from_outside(home):
+    *_, found = _as_seen(case_of(home, PEER), Snapshot(), 1)
+    assert (found.state, in_english(found.found)) == (State.OK, "The swarm runs on this computer only.")
 
 
 @pytest.mark.parametrize(
-    ("mode", "met", "reached", "state", "words"),
+    ("mode", "met", "reached", "relays", "state", "words"),
     [
-        ("automatic", True, True, State.OK, "can dial this computer directly"),
-        ("automatic", True, False, State.OK, "or else as a client"),
-        ("off", True, False, State.WARN, "network.client_mode is off"),
-        ("automatic", True, None, State.SKIPPED, "No seed that was met can test"),
-        ("automatic", False, True, State.SKIPPED, "No seed that was met can test"),
+        ("automatic", True, True, None, State.OK, "can dial this computer directly"),
+        ("automatic", True, False, True, State.OK, "through a seed, which relays"),
+        ("automatic", True, False, False, State.OK, "no seed that was met relays"),
+        ("off", True, False, None, State.WARN, "network.client_mode is off"),
+        ("automatic", True, None, None, State.SKIPPED, "No seed that was met can test"),
+        ("automatic", False, True, None, State.SKIPPED, "No seed that was met can test"),
     ],
 )
-def test_what_others_say_of_this_computer(mode, met, reached, state, words):
+def test_what_others_say_of_this_computer(mode, met, reached, relays, state, words):
     from skep.worker.probe import in_reach  # noqa: PLC0415 - the worker's side
 
     questions = Questions((), "run", "/tmp", listen_host="0.0.0.0", client_mode=mode)
-    (found,) = in_reach(questions, ["a"] if met else [], lambda: reached)
+    (found,) = in_reach(questions, ["a"] if met else [], lambda: reached, lambda: relays)
     assert found.state is state
     assert words in in_english(found.found)
     assert bool(found.advice) == (reached is False)
+
+
+def test_a_seed_says_whether_it_would_relay(private_sockets):
+    import hivemind  # noqa: PLC0415 - seconds; only for tests with a swarm
+
+    from skep.worker.probe import takes  # noqa: PLC0415 - before the fork
+
+    seed = hivemind.DHT(start=True, startup_timeout=60)
+    try:
+        asking = hivemind.DHT(initial_peers=[address_of(seed)], start=True, startup_timeout=60)
+        try:
+            for relays, answer in (([NOBODY], False), ([NOBODY, str(seed.peer_id)], True)):
+                ask = partial(takes, relays=relays)
+                assert asking.run_coroutine(ask, return_future=True).result(60) is answer
+        finally:
+            asking.shutdown()
+    finally:
+        seed.shutdown()

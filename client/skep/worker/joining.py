@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -79,6 +79,8 @@ class Joining:
     rates: Rates
     introduce: Callable[[Callable[[float], None]], None]
     alarm: Callable[[Problem], object]
+    _verdicts: list[bool | None] = field(default_factory=list)
+    """What peers say of whether others can dial this one, the last one of this connection."""
 
     def run(self) -> TrainingLoop | None:
         """Join, stage by stage; None if the run is finished.
@@ -225,6 +227,7 @@ class Joining:
             membership,
             known=known.addresses if known else tuple,
             meanwhile=meanwhile,
+            told=self._verdicts.append,
         )
         if known:
             self.rounds.met = partial(known.meet, where=where(dht))
@@ -283,6 +286,7 @@ class Joining:
             addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
             client_mode=dht.client_mode,
             relayed=relayed,
+            verified=self._verdicts[-1:] == [True],
             heavy=limits.heavy,
             devices=tuple(trainer.devices),
             in_step=isinstance(trainer, ShardedTrainer),

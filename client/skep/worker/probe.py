@@ -6,7 +6,9 @@ core.findings.Questions, prints one finding a line, and ends when it has said al
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import ipaddress
 import os
 import shutil
 import sys
@@ -15,15 +17,21 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from skep.core.findings import Check, Finding, Questions, State, clock_finding, to_line
 from skep.core.plain_text import first_line
+from skep.core.project.addresses import host_of
 from skep.core.text import NOTHING, Text
 from skep.dialling import endpoint
 from skep.worker.process import processes
+
+RELAY_SECONDS: Final = 3.0
+"""How long a seed may take to say whether it would relay."""
+RESERVED: Final = 5, 100
+"""The field of a relay's answer with its status, and that for yes, by libp2p's specification "circuit v2"."""
 
 
 def main() -> None:
@@ -102,7 +110,13 @@ def answers(questions: Questions) -> Iterator[Finding]:
         return
     look = partial(seeds.peers_of, run_id=questions.run_id, patience=questions.patience)
     peers = None if questions.invited or not met else dht.run_coroutine(look, return_future=True)
-    yield from in_reach(questions, met, lambda: reachability.find_out(dht, [known[peer][0] for peer in met]))
+    asking = partial(takes, relays=[peer for peer in met if any(map(may_relay, known[peer]))])
+    yield from in_reach(
+        questions,
+        met,
+        lambda: reachability.find_out(dht, [known[peer][0] for peer in met]),
+        lambda: dht.run_coroutine(asking, return_future=True).result(questions.within),
+    )
     yield swarm(questions, met, None if peers is None else peers.result(questions.within))
 
 
@@ -146,7 +160,9 @@ def swarm(questions: Questions, met: Sequence[str], peers: int | None) -> Findin
     return Finding(Check.SWARM, State.OK, Text("doctor.swarm_found", count=peers))
 
 
-def in_reach(questions: Questions, met: Sequence[str], find_out: Any) -> Iterator[Finding]:
+def in_reach(
+    questions: Questions, met: Sequence[str], find_out: Callable[[], bool | None], relays: Callable[[], bool]
+) -> Iterator[Finding]:
     """Whether other peers can dial this computer, and what the worker will make of it."""
     if questions.client_mode == "on":
         found = Text("doctor.client_by_setting", setting="network.client_mode")
@@ -164,8 +180,46 @@ def in_reach(questions: Questions, met: Sequence[str], find_out: Any) -> Iterato
     elif questions.client_mode == "off":
         found = Text("doctor.unreachable_listener", setting="network.client_mode")
         yield Finding(Check.REACHABILITY, State.WARN, found, advice)
+    elif relays():
+        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.becomes_relayed"), advice)
     else:
-        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.becomes_client"), advice)
+        yield Finding(Check.REACHABILITY, State.OK, Text("doctor.becomes_mere_client"), advice)
+
+
+def may_relay(address: str) -> bool:
+    """Whether p2pd uses a relay at this multiaddress: not in a private network."""
+    try:
+        return ipaddress.ip_address(host_of(address)).is_global
+    except ValueError:
+        return True
+
+
+# it runs in the DHT's process, which was forked from this one
+async def takes(_dht: Any, node: Any, *, relays: Sequence[str]) -> bool:
+    """Whether one of these peers (base58 ids) would relay for this computer: each is asked as p2pd asks it for a worker."""
+    for relay in relays:
+        with contextlib.suppress(Exception):  # whatever p2pd says of a peer that does not relay, or is gone
+            async with asyncio.timeout(RELAY_SECONDS):
+                if await _accepts(node.p2p, relay):
+                    return True
+    return False
+
+
+async def _accepts(p2p: Any, relay: str) -> bool:
+    from google.protobuf.empty_pb2 import Empty  # noqa: PLC0415 - loaded with hivemind
+    from google.protobuf.unknown_fields import UnknownFieldSet  # noqa: PLC0415 - as above
+    from hivemind.p2p import PeerID  # noqa: PLC0415 - as above
+    from hivemind.p2p.p2p_daemon_bindings.utils import read_pbmsg_safe  # noqa: PLC0415 - as above
+
+    from skep.worker.connection.relays import HOP, RESERVE  # noqa: PLC0415 - as above
+
+    _, reader, writer = await p2p.call_binary_stream_handler(PeerID.from_base58(relay), HOP)
+    with contextlib.closing(writer):
+        writer.write(RESERVE)
+        await writer.drain()
+        answer = Empty()
+        await read_pbmsg_safe(reader, answer)
+    return any((each.field_number, each.data) == RESERVED for each in UnknownFieldSet(answer))
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ _AS_THEY_ARE: Final = (
     "in_step",
     "client_mode",
     "relayed",
+    "verified",
     "heavy",
     "progress",
     "totals",

@@ -123,7 +123,7 @@ class WorkerJoined(WorkerMessage, frozen=True):
 
     `devices` are all that compute, of which `device` is the first; they are `in_step` where one model is spread over them.
     In `client_mode` it makes connections and accepts none, as is usual behind a router; if `relayed`, it accepts those that
-    come through a seed.
+    come through a seed; if `verified`, another peer has dialled it.
     """
 
     peer_id: str
@@ -138,6 +138,7 @@ class WorkerJoined(WorkerMessage, frozen=True):
     heavy: bool = False
     devices: tuple[ComputingDevice, ...] = ()
     in_step: bool = False
+    verified: bool = False
 
 
 class WorkerProgress(WorkerMessage, frozen=True):

@@ -91,6 +91,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
         in_step=message.in_step,
         client_mode=message.client_mode,
         relayed=message.relayed,
+        verified=message.verified,
         heavy=message.heavy,
         worker=replace(worker, joined_at=now, joined_epoch=message.epoch),
         renewing=False,

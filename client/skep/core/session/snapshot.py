@@ -130,6 +130,8 @@ class Snapshot:
     """Whether the worker makes connections and accepts none, as is usual behind a router."""
     relayed: bool = False
     """Whether connections to the worker come through a seed, because others cannot dial it."""
+    verified: bool = False
+    """Whether another peer has dialled the worker: one that is neither client nor relayed may still be out of reach."""
     heavy: bool = False
     """Whether a single sample takes longer than the limit for a micro-batch while this computer is in use."""
     progress: SwarmProgress | None = None

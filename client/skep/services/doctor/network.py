@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
@@ -17,13 +19,15 @@ from skep.adapters.net.web import Answer, Patience, Stop, Web
 from skep.core.errors import SkepError
 from skep.core.findings import Check, Finding, State, clock_finding
 from skep.core.project import met_peers
-from skep.core.project.addresses import is_loopback
+from skep.core.project.addresses import host_of, is_global, is_loopback
 from skep.core.project.manifest import VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
-from skep.core.text import Text
+from skep.core.text import NOTHING, Text
 from skep.dialling import dial_one, endpoint
 from skep.services.doctor.case import Case, Task
 
+Dial = Callable[[str], Text]
+"""Why a multiaddress does not answer; empty if it does."""
 PATIENCE: Final = Patience(connect_seconds=6.0, read_seconds=6.0, retry=Retry(0))
 HALF_A_SECOND: Final = 0.5
 """A server tells the time in whole seconds."""
@@ -107,19 +111,47 @@ def seed(address: str, *, alone: bool) -> Iterator[Finding]:
 # --- peers to join through while no seed answers
 
 
-def known_peers(case: Case, clock: Callable[[], float] = time.time) -> Iterator[Finding]:
-    """How many peers of this run are remembered, and when a round with one of them was confirmed last."""
+def known_peers(case: Case, clock: Callable[[], float] = time.time, dial: Dial = dial_one) -> Iterator[Finding]:
+    """How many peers of this run are remembered, when a round with one was confirmed last, and whether one answers.
+
+    Before the first round none are to be expected. Those on the internet only are dialled: an address of a network at
+    home may be another computer's in the network where this computer is now.
+    """
     assert case.project is not None
     try:
         with (case.home.known_peers_folder / met_peers.file_name(case.project.run_id)).open("rb") as file:
             known = met_peers.met(file.read(met_peers.READ_AT_MOST), clock())
     except OSError:
         known = []
-    if known:
-        ago = max(0.0, clock() - known[0].met)
-        yield Finding(Check.KNOWN_PEERS, State.OK, Text("doctor.peers_known", count=len(known), span=ago))
+    if not known:
+        state = State.WARN if case.is_running else State.SKIPPED
+        advice = Text("doctor.known_peers_advice") if case.is_running else NOTHING
+        yield Finding(Check.KNOWN_PEERS, state, Text("doctor.no_peers_known"), advice)
+        return
+    ago = max(0.0, clock() - known[0].met)
+    if _nobody_answers([each.address for each in known], dial):
+        found, advice = (
+            Text("doctor.no_known_peer_answers", count=len(known), span=ago),
+            Text("doctor.known_peers_advice"),
+        )
+        yield Finding(Check.KNOWN_PEERS, State.WARN, found, advice)
     else:
-        yield Finding(Check.KNOWN_PEERS, State.OK, Text("doctor.no_peers_known"))
+        yield Finding(Check.KNOWN_PEERS, State.OK, Text("doctor.peers_known", count=len(known), span=ago))
+
+
+def _nobody_answers(addresses: Sequence[str], dial: Dial) -> bool:
+    """Whether all of these can be dialled from anywhere, and none answers."""
+    if not all(map(_is_global, addresses)):
+        return False
+    with ThreadPoolExecutor(len(addresses)) as pool:
+        return all(pool.map(dial, addresses))
+
+
+def _is_global(address: str) -> bool:
+    try:
+        return is_global(ipaddress.ip_address(host_of(address)))
+    except ValueError:  # a name
+        return True
 
 
 # --- the server with the training data, and the clock by its answer

@@ -19,7 +19,7 @@ from skep.adapters.process.programs import module_command
 from skep.core.errors import BadInput
 from skep.core.findings import Check, Finding, Questions, State, from_line
 from skep.core.session.snapshot import Snapshot
-from skep.core.text import NOTHING, Text
+from skep.core.text import Text
 from skep.services.doctor.case import Case
 
 END_SECONDS: Final = 1.0
@@ -36,7 +36,7 @@ def peers(case: Case, within: float) -> Iterator[Finding]:
     assert case.project is not None
     wanted = {Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY}
     if case.is_running and case.snapshot is not None and case.snapshot.progress is not None:
-        yield from _as_seen(case.snapshot, case.snapshot.progress.peers)
+        yield from _as_seen(case, case.snapshot, case.snapshot.progress.peers)
         wanted = {Check.HANDSHAKE}
     for finding in _ask(case, within):
         yield finding
@@ -46,21 +46,33 @@ def peers(case: Case, within: float) -> Iterator[Finding]:
             yield Finding(check, State.FAIL, Text("doctor.no_answer_within", seconds=within), Text("doctor.try_again"))
 
 
-def _as_seen(snapshot: Snapshot, others: int) -> Iterator[Finding]:
+def _as_seen(case: Case, snapshot: Snapshot, others: int) -> Iterator[Finding]:
     """By the running skep, which is in this swarm."""
     if others > 0:
         yield Finding(Check.SWARM, State.OK, Text("doctor.swarm_averages", count=others))
     else:
         yield Finding(Check.SWARM, State.WARN, Text("doctor.swarm_alone"), Text("doctor.wait_for_peers"))
-    found = Text("doctor.is_reachable")
+    yield _reached(case, snapshot)
+
+
+def _reached(case: Case, snapshot: Snapshot) -> Finding:
+    """How others reach the running skep, and how far that is known: its worker has asked them when it joined."""
     advice = Text("doctor.forward_port", setting="network.port", mapping="network.map_port")
     if snapshot.client_mode:
-        found = Text("doctor.is_client")
-    elif snapshot.relayed:
-        found = Text("doctor.is_relayed")
-    else:
-        advice = NOTHING
-    yield Finding(Check.REACHABILITY, State.OK, found, advice)
+        if case.settings["network.client_mode"] == "on":
+            by_setting = Text("doctor.client_by_setting", setting="network.client_mode")
+            return Finding(Check.REACHABILITY, State.OK, by_setting)
+        return Finding(Check.REACHABILITY, State.OK, Text("doctor.is_client"), advice)
+    if snapshot.relayed:
+        return Finding(Check.REACHABILITY, State.OK, Text("doctor.is_relayed"), advice)
+    if snapshot.verified:
+        return Finding(Check.REACHABILITY, State.OK, Text("doctor.is_reachable"))
+    if bootstrap.listen_host(case.addresses).startswith("127."):
+        return Finding(Check.REACHABILITY, State.OK, Text("doctor.loopback_only"))
+    if case.settings["network.client_mode"] == "off":
+        found = Text("doctor.unverified_listener", setting="network.client_mode")
+        return Finding(Check.REACHABILITY, State.WARN, found, advice)
+    return Finding(Check.REACHABILITY, State.WARN, Text("doctor.not_verified"), advice)
 
 
 def _ask(case: Case, within: float) -> Iterator[Finding]:

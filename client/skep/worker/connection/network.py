@@ -76,6 +76,7 @@ def reach(
     *,
     known: Callable[[], Sequence[str]] = tuple,
     meanwhile: Callable[[], object] = bool,
+    told: Callable[[bool | None], object] = bool,
 ) -> hivemind.DHT:
     """Start the DHT and connect it to the swarm through any of `peers`; behind a relay, or as a client, if others cannot dial
     this peer.
@@ -83,20 +84,22 @@ def reach(
     `known` returns addresses of peers to try if that fails: they are often off, and to wait for them would delay every
     join. `meanwhile` is called while the DHT's process starts; again when it starts a second time.
 
-    If no peer can tell whether this one can be dialled, it listens.
+    `told` is called with whether others can dial this peer, as they say; None if none could tell or it did not ask, and
+    then it listens.
 
     Raises SwarmError, which names every seed that was tried with the reason.
     """
     put_sockets_in(Path(options.run_folder))
     connect = partial(_connect, options, membership=membership)
     try:
-        return connect_as_needed(options, partial(connect, _answering_seeds([*peers, *options.seeds])), meanwhile)
+        through_seeds = partial(connect, _answering_seeds([*peers, *options.seeds]))
+        return connect_as_needed(options, through_seeds, meanwhile, told=told)
     except SwarmError as error:
         others = [address for address, failure in dial(known()).items() if not failure]
         if not others:
             raise
         try:
-            return connect_as_needed(options, partial(connect, others), meanwhile)
+            return connect_as_needed(options, partial(connect, others), meanwhile, told=told)
         except SwarmError:
             raise error from None
 
@@ -130,6 +133,7 @@ def connect_as_needed(
     find_out: Callable[[hivemind.DHT], bool | None] = reachability.find_out,
     answer_others: Callable[[hivemind.DHT], None] = reachability.answer_others,
     becomes_relayed: Callable[[hivemind.DHT], bool] = relays.becomes_relayed,
+    told: Callable[[bool | None], object] = bool,
 ) -> hivemind.DHT:
     """Call `connect` with the `client_mode` of the options. If that is automatic and `find_out` says that others cannot
     dial this peer, call it again: behind a relay, or as a client if `becomes_relayed` says that there is none.
@@ -140,7 +144,9 @@ def connect_as_needed(
     # a peer on loopback need not be reachable from outside
     if options.listen_host.startswith("127.") or options.client_mode == "on":
         return dht
-    if options.client_mode == "automatic" and find_out(dht) is False:
+    found = find_out(dht) if options.client_mode == "automatic" else None
+    told(found)
+    if found is False:
         dht.shutdown()
         dht = relays.start_relayed(partial(connect, client_mode=False, relayed=True))
         if not becomes_relayed(dht):
