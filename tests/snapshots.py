@@ -76,6 +76,7 @@ TRAINING = ruled(
         device="NVIDIA GeForce RTX 4070",
         progress=PROGRESS,
         joined=True,
+        verified=True,
         totals=Totals(Tally(1, 512), Tally(37, 184_320), Tally(2, 3_072)),
         conditions=AWAY,
     )

@@ -48,7 +48,10 @@ class Worker(Protocol):
         """Send one message; it is not an error if the worker has exited (WorkerExited reports it)."""
 
     def stop(self, within: float = 2.0) -> None:
-        """Ask the worker to exit, kill its remaining process tree after `within` seconds. Returns immediately."""
+        """Ask the worker to exit, kill its remaining process tree after `within` seconds. Returns immediately.
+
+        A worker that says in time that it saves its state (WorkerSaving) has, at the first call, as long as it asks for.
+        """
 
     def end_stuck(self, within: float = 2.0) -> None:
         """As `stop`, for a worker that may not answer: first it writes the stacks of its threads to its log."""

@@ -478,6 +478,10 @@
         <translation>direkt</translation>
     </message>
     <message>
+        <source>direct, not verified</source>
+        <translation>direkt, nicht geprüft</translation>
+    </message>
+    <message>
         <source>1 peer</source>
         <translation>1 Peer</translation>
     </message>

@@ -198,8 +198,10 @@ class Now(Speaker):
             return Figure(self.tr("Peers"), units.MISSING, "", explained)
         if snapshot.client_mode:
             below = self.tr("through a router, outgoing only")
-        else:
-            below = self.tr("through a seed") if snapshot.relayed else self.tr("direct")
+        elif snapshot.relayed:
+            below = self.tr("through a seed")
+        else:  # it listens, perhaps out of reach
+            below = self.tr("direct") if snapshot.verified else self.tr("direct, not verified")
         return Figure(self.tr("Peers"), units.number(snapshot.progress.peers), below, explained)
 
     def epoch(self, snapshot: Snapshot) -> EpochBar | None:

@@ -108,6 +108,7 @@ def test_four_figures_with_units():
     assert (speed.value, speed.below) == ("41.3", "loss 2.42")
     assert (device.value, device.below) == ("67\u2009°C", "142\u2009W · 5.4\u2009GB free")
     assert (peers.value, peers.below) == ("3", "direct")
+    assert Now().figures(replace(shots.TRAINING, verified=False))[3].below == "direct, not verified"
 
 
 def test_what_is_not_measured_is_a_dash_or_the_devices_name():
