@@ -40,7 +40,7 @@ from skep.host.server.peer_process import PeerProcess
 from skep.recipes.registry import open_recipe, parse_manifest
 from worker_pipes import TINY, PipedWorker, cut_shards
 
-COUNT = 78
+COUNT = 80
 TARGET = 12288
 """Samples of an epoch, which takes about ten seconds: peers see its end a few tenths of a second late or early."""
 FIRST_TARGET = 512
