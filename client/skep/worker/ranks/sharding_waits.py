@@ -21,7 +21,10 @@ class _Allocating(Comm):
 
 
 class WaitedAllGather(_Allocating, AllGather):
-    """As FSDP's own, which by NCCL returns when it is queued, and then has no deadline."""
+    """As FSDP's own, which by NCCL returns when it is queued, and then has no deadline.
+
+    FSDP gets the finished work: without one it keeps what was received until the next part was, beside its copy.
+    """
 
     def __call__(
         self,
@@ -29,8 +32,10 @@ class WaitedAllGather(_Allocating, AllGather):
         input_tensor: torch.Tensor,
         group: dist.ProcessGroup,
         async_op: bool = False,  # noqa: ARG002, FBT001, FBT002 - torch's signature
-    ) -> None:
-        wait(dist.all_gather_single(output_tensor, input_tensor, group=group, async_op=True))
+    ) -> dist.Work | None:
+        work: dist.Work | None = dist.all_gather_single(output_tensor, input_tensor, group=group, async_op=True)
+        wait(work)
+        return work
 
 
 class WaitedReduceScatter(_Allocating, ReduceScatter):
