@@ -1,6 +1,7 @@
 """Which devices compute, and whether they share one model, on simulated computers; they are looked at in a real fork."""
 
 import os
+from unittest import mock
 
 import pytest
 
@@ -8,11 +9,14 @@ from english import in_english
 from manifests import raw
 from skep.core.device import Device, DeviceKind
 from skep.core.errors import DoesNotFit
+from skep.core.session.messages import WorkerOptions
 from skep.core.text import NOTHING, Text
 from skep.recipes.registry import parse_manifest
+from skep.worker import joining
 from skep.worker.process import processes
 from skep.worker.ranks import choice
 from skep.worker.ranks.choice import Choice, Found, devices_of
+from skep.worker.ranks.others import Others
 from skep.worker.training.device import Gpu, TorchFacts
 
 OLD = Gpu("Old card", 8 << 30, bf16=False)
@@ -163,6 +167,16 @@ def test_parameters_of_nccl_are_set_unless_nccl_chooses(monkeypatch):
     choice.set_nccl((4, 0, 0))
     assert os.environ["NCCL_MIN_NCHANNELS"] == "4"
     assert "NCCL_SOCKET_NTHREADS" not in os.environ
+
+
+def test_ranks_are_forked_with_the_parameters_of_nccl(monkeypatch, tmp_path):
+    monkeypatch.setenv(choice.NCCL[0], "")  # as it was, after the test
+    seen = []
+    monkeypatch.setattr(joining, "fork", lambda *_: (seen.append(os.environ[choice.NCCL[0]]), Others([]))[1])
+    options = WorkerOptions(manifest="", index=None, run_folder=str(tmp_path), device="cpu*2", nccl=(4, 0, 0))
+    made = joining.Joining(options, parse_manifest(raw()), *[mock.Mock()] * 8)
+    made._devices()
+    assert seen == ["4"]
 
 
 def test_more_sockets_than_nccl_can_use_are_refused():
