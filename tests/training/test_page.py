@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from families import lives
-from skep.training import PostLocalSGD, TrainingError, communicate
+from skep.training import PostLocalSGD, Swarm, TrainingError, communicate
 from training_scripts import PATIENCE
 
 PAGE = Path(__file__).parents[2] / "docs" / "train-your-own-script.md"
@@ -115,3 +115,9 @@ def test_two_peers_with_the_program_of_the_page_confirm_each_other(tmp_path, nam
         with started(path, INITIAL_PEERS=peers) as second:
             second.until(CONFIRMED)
             first.until(CONFIRMED)
+
+
+def test_devices_of_a_script_in_a_swarm_cannot_drift_apart(monkeypatch):
+    monkeypatch.setattr(Swarm, "_present", object())
+    with pytest.raises(TrainingError, match="one optimizer steps for all"):
+        communicate(None, PostLocalSGD(start_localSGD_iter=10, period=4))

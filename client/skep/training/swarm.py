@@ -371,6 +371,11 @@ class Swarm:
         self._sync.state_averager.step_executor.shutdown(wait=False, cancel_futures=True)
 
 
+def is_in_swarm() -> bool:
+    """Whether this process has joined one that it has not left."""
+    return Swarm._present is not None  # noqa: SLF001 - this module's own class
+
+
 def _nothing() -> None:
     """No samples are computed that are not contributed."""
 
