@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from english import in_english
+from forked_ranks import received_over_tcp
 from manifests import raw
 from skep.core.errors import DeviceError
 from skep.recipes.registry import open_recipe, parse_manifest
@@ -127,6 +128,22 @@ def test_several_ranks_give_the_loss_and_the_gradients_of_one(begin, precision, 
     assert distance(several, one) < (1e-5 if precision == "fp32" else 2e-2)
     assert several.lost() == 0
     assert several.gradients_finite()
+
+
+def test_ranks_send_each_other_nothing_between_two_hand_overs(begin, monkeypatch):
+    several, told = begin(), []
+    several.add_gradients(some_tokens(8), 1.0)  # after the parameters
+    tell = several._others.tell
+    monkeypatch.setattr(
+        several._others, "tell", lambda order, ranks=None: (told.append(type(order)), tell(order, ranks))
+    )
+    before = received_over_tcp()
+    for seed in range(5):
+        several.add_gradients(some_tokens(8, seed), 1.0)
+    assert received_over_tcp() == before
+    assert set(told) == {orders.Compute, orders.Settle}
+    several.collect()
+    assert received_over_tcp() >= before + sum(p.grad.nbytes for p in several.parameters)
 
 
 @pytest.mark.parametrize("sizes", [(1, 7), (7, 1), (0, 8), (8, 0)])
