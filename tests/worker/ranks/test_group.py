@@ -272,6 +272,22 @@ def test_a_rank_that_is_lost_costs_what_only_it_had(begin, count, how):
     assert distance(several, one) < 1e-5
 
 
+def test_a_rank_that_is_stopped_is_not_waited_for_as_long_as_a_slow_one(begin):
+    one, several = alone(), begin()
+    several.add_gradients(
+        some_tokens(8), 0.0
+    )  # the parameters have been shared, for which ranks are waited for as long as ever
+    several.forget()
+    several._slowest = 10.0
+    send(several, 1, signal.SIGSTOP)
+    begun = time.monotonic()
+    one.add_gradients(some_tokens(8), 1.0)
+    several.add_gradients(some_tokens(8), 1.0)
+    assert time.monotonic() - begun < 20
+    several.collect()
+    assert distance(several, one) < 1e-5
+
+
 @pytest.mark.parametrize("count", [3])
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_is_lost_in_the_sum_costs_what_only_it_had(begin, count, how):

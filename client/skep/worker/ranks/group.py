@@ -46,7 +46,7 @@ ANSWER_SECONDS: Final = 8.0
 """How long a rank may take for a micro-batch, at least."""
 TIMES: Final = 20
 """A rank may take as many times what the slowest micro-batch so far took."""
-FADE: Final = 0.99
+FADE: Final = 0.9
 """What is left of the slowest time after another micro-batch."""
 BUILD_SECONDS: Final = 600.0
 FIRST_SECONDS: Final = 120.0

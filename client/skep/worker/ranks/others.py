@@ -7,6 +7,7 @@ import os
 import pickle
 import socket
 import struct
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -14,6 +15,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import MappingProxyType
 from typing import Final
+
+import psutil
 
 from skep.core.device import labelled, numbered
 from skep.core.project.manifest import Manifest
@@ -25,6 +28,8 @@ from skep.worker.ranks.rank import serve
 PIPE_SECONDS: Final = 4
 """How long a rank may take nothing of an order, or send nothing of an answer that it has begun."""
 LOOK_SECONDS: Final = 0.25
+STOPPED_SECONDS: Final = 8.0
+"""How long a rank may be stopped while it is waited for, such as by SIGSTOP. It computes nothing then, however slow it is."""
 END_SECONDS: Final = 2.0
 
 
@@ -49,6 +54,13 @@ class Other:
     id: str = ""
     name: str = ""
     samples: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        try:
+            return bool(psutil.Process(self.process.pid).status() == psutil.STATUS_STOPPED)
+        except psutil.NoSuchProcess:
+            return False
 
     @property
     def label(self) -> str:
@@ -100,7 +112,7 @@ class Others:
                 self._silent.add(rank)
 
     def answers(self, within: float, ranks: Sequence[Other] | None = None) -> Mapping[Other, Answer]:
-        """One answer of each of `ranks`, else of all, which may take `within` seconds.
+        """One answer of each of `ranks`, else of all, which may take `within` seconds, and be stopped for STOPPED_SECONDS.
 
         Time in which this process did not run counts as LOOK_SECONDS at most. Raises RankLost, once all that live have
         answered, if there are others: they are killed.
@@ -108,10 +120,14 @@ class Others:
         found: dict[Other, Answer] = {}
         awaited = [rank for rank in (self.ranks if ranks is None else ranks) if rank not in self._silent]
         gone = set(self._silent)
-        looks = within / LOOK_SECONDS
+        looks, stopped = within / LOOK_SECONDS, Counter[Other]()
         while awaited and looks > 0:
             ready = wait([rank.link for rank in awaited], LOOK_SECONDS)
             looks -= not ready
+            if not ready:
+                stopped = Counter({rank: stopped[rank] + 1 for rank in awaited if rank.stopped})
+                gone |= {rank for rank in awaited if stopped[rank] * LOOK_SECONDS >= STOPPED_SECONDS}
+                awaited = [rank for rank in awaited if rank not in gone]
             for rank in [each for each in awaited if each.link in ready]:
                 awaited.remove(rank)
                 try:
