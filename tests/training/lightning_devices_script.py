@@ -5,13 +5,17 @@ Prints a JSON line for each contribution, and one with the parameter on both ran
 
 import json
 import os
+import signal
 import socket
 import sys
 import time
+from datetime import timedelta
 
 import psutil
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.plugins.precision import MixedPrecision
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 
 from skep import training
 from skep.lightning import HivemindStrategy
@@ -38,6 +42,7 @@ class SwarmOfNobody:
     def contribute(self, samples, *, scaled):
         assert scaled
         tell("contributed", samples=samples, gradient=self.weight.grad.item())
+        time.sleep(options.get("round_seconds", 0))
         self.accumulated += samples
         self.confirmed += 1
         stepped = self.confirmed % 2 == 0
@@ -63,6 +68,8 @@ class Module(LightningModule):
     def __init__(self):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.zeros(1))
+        if options.get("unused"):
+            self.unused = torch.nn.Parameter(torch.zeros(1))
 
     def training_step(self, batch, _number):
         return (self.weight * batch).mean()
@@ -81,21 +88,36 @@ def end_slowly(seconds):
 
 
 class Watching(Callback):
+    def on_train_start(self, trainer, _module):
+        if trainer.is_global_zero:
+            ddp = trainer.strategy.model
+            names = ("static_graph", "gradient_as_bucket_view", "find_unused_parameters", "bucket_bytes_cap")
+            tell("wrapped", **{name: getattr(ddp, name) for name in names})
+
     def on_train_batch_end(self, trainer, module, *_):
         found = trainer.strategy.all_gather(module.weight.detach())
         if trainer.is_global_zero:
             tell("batch", weights=found.flatten().tolist())
         if options.get("fails_on_rank") == trainer.global_rank:
             end_slowly(options["ends_after"])
+        if options.get("stops_on_rank") == trainer.global_rank:
+            os.kill(os.getpid(), signal.SIGSTOP)
 
 
 training.join = SwarmOfNobody
 quiet = dict.fromkeys(("logger", "enable_checkpointing", "enable_progress_bar", "enable_model_summary"), False)
 trainer = Trainer(
-    strategy=HivemindStrategy(target_batch_size=64, reuse_grad_buffers=options.get("reuse_grad_buffers", False)),
+    strategy=HivemindStrategy(
+        target_batch_size=64,
+        reuse_grad_buffers=options.get("reuse_grad_buffers", False),
+        timeout=timedelta(seconds=options.get("timeout", 60)),
+        ddp_comm_hook=fp16_compress_hook if options.get("hook") else None,
+        **options.get("ddp", {}),
+    ),
     accelerator="cpu",
     devices=2,
     callbacks=[Watching()],
+    plugins=[MixedPrecision("16-mixed", "cpu")] if options.get("fp16") else None,
     **{"max_epochs": 1, **quiet, **options.get("trainer", {})},
 )
 samples = torch.tensor(options["samples"])

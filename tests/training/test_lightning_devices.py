@@ -8,6 +8,7 @@ import sys
 
 import psutil
 import pytest
+import torch
 
 from families import lives
 from training_scripts import HERE, PATIENCE, equal_epoch, running
@@ -44,7 +45,7 @@ def told(**options):
     return {name: [line for line in lines if line["event"] == name] for name in EVENTS}, done.returncode, done.stderr
 
 
-EVENTS = ("joined", "contributed", "batch", "left", "done")
+EVENTS = ("joined", "wrapped", "contributed", "batch", "left", "done")
 # Lightning's sampler draws them in another order each time
 SAMPLES = [float(each) for each in (1, 2, 1, 4, 1, 6, 1, 8, 3, 3, 5, 5)]
 
@@ -85,12 +86,59 @@ def test_the_end_of_a_run_ends_the_training_of_both():
     assert len(seen["done"]) == 1
 
 
+def test_the_options_and_the_hook_reach_the_devices():
+    ddp = {"find_unused_parameters": True, "gradient_as_bucket_view": True, "bucket_cap_mb": 3}
+    seen, code, errors = told(samples=[0.1] * 24, unused=True, hook=True, ddp=ddp)
+    assert code == 0, errors[-3000:]  # without the first option, torch ends at the second batch
+    (wrapped,) = seen["wrapped"]
+    assert wrapped["find_unused_parameters"]
+    assert wrapped["gradient_as_bucket_view"]
+    assert (wrapped["static_graph"], wrapped["bucket_bytes_cap"]) == (False, 3 * 2**20)
+    halved = torch.tensor(0.1 / 2).half() * 2  # each device's part of the mean is rounded to 16 bits
+    assert [each["gradient"] for each in seen["contributed"]] == [float(halved)] * 3
+
+
+def test_gradients_that_overflow_in_fp16_on_one_device_are_contributed_by_none():
+    seen, code, errors = told(samples=[2.0] * 31 + [1e38], fp16=True)
+    assert code == 0, errors[-3000:]
+    assert [(each["samples"], each["gradient"]) for each in seen["contributed"]] == [(8, 2.0)] * 3
+
+
+def test_without_a_swarm_lightnings_devices_may_drift_apart_between_two_averages():
+    done = subprocess.run(
+        [sys.executable, HERE / "lightning_local_script.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=4 * PATIENCE,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [json.loads(line)["weights"] for line in done.stdout.splitlines() if line.startswith("{")]
+    equal = [number for number, (first, second) in enumerate(lines) if first == second]
+    assert len(lines) == 10
+    assert equal == [0, 1, 2, 5, 8]  # two sums of gradients, and then an average after each third step
+
+
 @pytest.mark.parametrize("seconds", [0.0, 3.0])
 def test_a_process_that_ends_ends_the_script_with_a_sentence(seconds):
     seen, code, errors = told(samples=[2.0] * 64, fails_on_rank=1, ends_after=seconds)
     assert code != 0
     assert not seen["done"]
     assert "The process of device 1 has ended with exit code 7" in errors
+
+
+def test_a_process_that_hangs_ends_the_script_with_a_sentence():
+    seen, code, errors = told(samples=[2.0] * 64, stops_on_rank=1, timeout=8)
+    assert code != 0
+    assert not seen["done"]
+    assert "A device of this computer has not answered for 8 s" in errors
+
+
+def test_the_other_process_waits_longer_for_what_the_swarm_does():
+    seen, code, errors = told(samples=[2.0] * 16, timeout=8, round_seconds=10)
+    assert code == 0, errors[-3000:]
+    assert len(seen["contributed"]) == 2
 
 
 # --- in a swarm

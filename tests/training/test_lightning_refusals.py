@@ -21,7 +21,7 @@ from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import (
 from torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
 from torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 
-from skep.lightning import HivemindStrategy
+from skep.lightning import HivemindStrategy, strategy
 from skep.lightning.comm_hooks import options_of
 from skep.lightning.contributing import remade
 from skep.worker.ranks.hooks import Compress, PowerSGD
@@ -104,6 +104,15 @@ def with_state(**options):
 def test_an_argument_that_is_skeps_own_is_refused_in_a_sentence(options, words):
     with pytest.raises(TrainingError, match=words):
         HivemindStrategy(target_batch_size=64, **options)
+
+
+def test_it_is_said_that_options_of_several_devices_have_no_effect_on_one(monkeypatch):
+    said = []
+    monkeypatch.setattr(strategy, "rank_zero_info", said.append)
+    options = {"ddp_comm_hook": fp16_compress_hook, "find_unused_parameters": True, "bucket_cap_mb": None}
+    with pytest.raises(TrainingError, match="initial_peers"):
+        fit(Module(), HivemindStrategy(target_batch_size=64, initial_peers="somewhere", **options))
+    assert said == ["There is one device, so these options have no effect: ddp_comm_hook, find_unused_parameters."]
 
 
 def test_an_optimizer_is_made_again_with_its_groups_and_options():

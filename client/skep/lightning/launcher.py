@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,7 +38,9 @@ FOLDER: Final = "SKEP_RANKS_FOLDER"
 """Names the folder in the environment of the processes; torchrun's have none, and meet as torchrun says."""
 PARENT: Final = "SKEP_RANKS_PARENT"
 GLOO: Final = "gloo"
-"""Is in the words of its errors, which have no type of their own."""
+"""Is in the words of its errors, which have no type of their own, but for those of a wait that was in vain."""
+TIMED_OUT: Final = ("Application timeout caused pair closure", "Timed out waiting", "collective operation timeout")
+"""Gloo's words for these, and NCCL's."""
 WATCH_SECONDS: Final = 0.1
 GRACE_SECONDS: Final = 2.0
 """How long the loss of a process may take to be noticed where it is waited for; after that the script is ended."""
@@ -110,8 +113,12 @@ class RankLauncher(_SubprocessScriptLauncher):
         failed = next(((rank, code) for rank, code in enumerate(codes, 1) if code), None)
         return failed or ((len(codes), 0) if all(code == 0 for code in codes) else None)
 
-    def explain(self, error: BaseException) -> None:
-        """Say so if the error comes from the end of another rank, whose process may end a little later."""
+    def explain(self, error: BaseException, timeout: timedelta) -> None:
+        """Say so if the error comes from a rank that hangs, or from the end of one, whose process may end a little later."""
+        if any(words in str(error) for words in TIMED_OUT):
+            self._told = True
+            sys.stderr.write(f"{say(Text('lightning.rank_is_silent', seconds=round(timeout.total_seconds())))}\n")
+            return
         if not isinstance(error, dist.DistError) and GLOO not in str(error):
             return
         deadline = time.monotonic() + LOST_SECONDS

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 import torch
@@ -17,6 +18,7 @@ from lightning.fabric.utilities.distributed import _sync_ddp_if_available
 from lightning.pytorch.strategies import ParallelStrategy
 from lightning.pytorch.trainer.states import TrainerFn
 from lightning.pytorch.utilities.rank_zero import rank_zero_only
+from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from skep.lightning.launcher import FOLDER, RankLauncher, end_with_first
@@ -25,15 +27,20 @@ from skep.worker.ranks.hooks import Hook, register
 
 BACKENDS: Final = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 """By the type of the devices. What ranks tell each other is on the processor."""
+PREPARING: Final = timedelta(minutes=30)
+"""How long the others may take until they meet rank 0: each runs the script up to there, whose data it may prepare."""
+IN_THE_SWARM: Final = timedelta(days=1)
+"""How long the others wait for what rank 0 tells: it may load a state meanwhile, which has no limit. They end with it."""
 
 
 class Ranks(ParallelStrategy):
     """Processes on this computer only: their number is that of the Trainer's devices."""
 
-    def __init__(self, hook: Hook | None, options: Mapping[str, Any]) -> None:
-        """`hook` communicates the gradients; `options` are DistributedDataParallel's."""
+    def __init__(self, hook: Hook | None, options: Mapping[str, Any], timeout: timedelta) -> None:
+        """`hook` communicates the gradients; `options` are DistributedDataParallel's; in `timeout` all ranks meet."""
         super().__init__()
-        self._hook, self._ddp_options = hook, dict(options)
+        self._hook, self._ddp_options, self._timeout = hook, dict(options), timeout
+        self._news: dist.ProcessGroup | None = None
         self._launcher: RankLauncher | None = None
         self._sampler_seed: int | None = None
         end_with_first()
@@ -42,6 +49,12 @@ class Ranks(ParallelStrategy):
     def several(self) -> bool:
         """Whether there are other devices."""
         return len(self.parallel_devices or ()) > 1
+
+    @property
+    def options_of_several(self) -> tuple[str, ...]:
+        """Names of the options that have been given, and that are for several devices."""
+        hook = () if self._hook is None else ("ddp_comm_hook",)
+        return (*hook, *(name for name, value in self._ddp_options.items() if value))
 
     # --- what Lightning asks
 
@@ -87,15 +100,20 @@ class Ranks(ParallelStrategy):
 
     def setup_environment(self) -> None:
         super().setup_environment()
-        if self.several and not dist.is_initialized():
-            folder = os.environ.get(FOLDER)
-            meeting = f"file://{folder}/meeting" if folder else "env://"
-            dist.init_process_group(
-                BACKENDS[self.root_device.type],
-                init_method=meeting,
-                rank=self.local_rank,
-                world_size=self.world_size,
-            )
+        if not self.several:
+            return
+        if not dist.is_initialized():
+            self._meet()
+        self._news = dist.new_group(backend="gloo", timeout=IN_THE_SWARM)
+
+    def _meet(self) -> None:
+        rank, ranks, folder = self.local_rank, self.world_size, os.environ.get(FOLDER)
+        meeting = f"file://{folder}/meeting" if folder else "env://"
+        store, _, _ = next(rendezvous(meeting, rank, ranks, timeout=PREPARING))
+        store.set(f"rank-{rank}", "")
+        store.wait([f"rank-{number}" for number in range(ranks)], PREPARING)
+        backend = BACKENDS[self.root_device.type]
+        dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=self._timeout)
 
     def model_to_device(self) -> None:
         assert self.model is not None
@@ -131,7 +149,7 @@ class Ranks(ParallelStrategy):
 
     def on_exception(self, exception: BaseException) -> None:
         if self._launcher is not None and self.is_global_zero:
-            self._launcher.explain(exception)
+            self._launcher.explain(exception, self._timeout)
             self._launcher.kill(signal.SIGKILL)
         super().on_exception(exception)
 
@@ -146,7 +164,7 @@ class Ranks(ParallelStrategy):
         if not self.several:
             return numbers
         sent = torch.tensor(numbers)
-        dist.broadcast(sent, src=0)
+        dist.broadcast(sent, src=0, group=self._news)
         return tuple(sent.tolist())
 
     def total(self, number: int) -> int:

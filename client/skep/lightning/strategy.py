@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,10 +24,11 @@ from skep.lightning.ranks import Ranks
 from skep.lightning.sizes import BatchSizes
 from skep.training.swarm import EVERYWHERE
 from skep.training.synchronisation import DEFAULTS
-from skep.training.words import in_words, refused
+from skep.training.words import in_words, refused, say
 
 MakeSchedule = Callable[[torch.optim.Optimizer], torch.optim.lr_scheduler.LRScheduler]
 NORM: Final = "norm"
+TIMEOUT: Final = timedelta(minutes=5)
 
 
 class HivemindStrategy(Ranks):
@@ -47,7 +49,7 @@ class HivemindStrategy(Ranks):
 
     With several devices, a process for each runs the script, and DistributedDataParallel averages their gradients; the first
     one alone takes part in the swarm. The last arguments are those of Lightning's DDPStrategy; the hook is one of torch's
-    for fp16, bf16 or PowerSGD.
+    for fp16, bf16 or PowerSGD. If a device keeps the others waiting for `timeout`, the script ends with a sentence.
 
     An argument that cannot be used raises TrainingError.
     """
@@ -84,6 +86,7 @@ class HivemindStrategy(Ranks):
         gradient_as_bucket_view: bool = False,
         find_unused_parameters: bool = False,
         bucket_cap_mb: float | None = None,
+        timeout: timedelta = TIMEOUT,
     ) -> None:
         with in_words():
             hook = options_of(ddp_comm_hook, ddp_comm_state, ddp_comm_wrapper)
@@ -97,6 +100,7 @@ class HivemindStrategy(Ranks):
                 "find_unused_parameters": find_unused_parameters,
                 "bucket_cap_mb": bucket_cap_mb,
             },
+            timeout,
         )
         self._joined = False
         self._versions: list[int] = []
@@ -156,6 +160,8 @@ class HivemindStrategy(Ranks):
             raise refused(Text("lightning.not_one_optimizer"), Text("lightning.return_one_optimizer"))
         if self._layer_sync is not None:
             raise refused(Text("lightning.sync_batchnorm"), Text("lightning.leave_sync_batchnorm"))
+        if self.options_of_several and not self.several:
+            rank_zero_info(say(Text("lightning.one_device", names=self.options_of_several)))
         if self.lr_scheduler_configs:
             raise refused(Text("lightning.has_scheduler"), Text("lightning.give_scheduler_fn"))
         if trainer.gradient_clip_val and (trainer.gradient_clip_algorithm or NORM) != NORM:
