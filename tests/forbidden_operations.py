@@ -30,6 +30,7 @@ from skep.worker.sandbox import calls
 from skep.worker.sandbox.seccomp import _FORBIDDEN
 
 NOBODY = 65534
+MSGGET, MSGCTL = (68, 71) if os.uname().machine == "x86_64" else (186, 187)
 PR_SET_DUMPABLE = 4
 NUMBERS = _FORBIDDEN[calls.machine()]
 OWN_MEMORY = ctypes.create_string_buffer(8)
@@ -37,12 +38,16 @@ OWN_MEMORY = ctypes.create_string_buffer(8)
 
 @dataclass
 class Case:
-    """`outside` is a folder with what the worker must not reach, `process` one that it must not touch."""
+    """`outside` is a folder with what the worker must not reach, `process` one that it must not touch.
+
+    `abstract` is a socket's name, `segment` shared memory of another program of the same user.
+    """
 
     run: str
     outside: str
     process: int
     abstract: str
+    segment: int
     level: str = Level.BEST
     as_nobody: bool = False
 
@@ -127,6 +132,11 @@ def chmod_an_own_file(case):
 @operation(Guard.CALLS)
 def give_a_file_away(case):
     os.chown(case.path("written"), os.getuid(), os.getgid())
+
+
+@operation(Guard.CALLS)
+def change_the_time_of_a_file(case):
+    os.utime(case.path("written"), (0, 0))
 
 
 # --- programs
@@ -269,6 +279,21 @@ def is_refused(name, *arguments, allowed=()):
     else:
         if name in {"userfaultfd", "io_uring_setup"}:
             os.close(done)
+
+
+@operation(Guard.CALLS)
+def read_a_windows_shared_memory(case):
+    """As programs share pixels with X: segments have no names and are of the whole user."""
+    attached = calls.LIBC.shmat
+    attached.restype = ctypes.c_void_p
+    if attached(case.segment, None, 0x1000) == ctypes.c_void_p(-1).value:  # SHM_RDONLY
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+@operation(Guard.CALLS)
+def make_a_message_queue(_):
+    queue = calls.syscall(MSGGET, 0, 0o600)
+    calls.syscall(MSGCTL, queue, 0, None)
 
 
 @operation(Guard.CALLS)

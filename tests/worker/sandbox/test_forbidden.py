@@ -16,6 +16,7 @@ import forbidden_operations
 from forbidden_operations import NOBODY, OPERATIONS
 from sandboxes import BY_LANDLOCK, BY_SYSTEMD, has_landlock, has_namespaces
 from skep.core.sandbox import Guard, Level
+from skep.worker.sandbox import calls
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this sandbox")
 
@@ -53,6 +54,8 @@ def tried(as_nobody):
     abstract = f"skep-{secrets.token_hex(8)}"
     services = [listening(str(outside / name)) for name in ("bus", "X0", "docker.sock")]
     services.append(listening(f"\0{abstract}"))
+    segment = calls.LIBC.shmget(0, 4096, 0o1666)
+    assert segment >= 0
     sleeper = subprocess.Popen(["sleep", "600"], **(NOBODYS if as_nobody else {}))
 
     def attempt(level):
@@ -61,6 +64,7 @@ def tried(as_nobody):
             "outside": str(outside),
             "process": sleeper.pid,
             "abstract": abstract,
+            "segment": segment,
             "level": level,
             "as_nobody": as_nobody,
         }
@@ -76,6 +80,7 @@ def tried(as_nobody):
     for each in services:
         each.close()
     shared.unlink()
+    calls.LIBC.shmctl(segment, 0, None)  # removes it
     shutil.rmtree(folder)
 
 

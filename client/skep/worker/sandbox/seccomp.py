@@ -55,6 +55,9 @@ _FORBIDDEN: Final[Mapping[str, Mapping[str, int]]] = {
         "fanotify_init": 300, "lookup_dcookie": 212, "chmod": 90, "fchmod": 91, "fchmodat": 268, "chown": 92,
         "fchown": 93, "lchown": 94, "fchownat": 260, "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
         "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199, "mknod": 133, "mknodat": 259,
+        "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66, "semtimedop": 220,
+        "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "mq_open": 240, "mq_unlink": 241,
+        "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
     },
     "aarch64": _SAME | {
         "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "add_key": 217,
@@ -66,6 +69,8 @@ _FORBIDDEN: Final[Mapping[str, Mapping[str, int]]] = {
         "vhangup": 58, "open_by_handle_at": 265, "fanotify_init": 262, "lookup_dcookie": 18, "fchmod": 52,
         "fchmodat": 53, "fchown": 55, "fchownat": 54, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
         "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16, "mknodat": 33,
+        "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191, "semtimedop": 192,
+        "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187, "mq_open": 180, "mq_unlink": 181, "utimensat": 88,
     },
 }  # fmt: skip
 
