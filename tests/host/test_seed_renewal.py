@@ -7,10 +7,18 @@ import pytest
 
 from english import in_english
 from fakes import StillClock
+from skep.core.errors import SwarmError
 from skep.core.policy.growth import MEASUREMENTS, Use
-from skep.core.text import from_data
+from skep.core.text import NOTHING, Text, from_data
 from skep.host.server.hosting import RestartedPeer
-from skep.host.server.renewal import APART_SECONDS, CHECKPOINT_SECONDS, Renewal
+from skep.host.server.renewal import (
+    APART_SECONDS,
+    CHECKPOINT_SECONDS,
+    LONGEST_PAUSE,
+    STEADY_SECONDS,
+    Pauses,
+    Renewal,
+)
 from terminals import wait_until
 
 SECONDS = 60.0
@@ -109,3 +117,58 @@ def test_a_seed_that_has_grown_is_started_again_after_a_checkpoint_as_no_failure
         assert len(told) == 2  # the growth, and the checkpoint
     finally:
         peer.end()
+
+
+@pytest.fixture
+def pauses(clock):
+    return Pauses(clock, chance=lambda: 1.0)
+
+
+def test_the_pauses_between_starts_grow_from_a_second_to_five_minutes(pauses):
+    found = [pauses.next() for _ in range(2000)]
+    assert found[:9] == [1, 2, 4, 8, 16, 32, 64, 128, 256]
+    assert set(found[9:]) == {LONGEST_PAUSE}
+
+
+def test_a_seed_that_ran_for_a_while_is_started_again_at_once(pauses, clock):
+    assert [pauses.next(), pauses.next(), pauses.next()] == [1, 2, 4]
+    pauses.started()
+    clock.now += STEADY_SECONDS - 1
+    assert pauses.next() == 8
+    clock.now += STEADY_SECONDS  # it did not run
+    assert pauses.next() == 16
+    pauses.started()
+    clock.now += STEADY_SECONDS
+    assert pauses.next() == 1
+
+
+def test_many_seeds_are_not_started_at_the_same_moment(clock):
+    found = [Pauses(clock).next() for _ in range(50)]
+    assert len(set(found)) > 1
+    assert all(0.5 <= each <= 1 for each in found)
+
+
+class Failing(Seed):
+    """Ends at once, and then does not start twice."""
+
+    def start(self):
+        super().start()
+        if self.starts in {2, 3}:
+            raise SwarmError(Text("peer_process.seed_peer_did_not_start"), NOTHING)
+        self.say(None) if self.starts == 1 else None
+        return ["address"]
+
+
+def test_each_failed_start_is_told(clock):
+    seed, told = Failing(), []
+    pauses = Pauses(clock, chance=lambda: 1.0)
+    pauses.next = lambda: 0.001
+    peer = RestartedPeer(seed, told.append, Renewal(clock), pauses=pauses)
+    peer.start()
+    try:
+        wait_until(lambda: seed.starts == 4, SECONDS)
+    finally:
+        peer.end()
+    ended, *failed = (in_english(from_data(each["title"])) for each in told)
+    assert ended == "The seed peer ended unexpectedly."
+    assert failed == ["The seed peer did not start."] * 2

@@ -32,10 +32,9 @@ from skep.host.server.file_server import serving
 from skep.host.server.folder import HostAddress, HostFolder, announced_addresses, check_named
 from skep.host.server.peer_process import END_SECONDS, PeerProcess, problem_event
 from skep.host.server.project_files import find_files, served_files
-from skep.host.server.renewal import Renewal
+from skep.host.server.renewal import Pauses, Renewal
 from skep.signatures import is_valid
 
-RESTART_SECONDS: Final = 3.0
 MEASURE_SECONDS: Final = 60.0
 """Between two measurements of what the peer's processes use."""
 
@@ -184,8 +183,10 @@ class RestartedPeer:
         report: Report,
         renewal: Renewal | None = None,
         measure_seconds: float = MEASURE_SECONDS,
+        pauses: Pauses | None = None,
     ) -> None:
         self._process, self._report = process, report
+        self._pauses = pauses or Pauses()
         self._renewal, self._measure_seconds = renewal or Renewal(), measure_seconds
         self._renews = False
         self._deciding = threading.Lock()
@@ -195,6 +196,7 @@ class RestartedPeer:
     def start(self) -> list[str]:
         """Its addresses. Raises SwarmError when it does not start."""
         addresses = self._process.start()
+        self._pauses.started()
         self._thread.start()
         threading.Thread(target=self._measure, name="peer growth", daemon=True).start()
         return addresses
@@ -213,13 +215,8 @@ class RestartedPeer:
 
     def _live(self) -> None:
         self._listen()
-        while not self._stopping.is_set():
-            pause = 0.0
-            if not self._renews:
-                self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
-                pause = RESTART_SECONDS
-            if not self._stopping.wait(pause):
-                self._start_again()
+        while not self._stopping.wait(0.0 if self._renews else self._pauses.next()):
+            self._start_again()
 
     def _start_again(self) -> None:
         with self._deciding:
@@ -227,11 +224,14 @@ class RestartedPeer:
             self._renewal.started()
         try:
             self._process.start()
-        except SkepError:
+        except SkepError as error:
+            if not self._stopping.is_set():
+                self._report(problem_event(error.title, Text("hosting.starts_again")))
             return
         if self._stopping.is_set():  # `end` was called during the start
             self._process.end()
             return
+        self._pauses.started()
         self._listen()
 
     def _listen(self) -> None:
@@ -239,6 +239,8 @@ class RestartedPeer:
             for line in self._process.lines():
                 self._report(line)
                 self._renew_if_due(saved=line.get("event") == "checkpoint")
+        if not self._renews and not self._stopping.is_set():
+            self._report(problem_event(Text("hosting.seed_ended"), Text("hosting.starts_again")))
 
     def _measure(self) -> None:
         while not self._stopping.wait(self._measure_seconds):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Final
 
@@ -19,7 +19,9 @@ from hivemind.averaging.control import StepControl
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.core.project.manifest import Manifest
+from skep.core.text import Text
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import gradient_averager, request_timeout
 from skep.worker.swarm.averaging.codecs import round_codec
 from skep.worker.swarm.claims import reached_by_half
@@ -73,6 +75,10 @@ class RoundHelper:
         self._round: StepControl | None = None
         self._epoch = -1
         """The last one in whose round this helps."""
+
+    def parts(self) -> Iterator[Part]:
+        """Processes of its own, which are to be watched; besides the DHT's."""
+        yield part_of(self._averager, Text("watch.gradients"))
 
     def run(self) -> None:
         """Help, for ever."""

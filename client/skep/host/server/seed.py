@@ -2,13 +2,14 @@
 
 It does not train. With `--checkpoints` it also keeps the state of one run: both are one peer, so that a server needs
 one open port. Failures of the keeper are reported as a problem, and the seed continues. It prints JSON lines, its
-addresses first, and ends when its stdin closes.
+addresses first, and ends when its stdin closes, or when a part of it has ended or hangs: then it has to be started again.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import faulthandler
 import json
 import os
 import signal
@@ -16,20 +17,23 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
 from skep.core.errors import SkepError
-from skep.core.text import Text
+from skep.core.text import Problem, Text
 from skep.host.server.peer_process import problem_event
 from skep.host.server.project_files import find_files
 from skep.recipes.registry import parse_manifest
 from skep.worker.process import processes
 
 LOOK_SECONDS: Final = 2.0
+UNKEPT_SECONDS: Final = 300.0
+"""How long a seed goes on after an unexpected error of its keeper or helper, before it ends to be started again: an error
+that always comes back must not keep newcomers from finding the swarm."""
 EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - all interfaces, as the host chooses
 
 
@@ -62,14 +66,38 @@ def serve(arguments: argparse.Namespace) -> None:
     dht = start_dht(arguments)
     if arguments.checkpoints:
         try:
-            _keep(arguments, dht)
+            _run_or_end(partial(_keep, arguments, dht), Text("keeper.unexpected"))
         except SkepError as error:
             tell(problem_event(error.title, error.hint))
-        except Exception:  # noqa: BLE001 - without a seed newcomers could not find the swarm; the log has the details
-            with contextlib.suppress(OSError):
-                traceback.print_exc()
-            tell(problem_event(Text("keeper.unexpected"), Text("keeper.its_log")))
     threading.Event().wait()
+
+
+def _run_or_end(job: Callable[[], object], problem: Text) -> None:
+    """Call `job`. After an error that is no SkepError, say the problem, and end the seed UNKEPT_SECONDS later."""
+    try:
+        job()
+    except SkepError:
+        raise
+    except Exception:  # noqa: BLE001 - the log has the details
+        with contextlib.suppress(OSError):
+            traceback.print_exc()
+            tell(problem_event(problem, Text("keeper.starts_afresh", seconds=UNKEPT_SECONDS)))
+        time.sleep(UNKEPT_SECONDS)
+        _end(1)
+
+
+def _watch(parts: Iterable[Any]) -> None:
+    """End the seed when one of its parts has ended or hangs."""
+    from skep.worker.connection.watch import Watch  # noqa: PLC0415 - as below
+
+    Watch(parts, _end_without).start()
+
+
+def _end_without(lost: Problem) -> None:
+    with contextlib.suppress(OSError):
+        tell(problem_event(lost.title, Text("hosting.starts_again")))
+        faulthandler.dump_traceback()
+    _end(1)
 
 
 def _end_with_stdin() -> None:
@@ -86,9 +114,11 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
     from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
     from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415 - as above
+    from skep.worker.connection.watch import bound_waits, parts_of  # noqa: PLC0415 - as above
 
     self_test.run()
     put_sockets_in(arguments.run_folder)
+    bound_waits()
     membership = membership_of(arguments)
 
     def make(relaying: dict[str, Any]) -> Any:
@@ -109,6 +139,7 @@ def start_dht(arguments: argparse.Namespace) -> Any:
         dht = relays.start_relaying(make, partial(relays.data_limit, address=here))
     else:
         dht = make({})  # on one computer all can be dialled, and a relay takes two starts on average
+    _watch(parts_of(dht))
     if membership:
         membership.publish(dht)
     reachability.answer_others(dht)
@@ -151,9 +182,12 @@ def _keep(arguments: argparse.Namespace, dht: Any) -> None:
         membership=membership_of(arguments),
         files=find_files(manifest.recipe, arguments.files),
     )
+    _watch(keeper.parts())
     if arguments.help_rounds:
         helper = RoundHelper(manifest, dht, keeper.parameters, membership_of(arguments))
-        threading.Thread(target=helper.run, name="helper", daemon=True).start()
+        _watch(helper.parts())
+        helping = partial(_run_or_end, helper.run, Text("helper.unexpected"))
+        threading.Thread(target=helping, name="helper", daemon=True).start()
     keeper.restore()
     tell({"event": "keeping"})
     while True:

@@ -8,7 +8,7 @@ its epoch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -31,6 +31,7 @@ from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import (
     CheckedStateAverager,
     request_timeout,
@@ -88,6 +89,10 @@ class StateKeeper:
         self._seen: Swarm | None = None
         self._not_before = 0.0
         self._last_problem = NOTHING
+
+    def parts(self) -> Iterator[Part]:
+        """Processes of its own, which are to be watched; besides the DHT's."""
+        yield part_of(self._averager, Text("watch.state"))
 
     def restore(self) -> None:
         """Load the newest readable checkpoint; each unreadable one is reported as a problem."""
