@@ -1,18 +1,22 @@
 """A real worker in a real swarm loses one of its processes, or one of them hangs: it says so, and ends."""
 
 import os
+import queue
 import signal
 import threading
 import time
 
 import psutil
 import pytest
+import torch
 from hivemind.utils import MPFuture
 
 from english import in_english
 from skep.core.session.messages import WorkerFailed, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
-from skep.worker.connection.watch import bound_waits
+from skep.worker.connection.watch import LOOK_SECONDS, Watch, bound_waits
+from skep.worker.swarm.tracker import LiveProgressTracker
+from swarm_peers import STEP_BATCH, manifest_of
 from worker_pipes import PipedWorker, cut_shards
 
 START_SECONDS, DEATH_SECONDS, HANG_SECONDS, END_SECONDS = 240.0, 10.0, 90.0, 20.0
@@ -23,6 +27,7 @@ DHT, P2PD, STATE, GRADIENTS = (
     "The process that averages the",
     "that averages gradi",
 )
+STOCK_RUN = LiveProgressTracker.run
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +77,23 @@ def test_a_worker_that_lost_a_part_says_which_and_ends_with_all_its_processes(wo
     assert made.process.returncode == 1
     assert not made.left()
     assert "(most recent call first)" in made.words()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning", "ignore:unclosed event loop")
+def test_a_tracker_that_ended_at_an_error_is_noticed(swarm, monkeypatch):
+    monkeypatch.setattr(LiveProgressTracker, "run", STOCK_RUN)  # that of tests waits for all that runs in it
+    with swarm.peers(manifest_of("broken-tracker", STEP_BATCH), [[torch.zeros(4)]]) as (peer,):
+        found = queue.Queue()
+        watch = Watch(peer.optimizer.parts(), found.put)
+        watch.start()
+        try:
+            with pytest.raises(queue.Empty):
+                found.get(timeout=3 * LOOK_SECONDS)
+            monkeypatch.setattr(peer.optimizer.tracker, "_parse_swarm_progress_data", {}.__getitem__)
+            problem = found.get(timeout=DEATH_SECONDS)
+        finally:
+            watch.end()
+    assert in_english(problem.title) == "The part that follows the swarm's progress ended."
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ P2PD: Final = "p2pd"
 
 @dataclass(frozen=True)
 class Part:
-    """A process that this worker needs.
+    """A process that this worker needs, or a thread.
 
     `ended` says whether it has ended. `ask` asks it for something cheap; it raises an exception if no answer comes
     within the given seconds. Both are called in threads of the watch.

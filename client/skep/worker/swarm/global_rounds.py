@@ -308,6 +308,8 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
     def parts(self) -> Iterator[Part]:
         yield part_of(self.grad_averager, Text("watch.gradients"))
         yield part_of(self.state_averager, Text("watch.state"))
+        # a thread, which ends at its first error; what hangs in it waits for the DHT's process, which is asked itself
+        yield Part(Text("watch.progress"), lambda: not self.tracker.is_alive(), lambda _within: None)
 
     def farewell(self, within: float) -> None:
         self.tracker.withdraw(within)

@@ -109,7 +109,7 @@ class SyncStrategy(Protocol):
         """Tensors on the training device besides the model and its gradients."""
 
     def parts(self) -> Iterator[Part]:
-        """Processes of its own, which are watched; besides the DHT's."""
+        """Processes and threads of its own, which are watched; besides the DHT's."""
 
     def save(self, within: float) -> None:
         """Save the state on this computer, as the last call; returns after at most `within` seconds."""
