@@ -1,53 +1,15 @@
 """A stock peer publishes progress that cannot be true, to a swarm of two that average with each other."""
 
-import hivemind
 import pytest
 import torch
-from hivemind.dht.schema import RSASignatureValidator, SchemaValidator
-from hivemind.optim.progress_tracker import LocalTrainingProgress, ProgressTracker, TrainingProgressSchema
-from hivemind.utils import get_dht_time
-from hivemind.utils.crypto import RSAPrivateKey
 
 import forked_peers
+from liars import FAR, NOBODY, Liar
 from skep.core.session.messages import ContributionConfirmed
+from skep.worker.swarm.state.snapshots import Snapshots
 from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
 START = [torch.zeros(4)]
-FAR = 10**9
-NOBODY = b"\x12\x20" + bytes(32)
-"""A peer id that nobody has."""
-
-
-class Liar:
-    """A node of stock hivemind that publishes a progress record in any run."""
-
-    def __init__(self, seeds):
-        self.dht = hivemind.DHT(initial_peers=seeds, start=True, startup_timeout=60)
-        self._key = RSAPrivateKey()
-        self._signer = RSASignatureValidator(self._key)
-        self.dht.add_validators([self._signer])
-
-    def publish(self, run_id, *readers, **false):
-        """Publish false progress; returns a stock tracker that reads it, as soon as `readers` have it too."""
-        self.dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id)])
-        record = LocalTrainingProgress(
-            time=get_dht_time(),
-            client_mode=False,
-            **(
-                {
-                    "peer_id": self.dht.peer_id.to_bytes(),
-                    "epoch": 1,
-                    "samples_accumulated": 0,
-                    "samples_per_second": 0.0,
-                }
-                | false
-            ),
-        )
-        place = {"key": f"{run_id}_progress", "subkey": self._signer.local_public_key}
-        assert self.dht.store(**place, value=record.dict(), expiration_time=get_dht_time() + 600)
-        for reader in (self.dht, *readers):
-            wait_until(lambda reader=reader: place["subkey"] in reader.get(place["key"], latest=True).value)
-        return ProgressTracker(self.dht, run_id, 2 * STEP_BATCH, start=False, private_key=RSAPrivateKey())
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +61,42 @@ def test_a_newcomer_that_believes_it_goes_on_in_the_epoch_of_the_state_that_it_h
         newcomer.optimizer.synchronise()
         assert newcomer.optimizer.local_epoch == 3
         assert torch.equal(newcomer.values()[0], trainer.values()[0])
+
+
+@pytest.mark.parametrize("false", [{"peer_id": NOBODY, "epoch": 900}, {"peer_id": NOBODY, "epoch": FAR}])
+def test_a_run_begins_whatever_a_peer_that_nobody_answers_for_claims(swarm, liar, false):
+    manifest = manifest_of(f"begins-{false['epoch']}", STEP_BATCH)
+    liar.publish(manifest.run_id, *swarm.dhts, **false)
+    with swarm.peers(manifest, [START]) as (peer,):
+        peer.optimizer.begin()
+        peer.optimizer.ask_for_state()
+        peer.optimizer.synchronise()
+        assert peer.optimizer.local_epoch == peer.optimizer.tracker.global_epoch == 0
+        peer.contribute([torch.ones(4)], STEP_BATCH)
+        peer.move_on()
+        assert peer.optimizer.local_epoch == 1
+
+
+@pytest.mark.parametrize("false", [{"peer_id": NOBODY, "epoch": 900}, {"epoch": 900}])
+def test_a_run_goes_on_from_what_a_computer_has_kept_if_nobody_hands_over_the_state_that_is_claimed(
+    swarm, liar, tmp_path, false
+):
+    manifest = manifest_of(f"goes-on-{len(false)}", STEP_BATCH)
+    liar.publish(manifest.run_id, *swarm.dhts, **false)
+    with swarm.peers(manifest, [START]) as (peer,):
+        optimizer = peer.optimizer
+        optimizer._snapshots = Snapshots(tmp_path, manifest.run_id, "{}", ["weight"], 10**12)
+        optimizer._state_pause = 0.1
+        _, (_, *statistics) = optimizer.state_averager.copied()
+        optimizer._snapshots.finish(lambda: (7, [torch.full((4,), 2.0), *statistics]), 60)
+        optimizer.begin()
+        optimizer.ask_for_state()
+        optimizer.synchronise()
+        assert optimizer.local_epoch == optimizer.tracker.global_epoch == 7
+        assert peer.values()[0][0] == 2.0
+        peer.contribute([torch.ones(4)], STEP_BATCH)
+        peer.move_on()
+        assert optimizer.local_epoch == 8
 
 
 def test_a_peer_that_somebody_invents_counts_for_nothing(swarm, liar):

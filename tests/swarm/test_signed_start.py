@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import pytest
 import torch
 
+import forked_peers
 from english import raises
+from liars import FAR, NOBODY, Liar
 from skep.core.errors import CheckpointError
 from skep.core.project.signed_checkpoint import SignedCheckpoint
 from skep.core.session.messages import ContributionLost
@@ -98,6 +100,25 @@ def test_a_newcomer_begins_with_the_publishers_checkpoint_whatever_a_donor_offer
     assert (peer.optimizer.state_averager._coming is None) is signed
     peer.optimizer.synchronise()
     assert where(peer) == found
+
+
+@pytest.fixture(scope="module")
+def liar(swarm):
+    made = Liar([str(address) for address in swarm.dhts[0].get_visible_maddrs()])
+    yield made
+    forked_peers.end_dhts([made.dht])
+
+
+@pytest.mark.way_in
+@pytest.mark.parametrize("who", [{"peer_id": NOBODY}, {}])
+def test_who_begins_with_a_signed_checkpoint_goes_on_where_most_are_and_ends_no_run(newcomer, swarm, liar, who):
+    _, peer = newcomer(f"liar-{len(who)}", signed=True)
+    run_id = peer.optimizer.run_id
+    liar.publish(run_id, *swarm.dhts, **who, epoch=FAR)
+    peer.optimizer.begin()
+    peer.optimizer.synchronise()
+    assert where(peer) == (PUBLISHERS, 5, 2)
+    assert not peer.optimizer.finished
 
 
 @pytest.mark.way_in

@@ -253,6 +253,12 @@ def test_the_epoch_that_all_others_have_reached_is_that_of_those_who_averaged_wi
     assert tracker.others_at_least == 5
 
 
+def test_no_record_has_a_later_epoch_than_the_last_one_of_the_run(tracker):
+    tracker.last_epoch = 2000
+    tracker.table.put(b"liar", tracker.local_progress.dict() | {"epoch": 10**9, "peer_id": b"liar"}, 30)
+    assert tracker._parse_swarm_progress_data(tracker.table.get("").value).epoch == 2000
+
+
 def test_a_peer_that_stands_back_does_not_count_its_own_later_record(tracker):
     later = tracker.local_progress.copy(update={"epoch": 79})
     tracker.table.put(tracker._local_public_key, later.dict(), 60)

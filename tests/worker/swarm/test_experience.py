@@ -362,3 +362,48 @@ def test_a_later_epoch_of_a_peer_that_nobody_answers_for_is_not_believed(experie
     alone = Experience()
     alone.loaded(100, NOW)
     assert alone.believed({3: claims[3]}, OWN, NOW, there=of_those()).claims == {}
+
+
+# --- the epoch of a peer that has met nobody
+
+
+def test_a_newcomer_believes_no_epoch_of_a_peer_that_nobody_answers_for():
+    claims = {1: Claim("invented", 10**9, 0, 0.0), 2: Claim("ann", 100, 60, 6.0)}
+    own = Claim("own", 0, 0, 0.0)
+    assert Experience().believed(claims, own, NOW, there=of_those()).claims == {}
+    assert epochs(Experience().believed(claims, own, NOW, there=of_those("ann"))) == {2: 100}
+
+
+def test_nor_of_one_of_many_of_which_it_is_not_known_whether_they_are_there():
+    claims = {1: Claim("asked", 100, 60, 6.0), 2: Claim("not asked yet", 10**9, 0, 0.0)}
+    parts = {"asked": 1.0, "not asked yet": 0.9}
+    found = Experience().believed(claims, Claim("own", 0, 0, 0.0), NOW, there=lambda _peers: parts)
+    assert epochs(found) == {1: 100}
+
+
+@pytest.mark.parametrize(
+    ("claimed", "believed"),
+    [
+        ([("a", 500)], {500}),
+        ([("a", 500), ("liar", 900)], {500}),
+        ([("a", 500), ("b", 500), ("liar", 900)], {500}),
+        ([("a", 500), ("b", 501), ("c", 500)], {500, 501}),
+        ([("a", 500), ("behind", 3), ("behind, too", 4)], {500, 3, 4}),
+        ([("a", 500), ("b", 500), ("a", 900), ("b", 900)], {500}),  # others' records under their ids
+        ([("a", 100), ("liar", 900)], {100}),
+    ],
+)
+def test_a_peer_that_begins_with_a_state_of_its_own_goes_on_where_most_are(claimed, believed):
+    made = Experience()
+    made.loaded(100, 0.0)  # nobody knows how long ago
+    claims = {number: Claim(peer, epoch, 1, 1.0) for number, (peer, epoch) in enumerate(claimed)}
+    found = made.believed(claims, replace(OWN, samples=0), 1e9)
+    assert set(epochs(found).values()) == believed
+
+
+def test_one_that_computes_says_more_about_the_epoch_than_those_that_rest():
+    made = Experience()
+    made.loaded(100, 0.0)
+    claims = {1: Claim("rests", 400, 0, 0.0), 2: Claim("rests, too", 400, 0, 0.0), 3: Claim("ann", 500, 10, 1.0)}
+    assert epochs(made.believed(claims, OWN, 1e9))[3] == 500
+    assert set(epochs(made.believed({1: claims[1], 2: claims[2]}, OWN, 1e9)).values()) == {400}

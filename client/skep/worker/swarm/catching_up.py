@@ -12,12 +12,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from hivemind.utils import get_dht_time
+
 from skep.core.errors import SkepError, SwarmError
 from skep.core.text import NOTHING, Text
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.apart import Apart
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.rounds import Rounds
+from skep.worker.swarm.state.checkpoints import Checkpoint
 from skep.worker.swarm.state.coming import Loading, Tell
 from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
@@ -28,6 +31,8 @@ STATE_PAUSE_SECONDS: Final = 2.0
 """Before another attempt to load the state."""
 FRESH_EPOCHS: Final = 3
 """A snapshot of our own is good enough if the swarm is at most this many epochs further."""
+LONG_AGO: Final = 0.0
+"""By hivemind's clock, for a state of which it is not known when the swarm was there."""
 LOOK_SECONDS: Final = 2.0
 """How long a returning peer waits for the swarm's progress: right after a pause, what it knows may be 10 s old."""
 
@@ -80,7 +85,7 @@ class CatchingUp:
             self.state_averager.adopt(signed.epoch, tensors)
         except SwarmError as error:
             raise signed.unfit() from error
-        self.tracker.stand_at(signed.epoch)
+        self._stand_at(signed.epoch, LONG_AGO)
 
     def take_up_snapshot(self) -> bool:
         """Begin with the state that this computer has kept, unless the swarm is much further; whether that was done.
@@ -94,15 +99,31 @@ class CatchingUp:
         if self._signed is None and self._is_beyond(kept.epoch):
             self._snapshots.supersede()
             return False
-        if not self._is_new_enough(kept.epoch):
-            return False
+        return self._is_new_enough(kept.epoch) and self._adopt(self._snapshots, kept, LONG_AGO)
+
+    def _adopt(self, snapshots: Snapshots, kept: Checkpoint, since: float) -> bool:
+        """Take up our own state, of `since`; False if it is that of another optimizer, say."""
         try:
-            self.state_averager.adopt(kept.epoch, self._snapshots.tensors(kept))
-        except SwarmError:  # a state of another optimizer, say; the swarm has a right one
-            self._snapshots.supersede()
+            self.state_averager.adopt(kept.epoch, snapshots.tensors(kept))
+        except SwarmError:  # a state of another optimizer, say
+            snapshots.supersede()
             return False
-        self.tracker.stand_at(kept.epoch)
+        self._stand_at(kept.epoch, since)
         return True
+
+    def _take_up_older(self) -> bool:
+        """Take up our own state, however old, since nobody hands over another; whether there is one.
+
+        What others claim of later epochs is believed only as far as time passes from now on.
+        """
+        kept = self._snapshots.newest() if self._snapshots else None
+        if self._snapshots is None or kept is None or self._is_beyond(kept.epoch):
+            return False
+        return self._adopt(self._snapshots, kept, get_dht_time())
+
+    def _stand_at(self, epoch: int, since: float) -> None:
+        self.tracker.stand_at(epoch)
+        self.tracker.loaded(epoch, since)
 
     def _is_new_enough(self, epoch: int) -> bool:
         """Whether a snapshot of `epoch` is. The publisher's checkpoint shows how far the swarm was, also without peers."""
@@ -126,18 +147,30 @@ class CatchingUp:
 
     def ask_for_state(self) -> None:
         """Start downloading the state for `synchronise` in the background."""
+        self._look_before_state()
         if self._needs_state and not self.finished:
             self.state_averager.ask_for_state(self.tracker.global_epoch)
 
     def synchronise(self) -> None:
         """Before the first sample: load the swarm's state, unless there is none yet, ours is, or no peer's is taken.
 
-        Raises SwarmError.
+        If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError.
         """
+        self._look_before_state()
         if self._needs_state:
-            self.catch_up(NOTHING)
+            try:
+                self.catch_up(NOTHING)
+            except SwarmError:
+                if self.local_epoch or not self._take_up_older():
+                    raise
+                self._enter_epoch()
         elif self.local_epoch or self._signed is not None:
             self._enter_epoch()
+
+    def _look_before_state(self) -> None:
+        """A newcomer believes epochs only of peers that answer."""
+        if not self.local_epoch:
+            self.tracker.look_thoroughly(LOOK_SECONDS)
 
     def catch_up(self, reason: Text) -> None:
         """Load the newest state from the swarm, checked, unless no peer's state is taken. Raises SwarmError.

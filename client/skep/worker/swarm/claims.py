@@ -61,6 +61,16 @@ def reached_by_half(epochs: Collection[int]) -> int:
     return sorted(epochs)[(len(epochs) - 1) // 2] if epochs else 0
 
 
+def reached_by_most(votes: Collection[tuple[int, float]]) -> int:
+    """The highest epoch that more than half of the votes have reached, which are epochs and their weights; 0 without votes."""
+    left = sum(weight for _, weight in votes) / 2.0
+    for epoch, weight in sorted(votes, reverse=True):
+        left -= weight
+        if left < 0.0:
+            return epoch
+    return 0
+
+
 def usual(claims: Collection[Claim]) -> int:
     """The epoch that most peers have reached, 0 where these are fewer than two."""
     epochs = {claim.peer: claim.epoch for claim in claims}

@@ -14,7 +14,17 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from skep.worker.swarm.claims import Believed, Claim, Key, There, all_there, limited, reached_by_half, usual
+from skep.worker.swarm.claims import (
+    Believed,
+    Claim,
+    Key,
+    There,
+    all_there,
+    limited,
+    reached_by_half,
+    reached_by_most,
+    usual,
+)
 from skep.worker.swarm.deliveries import ABSENT_ROUNDS, Deliveries
 from skep.worker.swarm.met_peers import MetPeers
 from skep.worker.swarm.possible_epochs import PossibleEpochs
@@ -45,7 +55,7 @@ class Experience:
             self._deliveries.round_ended(epoch, heard)
 
     def loaded(self, epoch: int, since: float) -> None:
-        """A state of `epoch` has arrived, asked for at the time `since`."""
+        """A state of `epoch` has arrived, asked for at the time `since`; or it is our own, or the publisher's, of then."""
         with self._lock:
             self._epochs.reached(epoch, since)
 
@@ -70,7 +80,9 @@ class Experience:
         and another one as far as it is `there`: of the peers given, how far each counts, 0..1. Where we have met some,
         the others together count for no more samples, and no higher rate, than they and we do; what one of these claims
         counts for nothing when several rounds have ended without its data. One that we have met and that was missing in our
-        last round counts as they do. `own` is our record; an epoch has `target` samples, 0 where that is not known.
+        last round counts as they do. Where we have met nobody, of the peers that are there and not behind us one epoch more
+        is believed than most of those that compute have reached; every epoch while we know none ourselves: the state that
+        a newcomer loads shows which. `own` is our record; an epoch has `target` samples, 0 where that is not known.
         """
         with self._lock:
             self._met.see(claims)
@@ -85,6 +97,8 @@ class Experience:
             known = {key: claim for key, claim in known.items() if key in kept}
             parts = there({claim.peer for claim in strangers.values()})
             reached = usual([*known.values(), *(claim for claim in strangers.values() if parts[claim.peer])])
+            if not known:
+                strangers = self._with_the_most(strangers, parts, own)
             strangers = self._as_far_as_there(strangers, parts, own)
             if not known:
                 return Believed(strangers, usual=reached)
@@ -111,17 +125,29 @@ class Experience:
         )
         return (own.by_now if own.epoch == epoch else 0.0) + sum(theirs) >= NEARLY * target
 
+    def _with_the_most(
+        self, strangers: Mapping[Key, Claim], parts: Mapping[str, float], own: Claim
+    ) -> dict[Key, Claim]:
+        """Without those that are further than most of them; who has several records has a part of a vote for each."""
+        if self._epochs.known is None:
+            return dict(strangers)
+        there = [claim for claim in strangers.values() if parts[claim.peer] == 1.0 and claim.epoch >= own.epoch]
+        voting = [claim for claim in there if claim.rate] or there  # one at rest stays where it was
+        votes = [(claim.epoch, 1.0 / len(self._met.records_of(claim.peer))) for claim in voting]
+        highest = reached_by_most(votes) + 1
+        return {key: claim for key, claim in strangers.items() if claim.epoch <= max(highest, own.epoch)}
+
     def _as_far_as_there(
         self, strangers: Mapping[Key, Claim], parts: Mapping[str, float], own: Claim
     ) -> dict[Key, Claim]:
         """Each with the part of it that counts; of several records under one id, each counts for a part of that.
 
-        Of one that is not there only an epoch is believed that says nothing new, or any while we know nothing ourselves.
+        Of one of which it is not known that it is there only an epoch is believed that says nothing new.
         """
         return {
             key: claim.counting(parts[claim.peer] / len(self._met.records_of(claim.peer)))
             for key, claim in strangers.items()
-            if parts[claim.peer] or claim.epoch <= own.epoch or self._epochs.known is None
+            if parts[claim.peer] == 1.0 or claim.epoch <= own.epoch
         }
 
     def _beside_met(self, known: Mapping[Key, Claim], strangers: Mapping[Key, Claim], own: Claim) -> dict[Key, Claim]:

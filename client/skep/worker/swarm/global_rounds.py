@@ -107,7 +107,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         self.state_averager.settled = lambda facts: self._apart.parameters_averaged(self.local_epoch, facts)
         self.grad_averager.ends = lambda: self.local_epoch
         self.grad_averager.is_due = lambda: self.tracker.ready_to_update_epoch
-        self.tracker.rate = own.rate
+        self.tracker.rate, self.tracker.last_epoch = own.rate, run.total_epochs
         self._tell_loading, self._snapshots, self._signed = own.loading, own.snapshots, own.signed
         # a state that lacks more steps would stay apart from the others' if no round of the state comes soon
         self._fresh = FRESH_EPOCHS if sync.average_state_every <= FRESH_EPOCHS else 1

@@ -13,7 +13,7 @@ from hivemind.optim.progress_tracker import GlobalTrainingProgress, LocalTrainin
 from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
-from skep.worker.connection.attendance import Attendance, asking
+from skep.worker.connection.attendance import ANSWER_SECONDS, Attendance, asking
 from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.swarm.claims import Believed, Claim, There, nobody_there
 from skep.worker.swarm.experience import NOTHING, Experience
@@ -75,6 +75,8 @@ class LiveProgressTracker(ProgressTracker):
     """Default of a peer that does not measure its rate: hivemind's estimate is used."""
     step_batch = 1
     """Samples by which a peer's record grows."""
+    last_epoch: float = math.inf
+    """That with which the run is over; later ones in records count as this one."""
     trains = True
     """Whether this peer has a record of its own."""
     others = 0
@@ -195,9 +197,12 @@ class LiveProgressTracker(ProgressTracker):
         self.fetched_global_progress_this_epoch.wait(within)
 
     def look_thoroughly(self, within: float) -> None:
-        """Fetch the swarm's progress, and learn which of its peers there are; returns after about `within` seconds."""
+        """Fetch the swarm's progress, and learn which of its peers there are.
+
+        Returns after about `within` seconds, and as many as peers have for an answer.
+        """
         self.look(within)
-        if self._attendance.wait(within):
+        if self._attendance.wait(2 * ANSWER_SECONDS):
             self.look(within)
 
     def _look_again(self) -> None:
@@ -214,7 +219,13 @@ class LiveProgressTracker(ProgressTracker):
         told = {key: each for key, each in told.items() if len(each.peer_id) <= LONGEST_ID}
         found = self._believed(told)
         believed = {
-            key: told[key].copy(update={"samples_accumulated": claim.samples, "samples_per_second": claim.rate})
+            key: told[key].copy(
+                update={
+                    "epoch": claim.epoch,
+                    "samples_accumulated": claim.samples,
+                    "samples_per_second": claim.rate,
+                }
+            )
             for key, claim in found.claims.items()
         }
         ours = {
@@ -237,7 +248,7 @@ class LiveProgressTracker(ProgressTracker):
         claims = {
             key: Claim(
                 str(PeerID(each.peer_id)),
-                each.epoch,
+                int(min(each.epoch, self.last_epoch)),
                 min(each.samples_accumulated, self.target_batch_size),
                 self._current_rate(each, now),
                 max(0.0, now - each.time),
