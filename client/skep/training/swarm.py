@@ -30,8 +30,9 @@ from skep.training.plan import Plan, check_place, peers_of, plan_of
 from skep.training.synchronisation import SyncOptions
 from skep.training.words import in_words, refused, say
 from skep.worker import self_test
-from skep.worker.connection import clocks, network, relays, versions
+from skep.worker.connection import clocks, network, relays
 from skep.worker.connection.clocks import ClockWatch
+from skep.worker.connection.versions import Versions
 from skep.worker.connection.watch import Watch, parts_of
 from skep.worker.swarm.global_rounds import GlobalRounds, take_part
 from skep.worker.swarm.plausible import plausible_norm
@@ -174,7 +175,7 @@ class Swarm:
         with processes.forking(folder):
             seeds = [*plan.seeds, *peers]
             self._dht: hivemind.DHT = network.reach(place, seeds) if seeds else network.begin(place)
-            versions.check(self._dht, plan.seeds)
+            Versions(self._dht, plan.seeds).check()
             relayed = relays.is_relayed(self._dht)
             own = Participant(
                 plan.run,

@@ -30,13 +30,14 @@ from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.signatures import is_valid
 from skep.worker import self_test
-from skep.worker.connection import clocks, network, relays, revoked, versions
+from skep.worker.connection import clocks, network, relays, revoked
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
+from skep.worker.connection.versions import Versions, VersionWatch
 from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
@@ -142,6 +143,7 @@ class Joining:
             relay = [relays.part(dht)] if relayed else []
             Watch([*parts_of(dht), *relay, *sync.parts()], self.alarm).start()
             ClockWatch(clocks.asking(dht), self.link.send).start()
+            VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
         limits = ResourceLimits(
             requested=self.requested,
             group=trainer,
@@ -231,8 +233,11 @@ class Joining:
         )
         if known:
             self.rounds.met = partial(known.meet, where=where(dht))
-        versions.check(dht, self.manifest.peers)
+        self._versions(dht).check()
         return dht
+
+    def _versions(self, dht: DHT) -> Versions:
+        return Versions(dht, self.manifest.peers, self.manifest.run_id_of)
 
     def _membership(self, identity: Path) -> Membership:
         """Raises InvitationError."""

@@ -48,9 +48,9 @@ def test_the_documented_derivation_gives_the_run_id(changes):
     (code,) = re.findall(r"^```python$\n(.*?)^```$", MANUAL, flags=re.MULTILINE | re.DOTALL)
     documented = {}
     exec(code, documented)
-    ours, body = parse_manifest(raw(**changes)).run_id, json.loads(raw(**changes))
-    assert documented["run_id"](body) == documented["run_id"](body, PROTOCOL) == ours
-    assert documented["run_id"](body, PROTOCOL + 1) != ours
+    manifest, body = parse_manifest(raw(**changes)), json.loads(raw(**changes))
+    assert documented["run_id"](body) == documented["run_id"](body, PROTOCOL) == manifest.run_id
+    assert documented["run_id"](body, PROTOCOL + 1) == manifest.run_id_of(PROTOCOL + 1) != manifest.run_id
 
 
 def test_the_reference_is_what_is_declared(reference):

@@ -185,17 +185,21 @@ class Manifest:
 
         docs/manifest.md has the derivation for other programs.
         """
-        text = json.dumps(_canonical(self._must_agree()), sort_keys=True, separators=(",", ":"))
+        return self.run_id_of(PROTOCOL)
+
+    def run_id_of(self, protocol: int) -> str:
+        """The run id of peers whose skep has that version of the protocol."""
+        text = json.dumps(_canonical(self._must_agree(protocol)), sort_keys=True, separators=(",", ":"))
         return f"{self.id}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    def _must_agree(self) -> dict[str, Any]:
+    def _must_agree(self, protocol: int) -> dict[str, Any]:
         schedule, sync = asdict(self.schedule), asdict(self.sync)
         if self.schedule.kind == "constant":
             del schedule["total_epochs"]  # here it changes no learning rate, so that a revision may extend the run
         if not self.sync.size_adaptive:
             sync["size_adaptive_threshold"] = None
         return {
-            "protocol": PROTOCOL,
+            "protocol": protocol,
             "publisher": key_text(self.publisher.key),
             "recipe": asdict(self.recipe),
             "optimizer": asdict(self.optimizer),

@@ -1,8 +1,8 @@
 """Asking the project's seeds for the version of skep's protocol that they have, which decides the run id.
 
-Peers of two versions are in two swarms, so that an older skep would find nobody, and train alone. Only the seeds that the
-manifest names are asked, directly: what other peers say could keep volunteers away. Stock seeds do not answer. The
-coroutines run in the DHT's process, which has to be forked after this module was imported.
+Peers of two versions are in two swarms, so that each would find nobody, and train alone. Only the seeds that the manifest
+names are asked, directly: what other peers say could keep volunteers away. Stock seeds do not answer. The coroutines run
+in the DHT's process, which has to be forked after this module was imported.
 
 On the wire, in a stream of the libp2p protocol NAME, which all versions have to answer: two bytes (big endian), the
 version.
@@ -12,31 +12,108 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import hivemind
 from hivemind.p2p import PeerID
 
-from skep.core.errors import SkepError
+from skep.core.errors import SkepError, SwarmError
 from skep.core.project.manifest import PROTOCOL
-from skep.core.text import Text
+from skep.core.session.messages import WorkerNoticed
+from skep.core.text import Problem, Text
+from skep.worker.connection.seeds import expect_records, peers_of
 
 NAME: Final = "skep-protocol-version"
 ANSWER_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 600.0
+"""Between two looks during a run."""
+
+TOO_OLD: Final = Problem(Text("swarm.update_skep_to_join"), Text("swarm.project_moved_on_to_newer_protocol"))
+TOO_NEW: Final = Problem(Text("swarm.others_run_older_skep"), Text("swarm.trains_with_them_when_updated"))
+AGREES: Final = Problem(Text("swarm.others_run_this_skep"))
 
 
-def check(dht: hivemind.DHT, peers: Sequence[str], own: int = PROTOCOL) -> None:
-    """Raise SkepError, which no retry can mend, if all seeds in `peers` (multiaddresses) that answer are newer."""
-    answer = dht.run_coroutine(partial(_ask_all, peers=peers), return_future=True)
-    try:
-        told = answer.result(2 * ANSWER_SECONDS)
-    except TimeoutError:
-        answer.cancel()
-        return
-    if is_too_old(own, told):
-        raise SkepError(Text("swarm.update_skep_to_join"), Text("swarm.project_moved_on_to_newer_protocol"))
+class Versions:
+    """Compares the version of this skep, `own`, with those of the seeds in `peers` (multiaddresses) that answer.
+
+    `run_of` gives the run id of a version; without it runs of older versions are not looked for.
+    """
+
+    def __init__(
+        self,
+        dht: hivemind.DHT,
+        peers: Sequence[str],
+        run_of: Callable[[int], str] | None = None,
+        own: int = PROTOCOL,
+    ) -> None:
+        self._dht, self._peers, self._run_of, self._own = dht, peers, run_of, own
+        self._expected = set[str]()
+
+    def check(self) -> None:
+        """Raise SkepError, which no retry can mend, if this skep is too old, and SwarmError while it is too new."""
+        try:
+            problem = self.problem()
+        except TimeoutError:
+            return
+        if problem is TOO_OLD:
+            raise SkepError(problem.title, problem.hint)
+        if problem is not None:
+            raise SwarmError(problem.title, problem.hint)
+
+    def problem(self, ours: int = 0) -> Problem | None:
+        """TOO_OLD, if all seeds have a newer version. TOO_NEW, if all have an older one, in which there are peers.
+
+        There must be no more than `ours` peers of this version then. Raises TimeoutError.
+        """
+        told = self._answer(partial(_ask_all, peers=self._peers))
+        if is_too_old(self._own, told):
+            return TOO_OLD
+        if self._run_of is None or max(told, default=self._own) >= self._own:
+            return None
+        older = any(self._count(self._run_of(version)) for version in set(told))
+        return TOO_NEW if older and self._count(self._run_of(self._own)) <= ours else None
+
+    def _count(self, run_id: str) -> int:
+        if run_id not in self._expected:
+            self._expected.add(run_id)
+            expect_records(self._dht, run_id)
+        return int(self._answer(partial(peers_of, run_id=run_id, patience=ANSWER_SECONDS)))
+
+    def _answer(self, question: Callable[..., Any]) -> Any:
+        answer = self._dht.run_coroutine(question, return_future=True)
+        try:
+            return answer.result(2 * ANSWER_SECONDS)
+        except TimeoutError:
+            answer.cancel()
+            raise
+
+
+class VersionWatch:
+    """Tells, during a run, when seeds and other peers have come to another version of skep than ours, or to ours."""
+
+    def __init__(self, ask: Callable[[], Problem | None], tell: Callable[[WorkerNoticed], object]) -> None:
+        self._ask, self._tell = ask, tell
+        self._noticed: Problem | None = None
+
+    def start(self) -> None:
+        threading.Thread(target=self._look_again_and_again, name="versions", daemon=True).start()
+
+    def _look_again_and_again(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(LOOK_SECONDS):
+            with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
+                self.look()
+
+    def look(self) -> None:
+        """Ask, and tell what has changed. Raises what `ask` raises."""
+        found = self._ask()
+        if found == self._noticed:
+            return
+        self._tell(WorkerNoticed(found or AGREES, over=self._noticed))
+        self._noticed = found
 
 
 def is_too_old(own: int, told: Iterable[int]) -> bool:
