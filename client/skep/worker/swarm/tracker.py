@@ -174,11 +174,11 @@ class LiveProgressTracker(ProgressTracker):
             gone.cancel()  # the record expires anyway
 
     def back(self, within: float) -> None:
-        """Publish progress again, and fetch the swarm's progress; returns after at most `within` seconds."""
+        """Publish progress again, and learn the swarm's as `look_thoroughly` does."""
         self.presence = Presence.WORKING
         self._renew()
         self.performance_ema.reset_timer()
-        self.look(within)
+        self.look_thoroughly(within)
 
     def stand_at(self, epoch: int) -> None:
         """Our state is of this epoch; not published yet."""
