@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from hivemind.optim.progress_tracker import LocalTrainingProgress
+from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from english import raises
@@ -34,6 +35,13 @@ def test_the_pause_between_two_downloads_counts_from_the_end_of_the_first():
     assert keeper._not_before >= keeper._averager.ended + PAUSE_SECONDS
 
 
+def test_a_state_that_is_no_newer_than_what_is_kept_is_no_checkpoint():
+    keeper = object.__new__(StateKeeper)
+    keeper._averager, keeper._kept = SimpleNamespace(load_checked=lambda _known: 0), 0
+    keeper._load(Swarm(peers=1, epoch=1))  # it would report, and write, a checkpoint of epoch 0
+    assert keeper._kept == 0
+
+
 @pytest.mark.parametrize(
     ("epochs", "kept", "believes"),
     [
@@ -56,17 +64,21 @@ def test_the_pause_between_two_downloads_counts_from_the_end_of_the_first():
     ],
 )
 def test_an_epoch_is_believed_if_half_of_those_beyond_ours_have_reached_it(epochs, kept, believes):
-    assert believed(epochs, kept, possible=100) == believes
+    assert believed([(epoch, 1.0) for epoch in epochs], kept, possible=100) == believes
+
+
+def test_several_records_under_one_id_count_as_one():
+    assert believed([(5, 1.0), (6, 1.0), (90, 0.5), (91, 0.5)], 4, possible=100) == 6
 
 
 class Book:
-    """A DHT with progress records only."""
+    """A DHT with progress records only, of peers whose ids have these numbers."""
 
-    def __init__(self, epochs):
+    def __init__(self, records):
         self._records = {
-            f"peer {number}".encode(): ValueWithExpiration(
+            f"key {number}".encode(): ValueWithExpiration(
                 LocalTrainingProgress(
-                    peer_id=b"p",
+                    peer_id=bytes([peer]),
                     epoch=epoch,
                     samples_accumulated=0,
                     samples_per_second=1.0,
@@ -75,7 +87,7 @@ class Book:
                 ).dict(),
                 get_dht_time() + 30,
             )
-            for number, epoch in enumerate(epochs)
+            for number, (peer, epoch) in enumerate(records)
         }
 
     def add_validators(self, _validators):
@@ -86,12 +98,44 @@ class Book:
         return SimpleNamespace(result=lambda _within: found)
 
 
+class Attending:
+    """Only the peers with ids up to this number answer, once they were asked and waited for."""
+
+    def __init__(self, last):
+        self._there, self._asked = {str(PeerID(bytes([peer]))) for peer in range(last + 1)}, False
+
+    def of(self, peers):
+        return {peer: float(self._asked and peer in self._there) for peer in peers}
+
+    def wait(self, _within):
+        self._asked = True
+        return True
+
+
+def look(records, kept, possible=math.inf, *, there=200, last_epoch=LIE):
+    return SwarmRecords(Book(records), "run", last_epoch, Attending(there)).look(kept, possible)
+
+
+FALSE = [(peer, LIE) for peer in range(100, 150)]
+
+
 def test_a_single_claim_does_not_make_the_keeper_wait_for_an_epoch_that_never_comes():
-    records = SwarmRecords(Book([12, 12, LIE]), "run")
-    assert records.look(10, math.inf) == Swarm(peers=3, epoch=12)
+    assert look([(0, 12), (1, 12), (2, LIE)], 10) == Swarm(peers=3, epoch=12)
 
 
 def test_many_false_claims_do_not_either_once_a_state_was_loaded_or_restored():
-    records = SwarmRecords(Book([12, 12, *[LIE] * 50]), "run")
-    assert records.look(10, math.inf) == Swarm(peers=52, epoch=LIE)
-    assert records.look(10, 100) == Swarm(peers=52, epoch=12)
+    assert look([(0, 12), (1, 12), *FALSE], 10) == Swarm(peers=52, epoch=LIE)
+    assert look([(0, 12), (1, 12), *FALSE], 10, 100) == Swarm(peers=52, epoch=12)
+
+
+def test_records_of_peers_that_do_not_answer_do_not_count():
+    assert look([(0, 12), (1, 12), *FALSE], 10, there=1) == Swarm(peers=2, epoch=12)
+    assert look(FALSE, 10, there=1) == Swarm()
+
+
+def test_nor_do_further_ones_under_the_ids_of_peers_that_do():
+    assert look([(0, 12), (1, 12), (0, LIE), (0, LIE), (1, 12)], 10) == Swarm(peers=2, epoch=12)
+
+
+def test_no_epoch_is_after_the_last_one_of_the_run():
+    assert look(FALSE, 10, last_epoch=2000) == Swarm(peers=50, epoch=2000)

@@ -1,11 +1,15 @@
 """A stock peer publishes progress that cannot be true, to a swarm of two that average with each other."""
 
+import math
+
 import pytest
 import torch
 
 import forked_peers
 from liars import FAR, NOBODY, Liar
 from skep.core.session.messages import ContributionConfirmed
+from skep.host.server.state_keeper import Swarm, SwarmRecords
+from skep.worker.connection.attendance import Attendance, asking
 from skep.worker.swarm.state.snapshots import Snapshots
 from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
 
@@ -111,3 +115,16 @@ def test_a_peer_that_somebody_invents_counts_for_nothing(swarm, liar):
         wait_until(lambda: (tracker.look(20), tracker.global_progress.samples_accumulated == STEP_BATCH)[1])
         assert tracker.others == 2
         assert not tracker.ready_to_update_epoch
+
+
+def test_nor_does_the_hosts_keeper_count_it(swarm, liar):
+    run_id, dht = manifest_of("kept", STEP_BATCH).run_id, swarm.dhts[0]
+    records = SwarmRecords(dht, run_id, 1000, Attendance(asking(dht)))
+    liar.publish(run_id, dht, peer_id=NOBODY, epoch=900)
+    assert records.look(0, math.inf) == Swarm()
+    another = Liar([str(address) for address in dht.get_visible_maddrs()])
+    try:
+        another.publish(run_id, dht, epoch=5)
+        assert records.look(0, math.inf) == Swarm(peers=1, epoch=5)
+    finally:
+        forked_peers.end_dhts([another.dht])

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
@@ -9,7 +10,7 @@ from skep.worker.swarm.claims import Believed, Claim
 from skep.worker.swarm.deliveries import ABSENT_ROUNDS
 from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.met_peers import MET_ROUNDS
-from skep.worker.swarm.possible_epochs import LATE
+from skep.worker.swarm.possible_epochs import FASTER, LATE, LOADS_COMPARED
 
 OWN = Claim("own", 100, 40, 4.0)
 ANN, BOB = Claim("ann", 100, 60, 6.0), Claim("bob", 100, 30, 3.0)
@@ -99,6 +100,26 @@ def test_a_state_that_was_loaded_says_where_the_swarm_is():
     assert made.possible(NOW + 30) == 131
     claims = {1: ANN, 2: Claim("liar", 10**9, 0, 0.0)}
     assert epochs(made.believed(claims, OWN, NOW + 1)) == {1: 100}
+
+
+@pytest.mark.parametrize("pauses", [[600.0] * LOADS_COMPARED, [600.0, 28_800.0, 600.0], [900.0, 600.0, 1200.0]])
+def test_states_that_were_loaded_from_time_to_time_say_how_long_an_epoch_lasts_at_least(pauses):
+    made, at, epoch = Experience(), NOW, 100
+    made.loaded(epoch, at)
+    for pause in pauses:
+        assert made.possible(at + 600) == epoch + 1 + 600  # too little is known
+        at, epoch = at + pause, epoch + 10
+        made.loaded(epoch, at)
+    assert made.possible(at + 600) == epoch + 1 + 600 // (60 / FASTER)
+    assert made.possible(at + LATE * median(pauses)) == epoch + 1 + LATE * median(pauses)
+
+
+def test_what_a_computer_has_kept_says_nothing_about_that():
+    made = Experience()
+    made.had_reached(100, NOW - 1e6)
+    for number in range(LOADS_COMPARED):
+        made.loaded(110 + 10 * number, NOW + 600 * number)
+    assert made.possible(NOW + 600 * LOADS_COMPARED) == 100 + 10 * LOADS_COMPARED + 1 + 600
 
 
 def test_strangers_count_for_no_more_than_we_and_those_that_we_have_met(experience):
@@ -395,7 +416,7 @@ def test_nor_of_one_of_many_of_which_it_is_not_known_whether_they_are_there():
 )
 def test_a_peer_that_begins_with_a_state_of_its_own_goes_on_where_most_are(claimed, believed):
     made = Experience()
-    made.loaded(100, 0.0)  # nobody knows how long ago
+    made.had_reached(100, 0.0)  # nobody knows how long ago
     claims = {number: Claim(peer, epoch, 1, 1.0) for number, (peer, epoch) in enumerate(claimed)}
     found = made.believed(claims, replace(OWN, samples=0), 1e9)
     assert set(epochs(found).values()) == believed
@@ -403,7 +424,7 @@ def test_a_peer_that_begins_with_a_state_of_its_own_goes_on_where_most_are(claim
 
 def test_one_that_computes_says_more_about_the_epoch_than_those_that_rest():
     made = Experience()
-    made.loaded(100, 0.0)
+    made.had_reached(100, 0.0)
     claims = {1: Claim("rests", 400, 0, 0.0), 2: Claim("rests, too", 400, 0, 0.0), 3: Claim("ann", 500, 10, 1.0)}
     assert epochs(made.believed(claims, OWN, 1e9))[3] == 500
     assert set(epochs(made.believed({1: claims[1], 2: claims[2]}, OWN, 1e9)).values()) == {400}

@@ -16,6 +16,7 @@ from typing import Final
 import hivemind
 import torch
 from hivemind.averaging.control import StepControl
+from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from skep.core.project.manifest import Manifest
@@ -24,7 +25,7 @@ from skep.worker.connection.auth import Membership
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import gradient_averager, request_timeout
 from skep.worker.swarm.averaging.codecs import round_codec
-from skep.worker.swarm.claims import reached_by_half
+from skep.worker.swarm.claims import reached_by_most, votes
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 LOOK_SECONDS: Final = 0.5
@@ -41,7 +42,8 @@ class Onlooker(LiveProgressTracker):
         found = self.dht.get(self.training_progress_key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         # hivemind takes the swarm's epoch from peers that are no clients
-        self.stand_at(reached_by_half([each.value["epoch"] for each in records.values() if each.value]))
+        told = [(str(PeerID(each.value["peer_id"])), each.value["epoch"]) for each in records.values() if each.value]
+        self.stand_at(reached_by_most(votes(told, self._there({peer for peer, _ in told}))))
         self.global_progress = swarm = self._parse_swarm_progress_data(records)
         return bool(swarm.num_peers == swarm.num_clients > 1)
 

@@ -110,8 +110,9 @@ def start_dht(arguments: argparse.Namespace) -> Any:
     """The running hivemind.DHT of a seed; prints its addresses on stdout. Raises SkepError for a wrong invitation."""
     import hivemind  # noqa: PLC0415 - after the arguments were checked: it takes seconds
 
+    import skep.worker.connection.attendance  # noqa: F401, PLC0415 - before the DHT's process is forked, which runs it
     from skep.worker import self_test  # noqa: PLC0415 - as above
-    from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - before the DHT's process is forked, which runs them
+    from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - as above
     from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
     from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415 - as above
     from skep.worker.connection.watch import bound_waits, parts_of  # noqa: PLC0415 - as above

@@ -8,7 +8,7 @@ its epoch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from hivemind.dht.crypto import RSASignatureValidator
 from hivemind.dht.schema import SchemaValidator
 from hivemind.optim.progress_tracker import LocalTrainingProgress, TrainingProgressSchema
 from hivemind.optim.state_averager import dump_optimizer_state
+from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 from pydantic.v1 import ValidationError
 
@@ -30,6 +31,8 @@ from skep.core.text import NOTHING, Text
 from skep.host.server.peer_process import problem_event
 from skep.recipes.contract import NO_FILES, Files
 from skep.recipes.registry import open_recipe
+from skep.worker.connection.attendance import ANSWER_SECONDS as PRESENCE_SECONDS
+from skep.worker.connection.attendance import Attendance, asking
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import (
@@ -38,7 +41,7 @@ from skep.worker.swarm.averaging.averagers import (
     state_prefix,
 )
 from skep.worker.swarm.averaging.codecs import loading_codec
-from skep.worker.swarm.claims import reached_by_half
+from skep.worker.swarm.claims import reached_by_most, votes
 from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
@@ -81,8 +84,8 @@ class StateKeeper:
         self._names = [name for name, _ in named]
         self.parameters = [tensor for _, tensor in named]
         self._averager = _averager(manifest, dht, self.parameters, membership)
-        self._records = SwarmRecords(dht, manifest.run_id)
         self._total_epochs = manifest.schedule.total_epochs
+        self._records = SwarmRecords(dht, manifest.run_id, self._total_epochs, Attendance(asking(dht)))
         self._experience = Experience()
         self._kept = 0
         """The epoch of the state offered to newcomers; 0 while there is none."""
@@ -103,7 +106,7 @@ class StateKeeper:
             except SkepError as error:
                 self._report_problem(error)
             else:
-                self._experience.loaded(self._kept, since)
+                self._experience.had_reached(self._kept, since)
                 self._tell({"event": "restored", "epoch": self._kept, "path": str(path)})
                 self._report_end(path)
                 return
@@ -150,6 +153,8 @@ class StateKeeper:
                 Text("state_keeper.no_peer_swarm_hands_over"),
                 Text("state_keeper.skep_host_tries_again"),
             )
+        if epoch <= self._kept:
+            return  # the donor's step is delayed: its state was no newer one yet
         self._experience.loaded(epoch, asked_at)
         path = self._folder.write(self._checkpoint(epoch))
         self._offer(epoch)
@@ -200,21 +205,22 @@ class StateKeeper:
 
 @dataclass(frozen=True)
 class Swarm:
-    """`peers` train now, and have reached `epoch`, as `believed`."""
+    """`peers` train now, as far as they answer, and have reached `epoch`, as `believed`."""
 
     peers: int = 0
     epoch: int = 0
 
 
-def believed(epochs: Sequence[int], kept: int, possible: float) -> int:
-    """The epoch that at least half of the peers beyond the epoch `kept`, and not beyond the `possible` one, have reached.
+def believed(votes: Sequence[tuple[int, float]], kept: int, possible: float) -> int:
+    """The epoch that more than half of the peers beyond the epoch `kept`, and not beyond the `possible` one, have reached.
 
-    If no peer is there, the highest epoch up to `kept`; 0 without peers. A peer can publish any epoch. If the highest
-    were used, one false record would end all checkpoints, because those of the real run would count as older; and half
-    of the peers may all be one.
+    `votes` are their epochs and weights. If no peer is there, the highest epoch up to `kept`; 0 without peers. A peer can
+    publish any epoch. If the highest were used, one false record would end all checkpoints, because those of the real run
+    would count as older; and half of the peers may all be one.
     """
-    true = [epoch for epoch in epochs if epoch <= possible]
-    return reached_by_half([epoch for epoch in true if epoch > kept]) or max(true, default=0)
+    true = [(epoch, weight) for epoch, weight in votes if epoch <= possible]
+    beyond = reached_by_most([(epoch, weight) for epoch, weight in true if epoch > kept])
+    return beyond or max((epoch for epoch, _ in true), default=0)
 
 
 class SwarmRecords:
@@ -223,11 +229,12 @@ class SwarmRecords:
     Each trainer publishes its epoch, samples and rate under its run's progress key; hivemind computes the swarm's epoch
     from them. A record of ours would count as a peer, so that a lone trainer would wait for a round without partners:
     it is published only while there is no trainer, with no samples and no rate, and tells newcomers which epoch to
-    load. Calls block for at most ANSWER_SECONDS; one thread only.
+    load. Peers that do not answer, whose records anybody may have written, do not count. Calls block for at most
+    ANSWER_SECONDS, and as many as peers have for an answer; one thread only.
     """
 
-    def __init__(self, dht: hivemind.DHT, run_id: str) -> None:
-        self._dht, self._key = dht, f"{run_id}_progress"
+    def __init__(self, dht: hivemind.DHT, run_id: str, last_epoch: int, attendance: Attendance) -> None:
+        self._dht, self._key, self._last_epoch, self._attendance = dht, f"{run_id}_progress", last_epoch, attendance
         signer = RSASignatureValidator()
         self._own: bytes = signer.local_public_key
         dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), signer])
@@ -241,7 +248,15 @@ class SwarmRecords:
         found = self._dht.get(self._key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
-        return Swarm(len(trainers), believed([record.epoch for record in trainers], kept, possible))
+        told = [(str(PeerID(each.peer_id)), min(each.epoch, self._last_epoch)) for each in trainers]
+        there = self._there({peer for peer, _ in told})
+        return Swarm(sum(part == 1.0 for part in there.values()), believed(votes(told, there), kept, possible))
+
+    def _there(self, peers: Collection[str]) -> Mapping[str, float]:
+        """How far each counts; waits for the answers of those that have not been asked yet."""
+        self._attendance.of(peers)
+        self._attendance.wait(2 * PRESENCE_SECONDS)
+        return self._attendance.of(peers)
 
     def publish(self, epoch: int) -> None:
         """Publish `epoch` as the run's epoch for the next BEACON_SECONDS."""

@@ -85,7 +85,7 @@ class CatchingUp:
             self.state_averager.adopt(signed.epoch, tensors)
         except SwarmError as error:
             raise signed.unfit() from error
-        self._stand_at(signed.epoch, LONG_AGO)
+        self.tracker.stand_at(signed.epoch, LONG_AGO)
 
     def take_up_snapshot(self) -> bool:
         """Begin with the state that this computer has kept, unless the swarm is much further; whether that was done.
@@ -108,7 +108,7 @@ class CatchingUp:
         except SwarmError:  # a state of another optimizer, say
             snapshots.supersede()
             return False
-        self._stand_at(kept.epoch, since)
+        self.tracker.stand_at(kept.epoch, since)
         return True
 
     def _take_up_older(self) -> bool:
@@ -120,10 +120,6 @@ class CatchingUp:
         if self._snapshots is None or kept is None or self._is_beyond(kept.epoch):
             return False
         return self._adopt(self._snapshots, kept, get_dht_time())
-
-    def _stand_at(self, epoch: int, since: float) -> None:
-        self.tracker.stand_at(epoch)
-        self.tracker.loaded(epoch, since)
 
     def _is_new_enough(self, epoch: int) -> bool:
         """Whether a snapshot of `epoch` is. The publisher's checkpoint shows how far the swarm was, also without peers."""

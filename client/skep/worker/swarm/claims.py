@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
@@ -59,6 +60,14 @@ class Believed(Generic[Key]):
 def reached_by_half(epochs: Collection[int]) -> int:
     """The highest epoch that at least half of the peers have reached; 0 without peers."""
     return sorted(epochs)[(len(epochs) - 1) // 2] if epochs else 0
+
+
+def votes(told: Collection[tuple[str, int]], there: Mapping[str, float]) -> list[tuple[int, float]]:
+    """One vote for each peer that is known to be there; one with several records, of which all but one are false, has a part
+    of a vote for each. `told` are ids and epochs.
+    """
+    records = Counter(peer for peer, _ in told)
+    return [(epoch, 1.0 / records[peer]) for peer, epoch in told if there[peer] == 1.0]
 
 
 def reached_by_most(votes: Collection[tuple[int, float]]) -> int:

@@ -55,7 +55,12 @@ class Experience:
             self._deliveries.round_ended(epoch, heard)
 
     def loaded(self, epoch: int, since: float) -> None:
-        """A state of `epoch` has arrived, asked for at the time `since`; or it is our own, or the publisher's, of then."""
+        """A state of `epoch` has arrived, asked for at the time `since`."""
+        with self._lock:
+            self._epochs.loaded(epoch, since)
+
+    def had_reached(self, epoch: int, since: float) -> None:
+        """A state of `epoch`, our own or the publisher's, shows that the swarm had reached it at the time `since`."""
         with self._lock:
             self._epochs.reached(epoch, since)
 

@@ -10,8 +10,12 @@ from typing import Final
 SHORTEST_EPOCH: Final = 1.0
 """Seconds. Without rounds of our own to compare with, the swarm is believed to be this fast."""
 ROUNDS_COMPARED: Final = 5
+LOADS_COMPARED: Final = 3
+"""From so many times between two loaded states on these say how long an epoch lasts at least."""
+FASTER: Final = 10.0
+"""The swarm may have become that many times faster than it has been in the last of them: more peers may have joined."""
 LATE: Final = 3
-"""Once our last round is this many usual epochs ago, the usual length says nothing about the epochs since then."""
+"""Once our last round is this many usual epochs ago, the usual length says nothing about the epochs since then; so it is with loads."""
 
 
 class PossibleEpochs:
@@ -21,6 +25,9 @@ class PossibleEpochs:
         self._known: tuple[int, float] | None = None
         self._round_at: tuple[int, float] | None = None
         self._lasted: deque[float] = deque(maxlen=ROUNDS_COMPARED)
+        self._loaded: tuple[int, float] | None = None
+        self._loads: deque[tuple[float, int]] = deque(maxlen=ROUNDS_COMPARED)
+        """Seconds and epochs from one loaded state to the next."""
 
     @property
     def known(self) -> int | None:
@@ -31,6 +38,13 @@ class PossibleEpochs:
         """The swarm had reached `epoch` at that time."""
         if self._known is None or epoch > self._known[0]:
             self._known = epoch, at
+
+    def loaded(self, epoch: int, at: float) -> None:
+        """A state of `epoch` has been loaded, which was asked for at that time."""
+        if self._loaded and epoch > self._loaded[0] and at > self._loaded[1]:
+            self._loads.append((at - self._loaded[1], epoch - self._loaded[0]))
+        self._loaded = epoch, at
+        self.reached(epoch, at)
 
     def round_ended(self, epoch: int, now: float) -> None:
         """A round of ours has ended `epoch`."""
@@ -48,6 +62,14 @@ class PossibleEpochs:
             return math.inf
         known, at = self._known
         elapsed = max(0.0, now - at)
-        usual = max(SHORTEST_EPOCH, median(self._lasted)) if self._lasted else SHORTEST_EPOCH
-        passed = elapsed // (usual if elapsed < LATE * usual else SHORTEST_EPOCH)
+        passed = elapsed // max(SHORTEST_EPOCH, self._shortest(elapsed))
         return known + next_too + passed
+
+    def _shortest(self, elapsed: float) -> float:
+        """How many seconds each epoch of the `elapsed` ones has lasted at least; 0 while that is not known."""
+        if self._lasted:
+            usual = max(SHORTEST_EPOCH, median(self._lasted))
+            return usual if elapsed < LATE * usual else 0.0
+        if len(self._loads) < LOADS_COMPARED or elapsed >= LATE * median(seconds for seconds, _ in self._loads):
+            return 0.0
+        return min(seconds / epochs for seconds, epochs in self._loads) / FASTER

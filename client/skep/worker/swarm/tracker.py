@@ -107,8 +107,11 @@ class LiveProgressTracker(ProgressTracker):
     def loaded(self, epoch: int, since: float) -> None:
         """A state of `epoch` has arrived, asked for at the time `since` by hivemind's clock."""
         self._experience.loaded(epoch, since)
+        self._know_better()
+
+    def _know_better(self) -> None:
         highest = self._experience.possible(get_dht_time())
-        if self.global_progress.epoch > highest:  # from before we knew better
+        if self.global_progress.epoch > highest:  # from before
             self.global_progress.epoch = int(highest)
 
     def report_local_progress(self, *args: Any, **kwargs: Any) -> None:
@@ -180,10 +183,13 @@ class LiveProgressTracker(ProgressTracker):
         self.performance_ema.reset_timer()
         self.look_thoroughly(within)
 
-    def stand_at(self, epoch: int) -> None:
-        """Our state is of this epoch; not published yet."""
+    def stand_at(self, epoch: int, since: float | None = None) -> None:
+        """Our state is of this epoch; not published yet. `since` is when the swarm had reached it, if that says anything."""
         self.local_progress = self._get_local_progress(epoch, 0)
         self.global_progress.epoch = max(self.global_progress.epoch, epoch)
+        if since is not None:
+            self._experience.had_reached(epoch, since)
+            self._know_better()
 
     def stand_back_at(self, epoch: int) -> None:
         """Our state is of this epoch again, which is before the one that we have published."""
