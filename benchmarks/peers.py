@@ -23,7 +23,7 @@ from typing import Any
 import psutil
 from msgspec import structs
 
-from skep.adapters.process.worker import COMMAND, spawn
+from skep.adapters.process.start import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.policy.allowance import GpuMemory

@@ -9,7 +9,7 @@ import psutil
 
 from families import alive, kill
 from manifests import raw
-from skep.adapters.process.worker import COMMAND, spawn
+from skep.adapters.process.start import COMMAND, spawn
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session import wire

@@ -11,7 +11,7 @@ import pytest
 from english import in_english
 from manifests import signed
 from network_namespaces import Computers, inside, why_not
-from skep.adapters.process.worker import COMMAND
+from skep.adapters.process.start import COMMAND
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.session.messages import ContributionConfirmed, StopTraining, WorkerJoined

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from skep.adapters.process.process_tree import end_child, remove_run_folder
-from skep.adapters.process.worker import spawn
+from skep.adapters.process.start import spawn
 from skep.adapters.storage.paths import make_run_folder
 
 
