@@ -253,6 +253,7 @@ from skep.worker.process.link import Link
 
 folder, in_round, size = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
 run_folder, saved, may_save = str(folder / "run"), folder / "saved", folder / "may-save"
+may_copy = len(sys.argv) == 4
 options = WorkerOptions("", ShardIndex(TextLayout(1, 2), ()), run_folder=run_folder, sandbox=Level.NONE)
 volunteer = Volunteer(options, Link.over_stdio())
 volunteer.__dict__["_manifest"] = types.SimpleNamespace(title="a project")
@@ -273,8 +274,12 @@ class Loop:
         stop.wait()
         time.sleep(in_round)
 
-    def save(self, within):
+    def save(self, within, copied=lambda: None):
         print("saving", file=sys.stderr, flush=True)
+        if may_copy:
+            copied()
+        else:
+            time.sleep(600)
         while not may_save.exists():
             time.sleep(0.01)
         saved.write_text("saved")
@@ -287,9 +292,9 @@ volunteer.depart()
 """
 
 
-def saving_worker(folder, *, in_round=0.0, size=0):
+def saving_worker(folder, *, in_round=0.0, size=0, may_copy=True):
     return subprocess.Popen(
-        [sys.executable, "-c", SAVING, str(folder), str(in_round), str(size)],
+        [sys.executable, "-c", SAVING, str(folder), str(in_round), str(size), *([] if may_copy else ["no copy"])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -312,12 +317,26 @@ def test_a_stopped_worker_frees_the_device_at_once_and_writes_its_state_before_i
     assert (tmp_path / "saved").exists()
 
 
-def test_a_worker_that_is_stopped_in_a_long_round_writes_its_state_meanwhile(tmp_path):
-    (tmp_path / "may-save").touch()
+@pytest.mark.alone
+def test_a_worker_that_is_stopped_in_a_long_round_frees_the_device_once_its_state_is_copied(tmp_path):
     with saving_worker(tmp_path, in_round=600.0) as process:
+        assert process.stderr.readline() == b"stopping\n"
+        begun = time.monotonic()
+        assert [process.stderr.readline(), process.stderr.readline()] == [b"saving\n", b"released\n"]
+        assert time.monotonic() - begun < STOP_SECONDS
+        (tmp_path / "may-save").touch()
         assert process.wait(PATIENCE) == 0, process.stderr.read()
-        assert b"released" not in process.stderr.read()  # the round uses what is on the device
     assert (tmp_path / "saved").exists()
+
+
+@pytest.mark.alone
+def test_a_state_that_a_round_holds_is_not_waited_for(tmp_path):
+    with saving_worker(tmp_path, in_round=600.0, may_copy=False) as process:
+        assert process.stderr.readline() == b"stopping\n"
+        begun = time.monotonic()
+        assert process.wait(PATIENCE) == 0
+        assert time.monotonic() - begun < STOP_SECONDS
+    assert not (tmp_path / "saved").exists()
 
 
 def test_what_follows_a_start_is_heard_though_it_comes_in_the_same_breath(worker):

@@ -54,6 +54,8 @@ GRACE_SECONDS: Final = 0.6
 GOODBYE_SECONDS: Final = 0.5
 SAVE_SECONDS: Final = 30.0
 """How long a peer that leaves may write its state at least: until a state that is copied does not change any more."""
+COPY_SECONDS: Final = 0.8
+"""How long the state may take to be copied while the training thread is in a round or a micro-batch: the device is needed."""
 SLOW_DISK: Final = 20_000_000
 """Bytes per second that any disk writes; so much longer may a peer write a large state."""
 LAST_RESORT_SECONDS: Final = 0.8
@@ -220,13 +222,18 @@ class Volunteer:
         self._link.send(messages.WorkerSaving(seconds))
         leaving = threading.Thread(target=self._say_goodbye, args=(LEFT,), daemon=True)
         leaving.start()
-        if self._returned.is_set():  # else the training thread is in a round, which uses the tensors
-            with contextlib.suppress(
-                MemoryError, RuntimeError
-            ):  # what is left of the device's memory ends with this process
-                loop.limits.release()
+        if self._returned.is_set():
+            _release(loop)
+            loop.sync.save(seconds)
+        else:  # what a round or a micro-batch uses may be taken from it once there is a copy
+            unsaved = self._end_after(COPY_SECONDS, 0)
+
+            def copied() -> None:
+                unsaved.cancel()
+                _release(loop)
+
+            loop.sync.save(seconds, copied)
         leaving.join(LAST_RESORT_SECONDS)
-        loop.sync.save(seconds)
 
     def fail(self, problem: Problem, *, retry: bool) -> NoReturn:
         """Depart, and report the problem to the engine first, unless this process is already to end."""
@@ -260,10 +267,11 @@ class Volunteer:
         if farewell:
             farewell(GOODBYE_SECONDS)
 
-    def _end_after(self, seconds: float, code: int) -> None:
+    def _end_after(self, seconds: float, code: int) -> threading.Timer:
         cut_short = threading.Timer(seconds, self._end, [code])
         cut_short.daemon = True
         cut_short.start()
+        return cut_short
 
     def _end(self, code: int) -> NoReturn:
         try:
@@ -296,6 +304,12 @@ class Volunteer:
                 self._take_revocations(text)
             case messages.ShardArrived() | messages.ShardFailed() | WorkerOptions():
                 pass  # the training thread handles messages about shards; options do not change after the start
+
+
+def _release(loop: TrainingLoop) -> None:
+    """Free the device's memory. What cannot be freed, since a micro-batch uses it, ends with this process."""
+    with contextlib.suppress(Exception):
+        loop.limits.release()
 
 
 def dump_stacks_on_request() -> None:

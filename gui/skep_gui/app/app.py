@@ -217,7 +217,7 @@ class App(QObject):
         if snapshot.settings.get("app.theme", "system") != self._theme:
             self._apply_theme(str(snapshot.settings["app.theme"]))
         if before.phase is not Phase.IDLE and snapshot.phase is Phase.IDLE and not self._quitting:
-            self._left_project(before, failed=snapshot.problem is not None)
+            self._left_project(before, failed=snapshot.problem is not None and not before.left)
         if before.phase is Phase.JOINING and snapshot.phase is Phase.TRAINING:
             self._tell_all(filled(self.tr("Joined %1."), title(snapshot)))
         self._show()

@@ -120,7 +120,7 @@ class NowPage(Page):
         for widget in (self.figures, self.plot_card):
             widget.setVisible(inside)
         # what the rules grant is no reason for a wait, and "Training at full share" would be untrue
-        self.rules_card.setVisible(inside and not snapshot.waiting)
+        self.rules_card.setVisible(inside and not (snapshot.waiting or snapshot.saving))
         self.figures.show_figures(self._words.figures(snapshot))
         self._show_epoch(snapshot, inside=inside)
         devices = self._words.devices(snapshot)

@@ -90,7 +90,7 @@ def test_a_job_that_fails_or_does_not_end_is_only_logged(systemd, said):
     limit_memory(4711, 0, seconds=START_SECONDS)
     assert "failed" in said()[-1]
     systemd.answer()
-    limit_memory(4711, 0, seconds=1.0)
+    limit_memory(4711, 0, seconds=3.0)
     assert "timeout" in said()[-1]
 
 

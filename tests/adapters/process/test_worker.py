@@ -345,10 +345,10 @@ while message := hear():
 def test_a_worker_that_saves_lives_on_until_it_has_done_so(house: House, run: Run):
     worker = run(SAVES.replace("SECONDS", "600.0"))
     house.wait_message()
-    worker.stop(within=0.5)
+    worker.stop(within=3.0)
     assert house.wait_message() == m.WorkerSaving(600.0)
     with pytest.raises(queue.Empty):
-        house.posted.get(timeout=1.5)
+        house.posted.get(timeout=4.0)
     (house.folder / "may-end").touch()
     assert house.wait_exit() == 0
 
@@ -358,6 +358,19 @@ def test_a_worker_saves_no_longer_than_it_asked_for(house: House, run: Run):
     house.wait_message()
     worker.stop(within=0.5)
     assert house.wait_exit() == -signal.SIGKILL
+
+
+def test_a_worker_that_has_failed_is_not_waited_for_though_it_asks_to_save(house: House, run: Run):
+    failing = SAVES.replace("SECONDS", "600.0").replace(
+        "    say(", '    say("WorkerFailed", problem=PROBLEM, retry=True); say(', 1
+    )
+    worker = run(
+        failing.replace("PROBLEM", '{"title": {"id": "worker.training_process_silent", "args": {"seconds": 1}}}')
+    )
+    house.wait_message()
+    worker.stop(within=0.5)
+    assert house.wait_exit() == -signal.SIGKILL
+    assert m.WorkerSaving(600.0) in house.said
 
 
 @pytest.mark.parametrize("first", ["stop", "finish"])

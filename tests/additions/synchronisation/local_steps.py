@@ -87,7 +87,7 @@ class LocalSteps:
     def parts(self) -> Iterator[Part]:
         return iter(())
 
-    def save(self, within: float) -> None:
+    def save(self, within: float, copied: Callable[[], object] = lambda: None) -> None:
         pass
 
     def farewell(self, within: float) -> None:

@@ -29,7 +29,7 @@ class Stay:
         self.now += after
         for message in messages:
             self.snapshot, effects = step(self.snapshot, message, self.now)
-            self.ended += effects.count(e.EndStuckWorker())
+            self.ended += effects.count(e.StopWorker())
         return self
 
     def lose(self, count: int, reason: Text = NO_GROUP) -> Stay:

@@ -8,6 +8,7 @@ import pytest
 
 from english import spoken
 from fakes import make_index, make_joined, make_progress, make_project
+from skep.core.policy.conditions import Condition, answered
 from skep.core.policy.growth import MEASUREMENTS, Use
 from skep.core.record.contributions import Tally
 from skep.core.session import effects as e
@@ -158,3 +159,15 @@ def test_a_worker_that_is_ending_anyway_is_not_asked(training: Course):
     training.measured(FIRST).measured(MORE, MEASUREMENTS - 1)
     training.see(m.WorkerFailed(Problem(verbatim("It broke.")), retry=True)).measured(MORE)
     assert training.renewals() == []
+
+
+def test_a_renewal_that_writes_a_large_state_is_not_taken_for_silent_and_waited_for_by_a_leave(training: Course):
+    training.measured(FIRST).measured(MORE).see(m.WorkerSaving(300.0))
+    training.told()
+    for _ in range(80):
+        training.see(m.Tick(), after=TICK_SECONDS)
+    assert training.told(e.EndStuckWorker, e.StopWorker) == []
+    training.see(m.Leave(), m.ConditionsSeen({Condition.METERED: answered(value=True)}))
+    training.see(m.Tick(), after=TICK_SECONDS)
+    assert training.told(e.EndStuckWorker, e.StopWorker, e.TellWorker) == []
+    assert training.see(m.WorkerExited(0)).snapshot.phase is Phase.IDLE

@@ -95,3 +95,11 @@ def test_a_worker_cannot_ask_for_ever(stay: Stay, seconds: float, wait: float):
 
 def test_a_worker_that_failed_has_no_time(stay: Stay):
     assert not stay.see(m.WorkerFailed(Problem(verbatim("Gone.")), retry=True), SAVING).snapshot.saving
+
+
+def test_what_goes_wrong_after_a_leave_is_said_and_known_to_come_after_it(stay: Stay):
+    full = m.WorkerNoticed(Problem(verbatim("The disk is full.")))
+    stay.see(m.Leave(now=True), SAVING, full)
+    assert (stay.snapshot.left, stay.snapshot.problem) == (True, full.problem)
+    stay.see(m.WorkerExited(0))
+    assert not stay.see(m.Join(PROJECT)).snapshot.left

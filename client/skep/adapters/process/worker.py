@@ -267,6 +267,7 @@ class _Life:
         else:
             if isinstance(message, m.WorkerSaving):
                 self._spare(message.seconds)
+            self._may_save = self._may_save and not isinstance(message, m.WorkerFailed)
             self._post(message)
 
     def _spare(self, seconds: float) -> None:

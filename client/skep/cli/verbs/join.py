@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import queue
 from dataclasses import dataclass
 from pathlib import Path
@@ -213,8 +214,9 @@ class Run:
         """Wait for the engine's end: the worker may save its state. Another signal does not wait for that."""
         seen = interrupts.count
         while not self._engine.join(BEAT):
-            self._take_all()
-            self._renderer.look(self.snapshot, self._clock.wall(), self._clock.monotonic())
+            with contextlib.suppress(OSError):  # the terminal may be closed
+                self._take_all()
+                self._renderer.look(self.snapshot, self._clock.wall(), self._clock.monotonic())
             if self.snapshot.saving and interrupts.count > seen:
                 seen = interrupts.count
                 self._engine.post(m.Quit())

@@ -44,7 +44,7 @@ def snapshot_here(context: Context) -> Snapshot | None:
 
 def leave(context: Context, *, now: bool) -> None:
     """Let the running skep leave, and return when it has left; Ctrl-C leaves immediately. Raises SkepError."""
-    show, leaving = _Countdown(context.terminal), False
+    show, leaving, heard = _Countdown(context.terminal), False, 0
     with Interrupts() as interrupts, show.live or nullcontext():
         bootstrap.ask(context.home, {"verb": "leave", "now": now})
         asked_at = time.monotonic()
@@ -56,8 +56,8 @@ def leave(context: Context, *, now: bool) -> None:
                 raise SkepError(
                     Text("running.running_skep_does_not_leave"), Text("running.look_terminal_end_there_ctrl")
                 )
-            if interrupts.asked and not now:
-                now = True
+            if interrupts.count > heard and (not now or snapshot.saving):
+                now, heard = True, interrupts.count
                 bootstrap.ask(context.home, {"verb": "leave", "now": now})
             show(snapshot)
             time.sleep(LOOK)

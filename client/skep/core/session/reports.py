@@ -166,7 +166,7 @@ def _lost(snapshot: Snapshot, worker: WorkerRun) -> Step:
         return snapshot, ()
     ended = replace(snapshot, losses=replace(losses, answered=True), worker=replace(worker, failed=True))
     told, notifying = trouble(ended, Problem(losses.sentence, Text("session.trains_afresh_once")))
-    return told, (*notifying, e.EndStuckWorker())
+    return told, (*notifying, e.StopWorker())  # it may write its state: what does not answer is killed all the same
 
 
 def _weighed(contribution: Contribution, snapshot: Snapshot) -> Contribution:

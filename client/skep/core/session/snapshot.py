@@ -156,6 +156,8 @@ class Snapshot:
     """Wall clock seconds until which leaving waits for a round; None if it does not wait."""
     last_round_seconds: float = 0.0
     """Length of the wait for the round that a leaving, or a departing worker, began last."""
+    left: bool = False
+    """Whether a person has asked to leave: what goes wrong from then on does not bring the project back."""
     saving: bool = False
     """The worker has left the swarm and writes its state to the disk."""
     quitting: bool = False

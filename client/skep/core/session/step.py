@@ -237,7 +237,7 @@ def _obey(snapshot: Snapshot, command: m.Command, now: float) -> Step:
             return _join(snapshot, command)
         case m.Leave(now=at_once):
             # whoever leaves has decided: what went wrong before is not why the stay ends
-            left = replace(snapshot, problem=None)
+            left = replace(snapshot, problem=None, left=snapshot.phase is not Phase.IDLE)
             return leave(left) if at_once else leave_after_round(left, now)
         case m.Quit():
             return _quit(snapshot)

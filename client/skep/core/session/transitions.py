@@ -152,8 +152,8 @@ def save(snapshot: Snapshot, worker: WorkerRun, seconds: float, now: float) -> S
         return snapshot
     wait = min(LONGEST_SAVING_SECONDS, max(0.0, seconds))
     until = now + wait
-    departing = until if worker.departing else None
-    told = replace(worker, saving_until=until, departing_until=departing)
+    departing = worker.departing or renewal.is_asked(snapshot, worker)
+    told = replace(worker, saving_until=until, departing=departing, departing_until=until if departing else None)
     leaving = until if snapshot.phase is Phase.LEAVING else None
     return replace(snapshot, saving=True, worker=told, leaving_until=leaving, last_round_seconds=wait)
 

@@ -270,9 +270,11 @@ class CatchingUp:
         if not self.tracker.others:
             self.tracker.look(LOOK_SECONDS)
 
-    def save(self, within: float) -> None:
+    def save(self, within: float, copied: Callable[[], object] = lambda: None) -> None:
         if self._snapshots and self.state_averager.whole_epoch:
-            self._snapshots.finish(self.state_averager.copied, within)
+            self._snapshots.finish(self.state_averager.copied, within, copied)
+        else:
+            copied()
 
     def _tell(self, loading: Loading) -> None:
         """While a state is loaded, which may take many epochs."""

@@ -111,8 +111,11 @@ class SyncStrategy(Protocol):
     def parts(self) -> Iterator[Part]:
         """Processes and threads of its own, which are watched; besides the DHT's."""
 
-    def save(self, within: float) -> None:
-        """Save the state on this computer, as the last call; returns after at most `within` seconds."""
+    def save(self, within: float, copied: Callable[[], object] = lambda: None) -> None:
+        """Save the state on this computer, as the last call; returns after at most `within` seconds.
+
+        `copied` is called, in any thread, as soon as the tensors are not needed any more.
+        """
 
     def farewell(self, within: float) -> None:
         """Tell the swarm that this peer leaves, from any thread; returns after at most `within` seconds."""

@@ -89,12 +89,21 @@ class Snapshots:
         if not (self._writing and self._writing.is_alive()) and self._is_due():
             self._begin(take)
 
-    def finish(self, take: Take, within: float) -> None:
-        """Write one now, unless the state is that of the last one; returns after at most `within` seconds."""
+    def finish(self, take: Take, within: float, taken: Callable[[], object] = lambda: None) -> None:
+        """Write one now, unless the state is that of the last one; returns after at most `within` seconds.
+
+        `taken` is called in another thread when `take` has returned.
+        """
         until = time.monotonic() + within
         if self._writing:
             self._writing.join(within)
-        self._begin(take)
+
+        def take_and_tell() -> State:
+            state = take()
+            taken()
+            return state
+
+        self._begin(take_and_tell)
         assert self._writing
         self._writing.join(max(0.0, until - time.monotonic()))
 
