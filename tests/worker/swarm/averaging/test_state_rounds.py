@@ -16,11 +16,11 @@ from hivemind.utils import MSGPackSerializer
 
 from skep.worker.swarm.averaging import honest_averager
 from skep.worker.swarm.averaging.all_reduce import Used
-from skep.worker.swarm.averaging.averagers import LACKING_WEIGHT, CheckedGradientAverager, CheckedStateAverager
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.averaging.drift import FARTHEST, Drift
 from skep.worker.swarm.averaging.groups import DUE, EPOCH, epoch_told
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
-from skep.worker.swarm.averaging.state_rounds import CheckedRounds, facts_of
+from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds, facts_of
 from skep.worker.swarm.rounds import RoundFacts
 
 GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
@@ -102,6 +102,15 @@ def test_an_average_is_no_farther_from_ours_than_steps_can_be(start, moves, chan
     # a round that was refused changes nothing of what is known
     tensors = [torch.full((LARGE,), value)]
     assert not used(CheckedRounds, Runner([[0.0] * LARGE]), tensors, own).refused
+
+
+@pytest.mark.parametrize(("weight", "refused"), [(1.0, True), (LACKING_WEIGHT, False)])
+def test_a_peer_that_knows_that_it_lacks_steps_takes_what_the_others_have(weight, refused):
+    own, tensors = averager(), [torch.full((LARGE,), 1.0)]
+    assert not used(CheckedRounds, Runner([[0.0] * LARGE]), tensors, own).refused
+    farther = Runner([[1.5] * LARGE])
+    farther.weight = weight
+    assert used(CheckedRounds, farther, tensors, own).refused is refused
 
 
 def test_what_is_kept_of_parameters_is_small():

@@ -31,7 +31,7 @@ from skep.core.project.manifest import Sync
 from skep.worker.swarm.averaging.groups import DUE, EPOCH
 from skep.worker.swarm.averaging.honest_averager import Gathered, HonestAverager
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
-from skep.worker.swarm.averaging.state_rounds import CheckedRounds
+from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
@@ -39,8 +39,6 @@ from skep.worker.swarm.state.pieces import Piece, check_all, names_of_statistics
 
 INDEPENDENT: Final = 1e-3
 """Least part of a column that is independent of the columns before it; below this it holds only rounding errors."""
-LACKING_WEIGHT: Final = 1e-3
-"""In a round of the state, of a peer whose parameters lack steps. Not 0: two such peers may meet alone."""
 MOST_STEPS: Final = 100_000
 """Of a schedule that needs each step, at a time: they take seconds. No honest peer is that many epochs ahead."""
 MOST_TARGETS: Final = 2

@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from hivemind.averaging import DecentralizedAverager
@@ -26,6 +26,9 @@ from skep.worker.swarm.averaging.honest_averager import HonestAverager, in_threa
 from skep.worker.swarm.averaging.robust import Combination, Median
 from skep.worker.swarm.plausible import finite, plausible_changes, size_of
 from skep.worker.swarm.rounds import RoundFacts
+
+LACKING_WEIGHT: Final = 1e-3
+"""Of a peer whose parameters lack steps. Not 0: two such peers may meet alone."""
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +68,8 @@ class CheckedRounds(HonestAverager, TrainingStateAverager):
             runner.finalize(cancel=True)  # nothing was sent yet, and the others learn that nothing will come
             return Used(refused=True)
         bounds = await in_thread(partial(self._drift.bounds, sizes=sizes), tensors)
+        if runner.weight <= LACKING_WEIGHT:
+            bounds = None  # what our own steps have moved says nothing of those that we lack
         changes = [change async for change in runner]
         if not await in_thread(partial(plausible_changes, sizes=sizes, bounds=bounds), changes):
             return Used(refused=True)
