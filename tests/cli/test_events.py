@@ -38,7 +38,7 @@ def test_joining_progress_and_evaluation_carry_their_figures() -> None:
     assert json.loads(json.dumps(told)) == {
         "event": "joined", "peer_id": "Qm", "device": "CPU", "precision": "float32", "epoch": 3,
         "step_batch": 8, "micro_batch": 4, "addresses": [], "client_mode": False,
-        "relayed": False, "heavy": False, "devices": [{"id": "cpu", "name": "CPU", "busy": 1.0}], "in_step": False,
+        "relayed": False, "verified": False, "heavy": False, "devices": [{"id": "cpu", "name": "CPU", "busy": 1.0}], "in_step": False,
     }  # fmt: skip
     (progress,) = events.of(m.WorkerProgress(PROGRESS), Snapshot())
     assert progress["event"] == "progress"
