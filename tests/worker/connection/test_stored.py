@@ -175,3 +175,29 @@ def test_what_is_handed_to_a_new_node_fits_in_a_request_and_has_the_keys_of_most
     assert DHTID.generate(source="run") in handed
     size = sum(len(MSGPackSerializer.dumps(each.value)) for each in handed.values())
     assert HANDED_BYTES / 2 < size < guards.LARGEST
+
+
+def test_keys_too_large_to_be_handed_over_keep_no_others_back(node):
+    for peer in ("first", "second"):
+        assert all(node.store(f"{peer} {number}", peer, f"{number}", LARGE) for number in range(110))
+    assert node.store("honest", "run", "honest")
+    assert DHTID.generate(source="run") in dict(node.storage.items())
+
+
+def test_records_that_have_expired_count_for_nothing_of_what_is_handed_over(node):
+    soon = 0.5
+    begun = get_dht_time()
+    for key in ("first", "second"):
+        assert node.store("honest", key, "lasting")
+        for number in range(1500):
+            node.store(number, key, f"{number}", seconds=begun + soon - get_dht_time())
+    for peer in ("one", "another"):
+        assert all(node.store(peer, f"{peer} {number}", "lasting", LARGE) for number in range(60))
+        assert node.store(peer, "run", peer)
+    while get_dht_time() <= begun + soon:
+        pass
+    handed = list(node.storage.items())
+    keys = [key for key, _ in handed]
+    assert keys[0] == DHTID.generate(source="run")  # two peers have records there, and one under each other key
+    assert {DHTID.generate(source=key) for key in ("first", "second")} <= set(keys)
+    assert all(each.value.data for _, each in handed)

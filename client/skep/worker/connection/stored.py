@@ -117,7 +117,7 @@ class SharedStorage(DHTLocalStorage):
         self._writers: dict[DHTID, dict[Any, Hashable]] = {}
         """Who has stored each record; those stored last come last."""
         self._sizes = defaultdict[DHTID, int](int)
-        """No less than the bytes of each key's records."""
+        """No less than the bytes of each key's records: those that have expired are in it until they are too many."""
         self._size = 0
         """No less than those of all keys."""
 
@@ -135,11 +135,15 @@ class SharedStorage(DHTLocalStorage):
 
     def items(self) -> Iterator[tuple[DHTID, ValueWithExpiration[Any]]]:
         """What is handed to a node that this one meets: keys of most peers first, as many as one request carries."""
+        writers = {key: self._writers_of(key) for key in self._writers}
         left = HANDED_BYTES
-        for key in sorted(self._writers, key=lambda key: -len(set(self._writers[key].values()))):
-            left -= self._sizes[key]
-            if left >= 0 and (found := self.get(key)) is not None:
+        for key in sorted(writers, key=lambda key: -len(set(writers[key].values()))):
+            found, size = self.get(key), self._counted(key)
+            if found is not None and 0 < size <= left:
+                left -= size
                 yield key, found
+            if left < RECORD_BYTES:
+                return
 
     def _note(self, key: DHTID, subkey: Any, more: int) -> None:
         writers = self._writers.pop(key, {})
@@ -165,6 +169,11 @@ class SharedStorage(DHTLocalStorage):
         len(records)  # removes what has expired
         return records
 
+    def _writers_of(self, key: DHTID) -> dict[Any, Hashable]:
+        """Who has stored each record of the key that has not expired."""
+        there = self._of(key).data
+        return {subkey: each for subkey, each in self._writers[key].items() if subkey in there}
+
     def _counted(self, key: DHTID) -> int:
         return sum(_size(subkey, value) for subkey, (value, _) in self._of(key).items())
 
@@ -172,8 +181,7 @@ class SharedStorage(DHTLocalStorage):
         """The records of each peer under the keys, the oldest first."""
         held, numbers = defaultdict[Hashable, deque[_Record]](deque), count()
         for key in keys:
-            there = self._of(key).data
-            writers = {subkey: each for subkey, each in self._writers[key].items() if subkey in there}
+            there, writers = self._of(key).data, self._writers_of(key)
             if writers:
                 self._writers[key] = writers
             else:
