@@ -7,6 +7,7 @@ import torch
 from hivemind.averaging import matchmaking
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.averaging.partition import AllreduceException
+from hivemind.dht import DHT
 from hivemind.optim.grad_averager import GradientAverager
 
 import forked_peers
@@ -14,20 +15,24 @@ from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.averaging.search import LOOK_SECONDS
 
 SEARCH_SECONDS = 3.0
+PREFIX = "alone"
+GROUPS = f"{PREFIX}.0b"
+"""With this begin the keys under which averagers are looked for."""
 
 
 @pytest.fixture
 def looks(monkeypatch):
     """The number of queries, in all processes."""
-    count, look = multiprocessing.Value("i"), GroupKeyManager.get_averagers
+    count, look = multiprocessing.Value("i"), DHT.get
 
-    async def counted(self, *args, **kwargs):
-        with count:
-            count.value += 1
-        return await look(self, *args, **kwargs)
+    def counted(self, key, *args, **kwargs):
+        if key.startswith(GROUPS):
+            with count:
+                count.value += 1
+        return look(self, key, *args, **kwargs)
 
     monkeypatch.setattr(matchmaking, "GroupKeyManager", GroupKeyManager)  # stock's own, unlike in other tests
-    monkeypatch.setattr(GroupKeyManager, "get_averagers", counted)
+    monkeypatch.setattr(DHT, "get", counted)
     return count
 
 
@@ -41,7 +46,7 @@ def search(make_dhts):
         averager = kind(
             [parameter],
             dht=make_dhts(1)[0],
-            prefix="alone",
+            prefix=PREFIX,
             start=True,
             min_matchmaking_time=SEARCH_SECONDS,
             request_timeout=1.0,

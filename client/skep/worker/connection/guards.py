@@ -44,8 +44,8 @@ LONGEST_FRAME: Final = 4 * 1024 * 1024
 """Bytes of a frame of an answer. Parts of tensors and of a state have 0.5 MiB; what describes a state may be longer."""
 LARGEST_RECORD: Final = 16 * 1024
 """Bytes of a peer's own record; a progress record has 0.9 kB, an invitation less than 2 kB."""
-LONGEST_SUBKEY: Final = 2048
-"""Bytes; the longest of hivemind's are an RSA key in text."""
+LONGEST_SUBKEY: Final = 512
+"""Bytes; the longest of hivemind's have 391, of an RSA key in text. Stock averagers make any of them a peer's id."""
 LONGEST_SECONDS: Final = 3600.0
 """How far ahead records may expire. In a project by invitation, invitations are kept until they end."""
 LONGEST_UNSIGNED_SECONDS: Final = 660.0

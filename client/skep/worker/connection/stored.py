@@ -52,6 +52,11 @@ writer: ContextVar[Hashable] = ContextVar("writer", default=None)
 """Who asks for what is stored now; None for this peer."""
 
 
+def is_id(subkey: object) -> bool:
+    """Whether the subkey can be a peer's id; nothing else is made a PeerID."""
+    return isinstance(subkey, bytes) and len(subkey) <= LONGEST_ID
+
+
 def belongs_to(subkey: object, peer: PeerID) -> bool:
     """Whether the peer may store a record under the subkey.
 

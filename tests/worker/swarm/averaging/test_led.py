@@ -10,6 +10,7 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 
+from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES, Company, Groups
 from skep.worker.swarm.averaging.search import BoundedSearch
 
@@ -73,6 +74,7 @@ FALSE = {
     "we bring another epoch": [(LEADER, claim()), (OURS, claim(data={EPOCH: 6}))],
     "it is no member": [(OURS, OWN), (THIRD, claim())],
     "it is two members": [(LEADER, claim()), (OURS, OWN), (LEADER, claim())],
+    "one is no peer's id": [(LEADER, claim()), (OURS, OWN), (PeerID(bytes(LONGEST_ID + 1)), claim())],
 }
 
 

@@ -5,6 +5,7 @@ import math
 import pytest
 from hivemind.p2p import PeerID
 
+from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.swarm.state.choice import in_order
 
 ANN, BOB, CLEO, DAN = (PeerID(bytes([0x12, 0x20, number]) + bytes(31)) for number in range(4))
@@ -42,6 +43,6 @@ def test_what_is_no_number_is_left_out(value):
     assert orders({ANN: value, BOB: 1}) == {(BOB,)}
 
 
-@pytest.mark.parametrize("key", [5, "name", ("a",)])
+@pytest.mark.parametrize("key", [5, "name", ("a",), b"[owner:ssh-rsa key]".ljust(LONGEST_ID + 1)])
 def test_what_is_no_peers_id_is_left_out(key):
     assert in_order({key: 100, BOB.to_bytes(): 1}, ()) == [BOB]

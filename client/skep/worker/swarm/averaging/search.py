@@ -2,7 +2,8 @@
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
 until the round's time is up, also if nobody is left; and whatever a leader says of its group is believed, so that it may
-let us average nothing for others, or itself be several members, and alone decide what the average is.
+let us average nothing for others, or itself be several members, and alone decide what the average is; and whatever is
+found in the place of a peer's id is written as text, which takes the square of its length.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import get_dht_time
 
+from skep.worker.connection.stored import is_id
 from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, Company, Groups
 
 LOOK_SECONDS: Final = 0.2
@@ -43,7 +45,13 @@ class UnhurriedKeys(GroupKeyManager):
     async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
         await asyncio.sleep(max(0.0, self.looked + LOOK_SECONDS - time.monotonic()))
         begun = time.monotonic()
-        found: list[tuple[PeerID, float]] = await super().get_averagers(group_key, only_active)
+        answer = await self.dht.get(group_key, latest=True, return_future=True)
+        records = answer.value if answer and isinstance(answer.value, dict) else {}
+        found = [
+            (PeerID(subkey), record.expiration_time)
+            for subkey, record in records.items()
+            if is_id(subkey) and (record.value or not only_active)
+        ]
         self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
         return found
 
@@ -125,6 +133,8 @@ class BoundedSearch:
         if len(message.group_id) != GROUP_ID_BYTES:
             raise MatchmakingException(f"{leader} named a group with an id of {len(message.group_id)} bytes")
         step = self._search.step_control
+        if not all(map(is_id, message.ordered_peer_ids)):
+            raise MatchmakingException(f"{leader} named a member by what is no peer's id")
         said = dict(zip(message.ordered_peer_ids, message.gathered, strict=False))  # hivemind compares their lengths
         if len(said) < len(message.ordered_peer_ids) or leader.to_bytes() not in said:
             raise MatchmakingException(f"{leader} named a group with a member twice, or without itself")

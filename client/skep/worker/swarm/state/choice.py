@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from hivemind.p2p import PeerID
 
+from skep.worker.connection.stored import is_id
+
 OLDER: Final = 1
 """A state this many epochs older than the usual one is as good: donors publish theirs at different times."""
 
@@ -25,7 +27,7 @@ def in_order(offers: Mapping[Any, Any], liars: Container[PeerID], newest: float 
     epochs = {
         PeerID(key): float(value)
         for key, value in offers.items()
-        if isinstance(key, bytes) and isinstance(value, int | float) and math.isfinite(value)
+        if is_id(key) and isinstance(value, int | float) and math.isfinite(value)
         if PeerID(key) not in liars
     }
     possible = [epoch for epoch in epochs.values() if epoch <= newest]
