@@ -137,5 +137,34 @@ def test_nor_do_further_ones_under_the_ids_of_peers_that_do():
     assert look([(0, 12), (1, 12), (0, LIE), (0, LIE), (1, 12)], 10) == Swarm(peers=2, epoch=12)
 
 
+class Beacon:
+    """Records of which only the keeper's own is of interest."""
+
+    published = False
+
+    def publish(self, _epoch):
+        self.published = True
+
+    def withdraw(self):
+        self.published = False
+
+
+@pytest.mark.parametrize(
+    ("records", "possible", "published"),
+    [
+        ([], 100, True),
+        ([(0, 12)], 100, False),
+        ([(0, 12)], 11, False),  # it is faster than the keeper believes
+        ([(0, 9)], 100, False),
+        ([(0, 8)], 100, True),
+    ],
+)
+def test_a_lone_trainer_is_not_counted_as_two_whatever_is_believed_of_it(records, possible, published):
+    keeper = object.__new__(StateKeeper)
+    keeper._records, keeper._kept = Beacon(), 10
+    keeper._publish_epoch(look(records, 10, possible))
+    assert keeper._records.published is published
+
+
 def test_no_epoch_is_after_the_last_one_of_the_run():
     assert look(FALSE, 10, last_epoch=2000) == Swarm(peers=50, epoch=2000)

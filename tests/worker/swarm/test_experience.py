@@ -110,8 +110,19 @@ def test_states_that_were_loaded_from_time_to_time_say_how_long_an_epoch_lasts_a
         assert made.possible(at + 600) == epoch + 1 + 600  # too little is known
         at, epoch = at + pause, epoch + 10
         made.loaded(epoch, at)
+    assert made.possible(at + 30) == epoch + 1 + 30
     assert made.possible(at + 600) == epoch + 1 + 600 // (60 / FASTER)
+    assert made.possible(at + 1200) == epoch + 1 + 1200 // (60 / FASTER)
     assert made.possible(at + LATE * median(pauses)) == epoch + 1 + LATE * median(pauses)
+
+
+def test_so_they_do_if_each_time_includes_a_night_without_peers():
+    made, night = Experience(), 26 * 3600.0
+    for number in range(LOADS_COMPARED + 1):
+        made.loaded(100 + 10 * number, NOW + number * night)
+    loaded, at = 100 + 10 * LOADS_COMPARED, NOW + LOADS_COMPARED * night
+    assert made.possible(at + 3 * 600) == loaded + 1 + FASTER * 10  # it may have gone on by 3 epochs
+    assert made.possible(at + night) == loaded + 1 + FASTER * 10
 
 
 def test_what_a_computer_has_kept_says_nothing_about_that():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -135,7 +135,7 @@ class StateKeeper:
     def _publish_epoch(self, swarm: Swarm) -> None:
         """Publish our epoch to newcomers while there is no trainer, and only then."""
         # a trainer may be one epoch behind the state that another has just sent
-        carried = swarm.peers > 0 and swarm.epoch >= self._kept - 1
+        carried = swarm.peers > 0 and swarm.claimed >= self._kept - 1
         if self._kept and not carried:
             self._records.publish(self._kept)
         else:
@@ -194,7 +194,7 @@ class StateKeeper:
     def _report(self, swarm: Swarm) -> None:
         if swarm != self._seen:
             self._seen = swarm
-            self._tell({"event": "swarm"} | asdict(swarm) | {"kept_epoch": self._kept})
+            self._tell({"event": "swarm", "peers": swarm.peers, "epoch": swarm.epoch, "kept_epoch": self._kept})
 
     def _report_problem(self, error: SkepError) -> None:
         """Report a problem, unless it is the same as the last."""
@@ -209,6 +209,8 @@ class Swarm:
 
     peers: int = 0
     epoch: int = 0
+    claimed: int = field(default=0, compare=False)
+    """The latest epoch that any of them claims, believed or not."""
 
 
 def believed(votes: Sequence[tuple[int, float]], kept: int, possible: float) -> int:
@@ -250,7 +252,12 @@ class SwarmRecords:
         trainers = [record for key, entry in records.items() if key != self._own and (record := _record(entry.value))]
         told = [(str(PeerID(each.peer_id)), min(each.epoch, self._last_epoch)) for each in trainers]
         there = self._there({peer for peer, _ in told})
-        return Swarm(sum(part == 1.0 for part in there.values()), believed(votes(told, there), kept, possible))
+        voting = votes(told, there)
+        return Swarm(
+            sum(part == 1.0 for part in there.values()),
+            believed(voting, kept, possible),
+            claimed=max((epoch for epoch, _ in voting), default=0),
+        )
 
     def _there(self, peers: Collection[str]) -> Mapping[str, float]:
         """How far each counts; waits for the answers of those that have not been asked yet."""

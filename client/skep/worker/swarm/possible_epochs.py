@@ -13,7 +13,8 @@ ROUNDS_COMPARED: Final = 5
 LOADS_COMPARED: Final = 3
 """From so many times between two loaded states on these say how long an epoch lasts at least."""
 FASTER: Final = 10.0
-"""The swarm may have become that many times faster than it has been in the last of them: more peers may have joined."""
+"""The swarm may have become that many times faster than it has been in the last of them: more peers may have joined. So many
+times the usual epochs between two loads are possible at any time: those times may have included nights without peers."""
 LATE: Final = 3
 """Once our last round is this many usual epochs ago, the usual length says nothing about the epochs since then; so it is with loads."""
 
@@ -62,14 +63,14 @@ class PossibleEpochs:
             return math.inf
         known, at = self._known
         elapsed = max(0.0, now - at)
-        passed = elapsed // max(SHORTEST_EPOCH, self._shortest(elapsed))
-        return known + next_too + passed
+        return known + next_too + min(elapsed // SHORTEST_EPOCH, self._most(elapsed))
 
-    def _shortest(self, elapsed: float) -> float:
-        """How many seconds each epoch of the `elapsed` ones has lasted at least; 0 while that is not known."""
+    def _most(self, elapsed: float) -> float:
+        """How many epochs there may have been in so many seconds; infinite while that is not known."""
         if self._lasted:
             usual = max(SHORTEST_EPOCH, median(self._lasted))
-            return usual if elapsed < LATE * usual else 0.0
+            return elapsed // usual if elapsed < LATE * usual else math.inf
         if len(self._loads) < LOADS_COMPARED or elapsed >= LATE * median(seconds for seconds, _ in self._loads):
-            return 0.0
-        return min(seconds / epochs for seconds, epochs in self._loads) / FASTER
+            return math.inf
+        usual = min(seconds / epochs for seconds, epochs in self._loads)
+        return max(FASTER * median(epochs for _, epochs in self._loads), elapsed // (usual / FASTER))
