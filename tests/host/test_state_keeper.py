@@ -12,6 +12,7 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 from english import raises
 from skep.core.errors import SwarmError
 from skep.host.server.state_keeper import PAUSE_SECONDS, StateKeeper, Swarm, SwarmRecords, believed
+from skep.worker.connection.stored import LONGEST_ID
 
 LIE = 10**9
 
@@ -72,13 +73,13 @@ def test_several_records_under_one_id_count_as_one():
 
 
 class Book:
-    """A DHT with progress records only, of peers whose ids have these numbers."""
+    """A DHT with progress records only, of peers whose ids these are, or have these numbers."""
 
     def __init__(self, records):
         self._records = {
             f"key {number}".encode(): ValueWithExpiration(
                 LocalTrainingProgress(
-                    peer_id=bytes([peer]),
+                    peer_id=peer if isinstance(peer, bytes) else bytes([peer]),
                     epoch=epoch,
                     samples_accumulated=0,
                     samples_per_second=1.0,
@@ -103,6 +104,9 @@ class Attending:
 
     def __init__(self, last):
         self._there, self._asked = {str(PeerID(bytes([peer]))) for peer in range(last + 1)}, False
+
+    def answers(self, peer):
+        self._there.add(str(PeerID(peer)))
 
     def of(self, peers):
         return {peer: float(self._asked and peer in self._there) for peer in peers}
@@ -131,6 +135,13 @@ def test_many_false_claims_do_not_either_once_a_state_was_loaded_or_restored():
 def test_records_of_peers_that_do_not_answer_do_not_count():
     assert look([(0, 12), (1, 12), *FALSE], 10, there=1) == Swarm(peers=2, epoch=12)
     assert look(FALSE, 10, there=1) == Swarm()
+
+
+def test_an_id_that_is_too_long_is_nobodys():
+    attending, too_long = Attending(0), bytes(LONGEST_ID + 1)
+    attending.answers(too_long)
+    records = SwarmRecords(Book([(0, 12), (too_long, LIE)]), "run", LIE, attending)
+    assert records.look(10, math.inf) == Swarm(peers=1, epoch=12)
 
 
 def test_nor_do_further_ones_under_the_ids_of_peers_that_do():

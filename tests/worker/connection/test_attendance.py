@@ -3,9 +3,11 @@
 import threading
 
 import pytest
+from hivemind.p2p import PeerID
 
 from fakes import StillClock
 from skep.worker.connection.attendance import ABSENT_SECONDS, MOST_ASKED, PRESENT_SECONDS, Attendance
+from skep.worker.connection.stored import LONGEST_ID
 
 SOON = 20.0
 
@@ -92,6 +94,15 @@ def test_among_many_those_with_a_connection_count_after_one_look_and_nobody_is_a
         house.settled(*peers)
     asked = [peer for look in house.asked for peer in look]
     assert len(asked) == len(set(asked)) == len(peers) - len(house.connected)
+
+
+def test_an_id_that_is_too_long_is_not_asked_for_and_nobody_has_it():
+    longest, longer = (str(PeerID(b"\xff" * length)) for length in (LONGEST_ID, LONGEST_ID + 1))
+    peers = [f"peer {number}" for number in range(2 * MOST_ASKED)]
+    house = House(longest, longer, *peers)
+    assert house.settled(longest, longer) == {longest: 1.0, longer: 0.0}
+    assert house.settled(*peers, longer)[longer] == 0.0
+    assert not any(longer in asked for asked in house.asked)
 
 
 def test_a_look_that_fails_finds_nobody_and_is_repeated():

@@ -22,6 +22,7 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 from skep.core.project.manifest import Manifest
 from skep.core.text import Text
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import gradient_averager, request_timeout
 from skep.worker.swarm.averaging.codecs import round_codec
@@ -42,7 +43,8 @@ class Onlooker(LiveProgressTracker):
         found = self.dht.get(self.training_progress_key, latest=True, return_future=True).result(ANSWER_SECONDS)
         records = found.value if isinstance(found, ValueWithExpiration) and isinstance(found.value, dict) else {}
         # hivemind takes the swarm's epoch from peers that are no clients
-        told = [(str(PeerID(each.value["peer_id"])), each.value["epoch"]) for each in records.values() if each.value]
+        trainers = [each.value for each in records.values() if each.value and len(each.value["peer_id"]) <= LONGEST_ID]
+        told = [(str(PeerID(each["peer_id"])), each["epoch"]) for each in trainers]
         self.stand_at(reached_by_most(votes(told, self._there({peer for peer, _ in told}))))
         self.global_progress = swarm = self._parse_swarm_progress_data(records)
         return bool(swarm.num_peers == swarm.num_clients > 1)

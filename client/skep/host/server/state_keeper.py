@@ -34,6 +34,7 @@ from skep.recipes.registry import open_recipe
 from skep.worker.connection.attendance import ANSWER_SECONDS as PRESENCE_SECONDS
 from skep.worker.connection.attendance import Attendance, asking
 from skep.worker.connection.auth import Membership
+from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.swarm.averaging.averagers import (
     CheckedStateAverager,
@@ -297,9 +298,10 @@ class SwarmRecords:
 def _record(value: Any) -> LocalTrainingProgress | None:
     """None for a withdrawn or invalid record."""
     try:
-        return None if value is None else LocalTrainingProgress.parse_obj(value)
+        record = None if value is None else LocalTrainingProgress.parse_obj(value)
     except ValidationError:
         return None
+    return record if record and len(record.peer_id) <= LONGEST_ID else None
 
 
 def _averager(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import threading
 import time
@@ -19,6 +20,7 @@ import hivemind
 from hivemind.p2p import PeerID
 
 from skep.worker.connection import clocks
+from skep.worker.connection.stored import LONGEST_ID
 
 MOST_ASKED: Final = 16
 """Peers without a connection, in one look. Of more peers than that, those that were not asked yet count by the part of the asked ones that answer."""
@@ -28,6 +30,8 @@ ABSENT_SECONDS: Final = 15.0
 """After which a peer that did not answer is asked again."""
 ANSWER_SECONDS: Final = 3.0
 REMEMBERED: Final = 4096
+LONGEST_TEXT: Final = math.ceil(LONGEST_ID * math.log(256, 58))
+"""Characters of an id, which is base58; nobody has a longer one, and to read it takes the square of its length."""
 
 Ask = Callable[[Sequence[str]], Mapping[str, bool]]
 """Whether there is each of the peers, by their base58 ids, of all with a connection and of the first MOST_ASKED others.
@@ -49,11 +53,12 @@ class Attendance:
 
     def of(self, peers: Collection[str]) -> Mapping[str, float]:
         """How far each of `peers` counts, 0..1, by what is known now; has those asked of which too little is."""
-        self._ask_some(peers)
+        self._ask_some([peer for peer in peers if len(peer) <= LONGEST_TEXT])
         seen = dict(self._seen)
         known = [seen[peer][0] for peer in peers if peer in seen]
         part = sum(known) / len(known) if known and len(peers) > MOST_ASKED else 0.0
-        return {peer: float(seen[peer][0]) if peer in seen else part for peer in peers}
+        unknown = {peer: part if len(peer) <= LONGEST_TEXT else 0.0 for peer in peers if peer not in seen}
+        return {peer: float(seen[peer][0]) for peer in peers if peer in seen} | unknown
 
     def _ask_some(self, peers: Collection[str]) -> None:
         due = [peer for peer in peers if self._is_due(peer)]
