@@ -105,13 +105,14 @@ def test_an_id_that_is_too_long_is_not_asked_for_and_nobody_has_it():
     assert not any(longer in asked for asked in house.asked)
 
 
-def test_a_look_that_fails_finds_nobody_and_is_repeated():
-    house = House("ann")
-    failing, house.attendance._ask = house.attendance._ask, lambda _peers: 1 / 0
-    assert house.settled("ann") == {"ann": 0.0}
-    house.attendance._ask = failing
-    house.clock.now += ABSENT_SECONDS
-    assert house.settled("ann") == {"ann": 1.0}
+def test_a_look_that_fails_changes_nothing_and_is_repeated():
+    house = House("ann", "bob")
+    house.settled("ann")
+    house.clock.now += PRESENT_SECONDS
+    ask, house.attendance._ask = house.attendance._ask, lambda _peers: 1 / 0
+    assert house.settled("ann", "bob") == {"ann": 1.0, "bob": 0.0}
+    house.attendance._ask = ask
+    assert house.settled("ann", "bob") == {"ann": 1.0, "bob": 1.0}
 
 
 def test_what_is_not_new_is_not_told():

@@ -79,9 +79,10 @@ class Attendance:
         return True
 
     def _look(self, due: Sequence[str]) -> None:
-        found: Mapping[str, bool] = dict.fromkeys(due[:MOST_ASKED], False)
+        found: Mapping[str, bool] = {}
         try:
-            with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
+            # a DHT that has ended or hangs is another watch's business, and says nothing about the peers
+            with contextlib.suppress(Exception):
                 found = self._ask(due)
             before = {peer: self._seen.get(peer, (False, 0.0))[0] for peer in found}
             now = self._clock()
@@ -99,7 +100,11 @@ def asking(dht: hivemind.DHT) -> Ask:
 
     def ask(peers: Sequence[str]) -> Mapping[str, bool]:
         look = dht.run_coroutine(partial(_present, peers=peers), return_future=True)
-        found: Mapping[str, bool] = look.result(2 * ANSWER_SECONDS)
+        try:
+            found: Mapping[str, bool] = look.result(2 * ANSWER_SECONDS)
+        except TimeoutError:
+            look.cancel()
+            raise
         return found
 
     return ask
