@@ -122,3 +122,14 @@ def test_what_is_not_new_is_not_told():
     house.clock.now += PRESENT_SECONDS
     house.settled("ann", "bob")
     assert not house.told.acquire(blocking=False)
+
+
+def test_who_missed_one_question_may_be_asked_anew_at_once_but_not_where_somebody_has_answered():
+    house = House()
+    assert not house.attendance.ask_again()  # nobody was asked
+    assert house.settled("ann", "bob") == {"ann": 0.0, "bob": 0.0}
+    house.there.add("ann")
+    assert house.attendance.ask_again()
+    assert house.settled("ann", "bob") == {"ann": 1.0, "bob": 0.0}
+    assert not house.attendance.ask_again()
+    assert len(house.asked) == 2

@@ -78,6 +78,14 @@ class Attendance:
         self._asking.release()
         return True
 
+    def ask_again(self) -> bool:
+        """Have all asked anew at the next question, if none that was asked has answered; whether that is so."""
+        seen = dict(self._seen)
+        if not seen or any(there for there, _ in seen.values()):
+            return False
+        self._seen = {}
+        return True
+
     def _look(self, due: Sequence[str]) -> None:
         found: Mapping[str, bool] = {}
         try:

@@ -208,8 +208,11 @@ class LiveProgressTracker(ProgressTracker):
         Returns after about `within` seconds, and as many as peers have for an answer.
         """
         self.look(within)
-        if self._attendance.wait(2 * ANSWER_SECONDS):
+        self._attendance.wait(2 * ANSWER_SECONDS)
+        if self._attendance.ask_again():  # a busy peer may miss one question, and who sees nobody begins alone
             self.look(within)
+            self._attendance.wait(2 * ANSWER_SECONDS)
+        self.look(within)
 
     def _look_again(self) -> None:
         self.global_progress.next_fetch_time = 0.0
