@@ -474,13 +474,15 @@ def donate(peer, epoch, value):
 
 
 @pytest.mark.filterwarnings("ignore:Detected call of `lr_scheduler.step:UserWarning")
-def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make_dhts, peers):
-    dhts = make_dhts(3)
+def test_a_state_of_another_shape_is_refused_where_stock_would_broadcast_it(make_dhts, peers, ghost):
+    dhts = make_dhts(4)
     donor, stock, ours = peers(Peer, dhts[0], size=1), peers(StockPeer, dhts[1]), peers(Peer, dhts[2], **HASTY)
     donate(donor, epoch=5, value=7.0)
+    ghost(dhts[3], epoch=5)
     wait_until(lambda: stock.optimizer.state_averager.load_state_from_peers(timeout=10) or stock.optimizer.local_epoch)
     assert stock.parameter.tolist() == [7.0] * 4  # one number was broadcast to four
     stock.optimizer.state_averager.allow_state_sharing = False
+    wait_until(lambda: ours.optimizer.tracker.global_epoch == 5)
     with raises(SwarmError, match=r"sent tensor 0 of its state as \(1,\)"):
         ours.optimizer.catch_up(NOTHING)
     assert ours.parameter.tolist() == [0.0] * 4

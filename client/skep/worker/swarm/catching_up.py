@@ -282,11 +282,11 @@ class CatchingUp:
         self._tell_loading(loading)
 
     def _load_state(self) -> None:
+        failure: SwarmError | None = None  # the last one: whoever has sent something wrong is not asked again
         for attempt in range(STATE_ATTEMPTS):
             try:
                 if self.state_averager.load_checked(self.tracker.global_epoch, self._tell) is not None:
                     return
-                failure: SwarmError | None = None
             except SwarmError as error:
                 failure = error
             if attempt + 1 < STATE_ATTEMPTS:
