@@ -9,14 +9,17 @@ found in the place of a peer's id is written as text, which takes the square of 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
+from collections.abc import AsyncGenerator
+from types import SimpleNamespace
 from typing import Any, Final
 
 from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.averaging.matchmaking import Matchmaking, MatchmakingException
-from hivemind.p2p import PeerID
+from hivemind.p2p import P2P, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import get_dht_time
 
@@ -56,6 +59,31 @@ class UnhurriedKeys(GroupKeyManager):
         return found
 
 
+class Leaders:
+    """Whom hivemind's search asks for a place in their group. What can be no peer's id is left out of their answers."""
+
+    def __init__(self, kind: Any) -> None:
+        """`kind` is the averagers' class, which makes the stubs."""
+        self._kind = kind
+
+    def get_stub(self, p2p: P2P, leader: PeerID, *, namespace: str) -> Any:
+        """With the one call that the search makes."""
+        stub = self._kind.get_stub(p2p, leader, namespace=namespace)
+
+        async def join(request: averaging_pb2.JoinRequest) -> AsyncGenerator[averaging_pb2.MessageFromLeader, None]:
+            return _readable(await stub.rpc_join_group(request))
+
+        return SimpleNamespace(rpc_join_group=join)
+
+
+async def _readable(messages: Any) -> AsyncGenerator[averaging_pb2.MessageFromLeader, None]:
+    async with contextlib.aclosing(messages):
+        async for message in messages:
+            if not is_id(message.suggested_leader):
+                message.ClearField("suggested_leader")
+            yield message
+
+
 class BoundedSearch:
     """hivemind's search for a group, until the round has been due for as long as peers in step need to meet.
 
@@ -76,6 +104,7 @@ class BoundedSearch:
         self._found: dict[StepControl, asyncio.Future[GroupInfo]] = {}
         self._looks = set[asyncio.Task[Any]]()
         search.group_key_manager = self._keys
+        search._servicer_type = Leaders(search._servicer_type)  # noqa: SLF001 - hivemind has no other way
         search.look_for_group = self.look_for_group
         search.leader_assemble_group, search.follower_assemble_group = self._assemble, self._join
 
