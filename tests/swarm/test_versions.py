@@ -36,6 +36,8 @@ def test_a_skep_that_is_newer_than_the_seed_waits_for_the_others_as_long_as_thes
     Versions(peer, seeds, run_of).check()  # nobody trains: it begins
     trainer, another = Liar(seeds), Liar(seeds)
     try:
+        another.publish(run_of(PROTOCOL - 1), peer, peer_id=seed.peer_id.to_bytes())
+        Versions(peer, seeds, run_of).check()  # the record of the seed's keeper: nobody trains
         trainer.publish(run_of(PROTOCOL - 1), peer)
         with raises(SwarmError, match="run an older version of skep"):
             Versions(peer, seeds, run_of).check()

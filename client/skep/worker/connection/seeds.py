@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -85,9 +85,13 @@ def expect_records(dht: hivemind.DHT, run_id: str) -> None:
     dht.add_validators([SchemaValidator(TrainingProgressSchema, prefix=run_id), RSASignatureValidator()])
 
 
-async def peers_of(_dht: hivemind.DHT, node: Any, run_id: str, patience: float) -> int:
-    """How many peers have a progress record of this run, as the DHT knows. Takes at most `patience` seconds."""
+async def peers_of(_dht: hivemind.DHT, node: Any, run_id: str, patience: float, without: Collection[bytes] = ()) -> int:
+    """How many peers, beside those with the ids in `without`, have a progress record of this run, as the DHT knows.
+
+    Takes at most `patience` seconds.
+    """
     async with asyncio.timeout(patience):
         found = await node.get(f"{run_id}_progress", latest=True)
     records = found.value if found is not None and isinstance(found.value, dict) else {}
-    return sum(each.value is not None for each in records.values())
+    values = [each.value for each in records.values() if each.value is not None]
+    return sum(not without or value["peer_id"] not in without for value in values)
