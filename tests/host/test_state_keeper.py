@@ -2,7 +2,9 @@
 
 import math
 import time
+from functools import partial
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hivemind.optim.progress_tracker import LocalTrainingProgress
@@ -10,9 +12,20 @@ from hivemind.p2p import PeerID
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from english import raises
+from fakes import StillClock
 from skep.core.errors import SwarmError
-from skep.host.server.state_keeper import PAUSE_SECONDS, StateKeeper, Swarm, SwarmRecords, believed
+from skep.host.server.state_keeper import (
+    LOOK_SECONDS,
+    PAUSE_SECONDS,
+    StateKeeper,
+    Swarm,
+    SwarmRecords,
+    believed,
+)
 from skep.worker.connection.stored import LONGEST_ID
+from skep.worker.swarm.experience import Experience
+from skep.worker.swarm.state.coming import Loading
+from skep.worker.swarm.state.download import Progress
 
 LIE = 10**9
 
@@ -20,7 +33,7 @@ LIE = 10**9
 class Slow:
     """Loads for a moment, however long it may take, and finds no donor."""
 
-    def load_checked(self, known):
+    def load_checked(self, known, _tell):
         self.known, begun = known, time.monotonic()
         while time.monotonic() < begun + 0.05:
             pass
@@ -38,9 +51,42 @@ def test_the_pause_between_two_downloads_counts_from_the_end_of_the_first():
 
 def test_a_state_that_is_no_newer_than_what_is_kept_is_no_checkpoint():
     keeper = object.__new__(StateKeeper)
-    keeper._averager, keeper._kept = SimpleNamespace(load_checked=lambda _known: 0), 0
+    keeper._averager, keeper._kept = SimpleNamespace(load_checked=lambda _known, _tell: 0), 0
     keeper._load(Swarm(peers=1, epoch=1))  # it would report, and write, a checkpoint of epoch 0
     assert keeper._kept == 0
+
+
+class Busy:
+    """An averager whose donors are busy for an epoch after the other."""
+
+    def __init__(self, later):
+        self._later, self.loading = later, Progress()
+
+    def load_checked(self, known, tell):
+        for look in self._later:
+            look()
+            tell(Loading(0, 1))
+
+
+def test_a_download_that_waits_for_busy_donors_learns_of_the_epochs_meanwhile(monkeypatch):
+    keeper, clock, seen = object.__new__(StateKeeper), StillClock(100.0), []
+    keeper._kept, keeper._experience = 4, Experience()
+
+    def later(seconds, epoch):
+        clock.now += seconds
+        keeper._records = SwarmRecords(Book([(0, epoch)]), "run", LIE, Attending(0))
+        seen.append(keeper._averager.loading.known)
+
+    def silent():
+        clock.now += LOOK_SECONDS
+        keeper._records = SimpleNamespace(look=Mock(side_effect=TimeoutError))
+
+    steps = [(1.0, 5), (LOOK_SECONDS, 6), (1.0, 7), (LOOK_SECONDS, 8), (1.0, 9)]
+    keeper._averager = Busy([silent, *(partial(later, *each) for each in steps)])
+    monkeypatch.setattr(time, "monotonic", clock)
+    with raises(SwarmError, match="No peer of the swarm"):
+        keeper._load(Swarm(peers=1, epoch=5))
+    assert seen == [0, 0, 6, 6, 8]
 
 
 @pytest.mark.parametrize(

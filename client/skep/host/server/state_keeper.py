@@ -7,6 +7,7 @@ its epoch.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
@@ -47,6 +48,7 @@ from skep.worker.swarm.experience import Experience
 from skep.worker.swarm.optimizers import optimizer_factory, scheduler
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
+from skep.worker.swarm.state.coming import Loading
 
 PAUSE_SECONDS: Final = 20.0
 """From the end of a download to the next, so that an unusable state is not fetched continuously from the donors."""
@@ -54,6 +56,8 @@ BEHIND_TRAINERS: Final = 0.5
 """Our priority as a donor is the epoch less this: trainers, whose priority is their epoch, are asked first."""
 JUMP: Final = 10
 """Times the usual epochs between two checkpoints: an epoch so much later may be a false one."""
+LOOK_SECONDS: Final = 10.0
+"""Between two looks at the swarm's progress during a download, which may wait for busy donors for many epochs."""
 BEACON_SECONDS: Final = 10.0
 """Lifetime of our record after it was published last."""
 ANSWER_SECONDS: Final = 10.0
@@ -91,7 +95,7 @@ class StateKeeper:
         self._kept = 0
         """The epoch of the state offered to newcomers; 0 while there is none."""
         self._seen: Swarm | None = None
-        self._not_before = 0.0
+        self._not_before = self._looked_at = 0.0
         self._last_problem = NOTHING
 
     def parts(self) -> Iterator[Part]:
@@ -115,7 +119,7 @@ class StateKeeper:
     def tend(self) -> None:
         """Check the swarm's progress, and load or publish as needed. Blocks for as long as a state download takes."""
         try:
-            swarm = self._records.look(self._kept, self._experience.possible(get_dht_time()))
+            swarm = self._look()
             self._report(swarm)
             if self._is_due(swarm):
                 self._load(swarm)
@@ -144,9 +148,9 @@ class StateKeeper:
 
     def _load(self, swarm: Swarm) -> None:
         """Load the newest state from the swarm, save it, offer it to newcomers. Raises SkepError."""
-        asked_at = get_dht_time()
+        asked_at, self._looked_at = get_dht_time(), time.monotonic()
         try:
-            epoch = self._averager.load_checked(swarm.epoch)
+            epoch = self._averager.load_checked(swarm.epoch, self._follow)
         finally:
             self._not_before = time.monotonic() + PAUSE_SECONDS
         if epoch is None:
@@ -162,6 +166,18 @@ class StateKeeper:
         self._last_problem = NOTHING
         self._tell({"event": "checkpoint", "epoch": epoch, "path": str(path)})
         self._report_end(path)
+
+    def _follow(self, _loading: Loading) -> None:
+        """Tell the download how far the swarm has come meanwhile, beyond which no state is taken."""
+        if time.monotonic() - self._looked_at < LOOK_SECONDS:
+            return
+        with contextlib.suppress(FutureTimeout):  # a later look may be answered
+            self._averager.loading.known = self._look().epoch
+        self._looked_at = time.monotonic()
+
+    def _look(self) -> Swarm:
+        """Raises concurrent.futures' TimeoutError."""
+        return self._records.look(self._kept, self._experience.possible(get_dht_time()))
 
     def _checkpoint(self, epoch: int) -> Checkpoint:
         parameters = [tensor for group in self._averager.optimizer.param_groups for tensor in group["params"]]
