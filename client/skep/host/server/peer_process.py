@@ -23,7 +23,7 @@ from skep.adapters.storage.logs import open_log
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import SwarmError
 from skep.core.policy.growth import Use
-from skep.core.text import Text, as_data
+from skep.core.text import Text, as_data, from_data
 
 START_SECONDS: Final = 120.0
 """How long it may take to print its addresses; on a busy computer, importing torch and starting p2pd a few times."""
@@ -68,9 +68,10 @@ class PeerProcess:
         too_slow.start()
         first = next(self.lines(), None)
         too_slow.cancel()
-        if first is None:
+        if first is None or "addresses" not in first:
             self.end()
-            raise SwarmError(self._why_not_started(), Text("peer_process.log", log=str(self._log)))
+            why = self._why_not_started() if first is None else from_data(first["title"])  # a part of it was lost
+            raise SwarmError(why, Text("peer_process.log", log=str(self._log)))
         return [str(address) for address in first["addresses"]]
 
     def _why_not_started(self) -> Text:
