@@ -111,6 +111,7 @@ class Host:
 def host(tmp_path):
     made = Host(tmp_path)
     yield made
+    print((tmp_path / "seed.log").read_text())  # noqa: T201 - shown if the test fails: what a failed start has waited for
     with contextlib.suppress(psutil.NoSuchProcess):
         family = [made.root(), *made.root().children(recursive=True)]
         made.peer.end()
@@ -149,7 +150,7 @@ def test_a_seed_that_lost_a_part_says_which_and_is_reachable_again(host, look, p
     wait_until(lambda: not lives(family[0]), within)
     wait_until(look, within - (time.monotonic() - begun))
     host.wait_keeping(2)
-    *said, last = host.problems()
-    assert any(part in each for each in said)
-    assert last == "The seed peer ended unexpectedly."
+    said = host.problems()
+    lost_at = next(number for number, each in enumerate(said) if part in each)
+    assert "The seed peer ended unexpectedly." in said[lost_at + 1 :]  # on a busy computer a start may fail then
     assert not alive(family)
