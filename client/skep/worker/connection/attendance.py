@@ -108,11 +108,7 @@ def asking(dht: hivemind.DHT) -> Ask:
 
     def ask(peers: Sequence[str]) -> Mapping[str, bool]:
         look = dht.run_coroutine(partial(_present, peers=peers), return_future=True)
-        try:
-            found: Mapping[str, bool] = look.result(2 * ANSWER_SECONDS)
-        except TimeoutError:
-            look.cancel()
-            raise
+        found: Mapping[str, bool] = look.result(2 * ANSWER_SECONDS)
         return found
 
     return ask
