@@ -116,9 +116,11 @@ def asking(dht: hivemind.DHT) -> Ask:
 
 async def _present(_dht: hivemind.DHT, node: Any, *, peers: Sequence[str]) -> Mapping[str, bool]:
     connected = {str(each.peer_id) for each in await node.p2p.list_peers()}
-    others = [peer for peer in peers if peer not in connected][:MOST_ASKED]
+    own = str(node.p2p.peer_id)  # under which a process before this one has left a record
+    others = [peer for peer in peers if peer not in connected and peer != own][:MOST_ASKED]
     answers = await asyncio.gather(*(_is_there(node, peer) for peer in others))
-    return dict.fromkeys(connected.intersection(peers), True) | dict(zip(others, answers, strict=True))
+    found = dict.fromkeys(connected.intersection(peers), True) | dict(zip(others, answers, strict=True))
+    return found | dict.fromkeys({own}.intersection(peers), False)
 
 
 async def _is_there(node: Any, peer: str) -> bool:

@@ -53,6 +53,8 @@ class CatchingUp:
     _state_pause: float
     _fresh: int
     """Epochs that a snapshot may be behind."""
+    _has_looked = False
+    """Whether those who are there were asked for before the first state."""
     _signed: SignedState | None
     """If there is one, no state of other peers is ever loaded."""
 
@@ -165,7 +167,8 @@ class CatchingUp:
 
     def _look_before_state(self) -> None:
         """A newcomer believes epochs only of peers that answer."""
-        if not self.local_epoch:
+        if not (self.local_epoch or self._has_looked):
+            self._has_looked = True
             self.tracker.look_thoroughly(LOOK_SECONDS)
 
     def catch_up(self, reason: Text) -> None:
