@@ -116,11 +116,11 @@ class NowPage(Page):
         self.checklist.setVisible(joining)
         if joining:
             self.checklist.show_stages(self.tr("Five stages"), self._words.stages(snapshot))
-        inside = snapshot.phase in IN_A_SWARM
+        inside = _is_inside(snapshot)
         for widget in (self.figures, self.plot_card):
             widget.setVisible(inside)
         # what the rules grant is no reason for a wait, and "Training at full share" would be untrue
-        self.rules_card.setVisible(inside and not (snapshot.waiting or snapshot.saving))
+        self.rules_card.setVisible(inside and not snapshot.waiting)
         self.figures.show_figures(self._words.figures(snapshot))
         self._show_epoch(snapshot, inside=inside)
         devices = self._words.devices(snapshot)
@@ -137,7 +137,7 @@ class NowPage(Page):
         share, below = self._words.share(snapshot), self._words.share_below(snapshot)
         self.share.setText(share)
         self.asked.setText(below)
-        inside = phase in IN_A_SWARM
+        inside = _is_inside(snapshot)
         self.more.setVisible(phase is Phase.IDLE)
         self.share.setVisible(inside)
         self.asked.setVisible(inside)
@@ -158,7 +158,7 @@ class NowPage(Page):
         """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""
         if snapshot.phase is Phase.JOINING:
             return joining_progress(snapshot)
-        return measured(snapshot) if snapshot.phase in IN_A_SWARM else None
+        return measured(snapshot) if _is_inside(snapshot) else None
 
     def _offer(self, phase: Phase, *, paused: bool, waits: bool) -> None:
         """Show one primary button, and Leave if there is something to leave."""
@@ -181,6 +181,11 @@ class NowPage(Page):
             self._shown_rules = rules
             with focus_kept(self.rules_card):
                 self._rules.show_rules(rules)
+
+
+def _is_inside(snapshot: Snapshot) -> bool:
+    """Whether there are figures of training: a worker that saves its state has left the swarm, and computes nothing."""
+    return snapshot.phase in IN_A_SWARM and not snapshot.saving
 
 
 class JoiningView(Card):

@@ -71,6 +71,17 @@ def signal(qtbot, wanted, act):
 # --- Now
 
 
+def test_while_the_model_is_saved_no_figures_of_training_are_shown(window):
+    now = window.now
+    saving = replace(shots.LEAVING, saving=True, leaving_until=shots.NOW + 95)
+    for snapshot, shown in ((shots.LEAVING, True), (saving, False)):
+        show(window, snapshot)
+        settle()
+        widgets = (now.share, now.asked, now.figures, now.plot_card, now.epoch_card, now.rules_card)
+        assert {each.isVisible() for each in widgets} == {shown}
+    assert "Leave now" in buttons(now)
+
+
 @pytest.mark.parametrize(
     ("snapshot", "offered"),
     [
