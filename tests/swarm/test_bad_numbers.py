@@ -2,19 +2,16 @@
 
 import asyncio
 import math
-import multiprocessing
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
-from hivemind.averaging import averager as averager_module
-from hivemind.averaging.allreduce import AllReduceRunner
-from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.state_averager import TrainingStateAverager
 
 from english import raises
+from lying_reducers import LIE, lying
 from skep.core.errors import SwarmError
 from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.worker.swarm.averaging.averagers import CheckedStateAverager
@@ -59,39 +56,18 @@ def test_stock_takes_over_the_average_with_a_diverged_peer_and_ours_does_not(
         assert not facts[0].shared
 
 
-class LyingRunner(AllReduceRunner):
-    """Adds `lie` to all that it returns."""
-
-    lie = multiprocessing.Value("d", 0.0)
-
-    async def _accumulate_parts_streaming(self, stream, sender_index):
-        async for answer in super()._accumulate_parts_streaming(stream, sender_index):
-            delta = deserialize_torch_tensor(answer.tensor_part)
-            answer.tensor_part.CopyFrom(serialize_torch_tensor(delta + self.lie.value))
-            yield answer
-
-
-class LyingAverager(TrainingStateAverager):
-    def run(self):
-        averager_module.AllReduceRunner = LyingRunner  # in its own process
-        super().run()
-
-
-LyingAverager.__name__ = TrainingStateAverager.__name__  # the RPC handler names contain it
-
-
 @pytest.mark.parametrize("offload", [True, False])
 @pytest.mark.parametrize(("kind", "spoils"), [(TrainingStateAverager, True), (CheckedStateAverager, False)])
 def test_stock_takes_over_false_parameters_of_a_reducer_and_ours_only_what_steps_could_have_made(
     make_dhts, averagers, kind, spoils, offload
 ):
-    for dht, each in zip(make_dhts(2), (kind, LyingAverager), strict=True):
+    for dht, each in zip(make_dhts(2), (kind, lying(TrainingStateAverager)), strict=True):
         averagers.append(make(each, dht, 0.02, offload=offload, client_mode=each is kind))
     facts = []
     averagers[0].settled = facts.append
-    LyingRunner.lie.value = 0.0
+    LIE.value = 0.0
     for lie in (0.0, 0.5):
-        LyingRunner.lie.value = lie
+        LIE.value = lie
         for averager in averagers:
             with torch.no_grad():
                 averager.main_parameters[0].add_(1e-4)

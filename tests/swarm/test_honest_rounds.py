@@ -7,11 +7,9 @@ import multiprocessing
 import pytest
 import torch
 from hivemind.averaging import DecentralizedAverager
-from hivemind.averaging import averager as averager_module
-from hivemind.averaging.allreduce import AllReduceRunner
-from hivemind.compression import deserialize_torch_tensor, serialize_torch_tensor
 from hivemind.optim.grad_averager import GradientAverager
 
+from lying_reducers import LIE, lying
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.averaging.returned import ROUNDS_UNKNOWN
 from skep.worker.swarm.state.uplink import Uplink
@@ -35,25 +33,7 @@ class WatchingAverager(CheckedGradientAverager):
         return await super()._use(runner, tensors)
 
 
-class LyingRunner(AllReduceRunner):
-    """Adds `lie` to all that it returns."""
-
-    lie = multiprocessing.Value("d", 0.0)
-
-    async def _accumulate_parts_streaming(self, stream, sender_index):
-        async for answer in super()._accumulate_parts_streaming(stream, sender_index):
-            delta = deserialize_torch_tensor(answer.tensor_part)
-            answer.tensor_part.CopyFrom(serialize_torch_tensor(delta + self.lie.value))
-            yield answer
-
-
-class LyingAverager(GradientAverager):
-    def run(self):
-        averager_module.AllReduceRunner = LyingRunner  # in its own process
-        super().run()
-
-
-for each in (SilentAverager, WatchingAverager, LyingAverager):
+for each in (SilentAverager, WatchingAverager):
     each.__name__ = GradientAverager.__name__  # the RPC handler names contain it
 
 
@@ -158,13 +138,13 @@ def test_a_stock_peer_that_sends_the_opposite_is_left_out_after_a_few_rounds(mak
 @pytest.mark.parametrize(("kind", "used"), [(GradientAverager, True), (CheckedGradientAverager, False)])
 def test_a_stock_peer_that_returns_large_averages_changes_nothing_of_ours(make_dhts, averagers, kind, used):
     dhts = make_dhts(3)
-    averagers += [make(each, dht, 1.0) for each, dht in zip((kind, kind, LyingAverager), dhts, strict=True)]
-    LyingRunner.lie.value = 0.0
+    averagers += [make(each, dht, 1.0) for each, dht in zip((kind, kind, lying(GradientAverager)), dhts, strict=True)]
+    LIE.value = 0.0
     run_round(*averagers)
     for _ in range(ROUNDS_UNKNOWN - 1):
         again(averagers, [1.0] * 3)
         run_round(*averagers)
-    LyingRunner.lie.value = 1e4
+    LIE.value = 1e4
     again(averagers, [1.0] * 3)
     *results, _ = run_round(*averagers)
     for averager, result in zip(averagers[:2], results, strict=True):
