@@ -111,4 +111,5 @@ def equal_epoch(first, second, within=PATIENCE):
         theirs = second.until(lambda line, least=number: line["event"] == "epoch" and line["epoch"] >= least)
         if theirs["epoch"] == ours["epoch"] and theirs["confirmed"]:
             return ours, theirs
-    raise TimeoutError
+    said = [[{**line, "values": ...} for line in script.seen[-12:]] for script in (first, second)]
+    raise TimeoutError(f"{said} {first.errors[-1000:]} {second.errors[-1000:]}")
