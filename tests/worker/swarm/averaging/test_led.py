@@ -1,17 +1,16 @@
 """What is believed of a leader that says who is in its group, with hivemind's search for a group. No network."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
-from hivemind.averaging.averager import DecentralizedAverager
-from hivemind.averaging.matchmaking import Matchmaking, MatchmakingException
+from hivemind.averaging.matchmaking import MatchmakingException
 from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
 
+from searches import searching
 from skep.worker.connection.stored import LONGEST_ID
-from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES, Company, Groups
+from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES
 from skep.worker.swarm.averaging.search import BoundedSearch
 
 OURS, LEADER, THIRD = PeerID(b"ours"), PeerID(b"leader"), PeerID(b"third")
@@ -34,21 +33,7 @@ def led(members, kind=BoundedSearch):
     """The group that this peer believes to be in when its leader names these members and what they have said."""
 
     async def follow():
-        dht = SimpleNamespace(peer_id=OURS, num_workers=1)
-        search = Matchmaking(
-            SimpleNamespace(peer_id=OURS),
-            b"schema",
-            dht,
-            servicer_type=DecentralizedAverager,
-            prefix="run",
-            target_group_size=None,
-            min_group_size=2,
-            min_matchmaking_time=2.0,
-            request_timeout=1.0,
-            client_mode=False,
-        )
-        if kind:
-            kind(search, Groups(dict), Company(None, None))
+        search = searching(OURS, kind)
         message = averaging_pb2.MessageFromLeader(
             code=averaging_pb2.BEGIN_ALLREDUCE,
             group_id=GROUP,

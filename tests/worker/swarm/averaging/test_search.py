@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import pytest
 from hivemind.averaging import DecentralizedAverager
 from hivemind.averaging.key_manager import GroupKeyManager
-from hivemind.averaging.matchmaking import Matchmaking
 from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
+from searches import searching
 from skep.worker.connection.stored import LONGEST_ID
-from skep.worker.swarm.averaging.groups import Company, Groups
 from skep.worker.swarm.averaging.search import BoundedSearch, UnhurriedKeys
 
 READY, LEFT = PeerID(b"\x12\x20" + bytes(32)), PeerID(b"\x12\x20" + bytes([1] * 32))
@@ -78,20 +77,7 @@ def test_whoever_is_named_by_what_can_be_no_peers_id_is_not_asked_and_stock_asks
     monkeypatch.setattr(DecentralizedAverager, "get_stub", leader.get_stub)
 
     async def ask():
-        search = Matchmaking(
-            SimpleNamespace(peer_id=OURS),
-            b"schema",
-            SimpleNamespace(peer_id=OURS, num_workers=1),
-            servicer_type=DecentralizedAverager,
-            prefix="run",
-            target_group_size=None,
-            min_group_size=2,
-            min_matchmaking_time=2.0,
-            request_timeout=1.0,
-            client_mode=True,
-        )
-        if kind:
-            kind(search, Groups(dict), Company(None, None))
+        search = searching(OURS, kind, client_mode=True)
         search.step_control = SimpleNamespace(data_for_gather=b"")
         search.potential_leaders.declared_expiration_time = get_dht_time() + 2.0
         async with search.lock_looking_for_group:
