@@ -55,7 +55,8 @@ class Sleeper:
         assert back["peers"] >= 1
         after, awake = self.running.named("progress")[-1], time.monotonic() - self._begun - self._slept
         assert busy_seconds(after) - busy_seconds(self._before) <= awake + MARGIN_SECONDS
-        assert not [event for event in self.running.events if event["event"] == "problem"]
+        problems = [event for event in self.running.events if event["event"] == "problem"]
+        assert not problems, problems
 
     def check_what_it_leaves(self):
         """It leaves normally; its ledger agrees with what was reported; the logs contain no error of ours."""

@@ -105,11 +105,13 @@ def running(folder, name, **options):
 def equal_epoch(first, second, within=PATIENCE):
     """Lines of both scripts at the end of the same epoch, which both have confirmed with each other."""
     deadline = time.monotonic() + within
+    ours = theirs = {"epoch": -1}
     while time.monotonic() < deadline:
-        ours = first.until(lambda line: line["event"] == "epoch" and line["confirmed"])
-        number = ours["epoch"]
-        theirs = second.until(lambda line, least=number: line["event"] == "epoch" and line["epoch"] >= least)
-        if theirs["epoch"] == ours["epoch"] and theirs["confirmed"]:
+        if ours["epoch"] <= theirs["epoch"]:  # where both are equal, one of them had not confirmed anything yet
+            ours = first.event("epoch")
+        if theirs["epoch"] < ours["epoch"]:
+            theirs = second.event("epoch")
+        if theirs["epoch"] == ours["epoch"] and ours["confirmed"] and theirs["confirmed"]:
             return ours, theirs
     said = [[{**line, "values": ...} for line in script.seen[-12:]] for script in (first, second)]
     raise TimeoutError(f"{said} {first.errors[-1000:]} {second.errors[-1000:]}")
