@@ -14,15 +14,16 @@ from machine import machine
 from report import HERE, Row
 
 ROOT = HERE.parent
-WRITTEN = (
-    "benchmarks/faults-*.jsonl",
-    "benchmarks/faults.md",
-    "benchmarks/hostile.md",
-    "benchmarks/parsers.json",
-    "benchmarks/parsers.md",
-    "SECURITY.md",
+MEASURED = (
+    "client",
+    "gui",
+    "packaging",
+    "pyproject.toml",
+    "constraints.txt",
+    ":(glob)benchmarks/**/*.py",
+    ":(glob)tests/*.py",
 )
-"""What the parts write."""
+"""What a row depends on: the app, its dependencies, and what measures it. No other change makes rows outdated."""
 Measured = dict[str, Any]
 
 
@@ -63,10 +64,9 @@ def stored(file: Path) -> list[Measured]:
 
 
 def this_commit() -> str:
-    """The last commit that changed anything but what parts write, with a + when files differ from it."""
-    paths = [".", *(f":!{written}" for written in WRITTEN)]
-    last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *paths)
-    return last + "+" * bool(git("status", "--porcelain", "--", *paths))
+    """The last commit that changed what is measured, with a + when files differ from it."""
+    last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *MEASURED)
+    return last + "+" * bool(git("status", "--porcelain", "--", *MEASURED))
 
 
 def git(*arguments: str) -> str:

@@ -10,7 +10,7 @@ from faults.churn import above_at_equal_samples, curve
 from faults.family import Role
 from faults.kill import PART
 from faults.recovery import kill_one, stop_one
-from faults.rows import Rows, this_commit
+from faults.rows import Rows, git, this_commit
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
 
@@ -152,3 +152,19 @@ def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
     file = tmp_path / "faults-kill.jsonl"
     file.write_text(file.read_text().replace(this_commit(), "another"))
     assert Rows(PART, tmp_path).of_this_commit() == []
+
+
+def test_rows_are_outdated_by_changes_of_what_is_measured_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("faults.rows.ROOT", tmp_path)
+    git("init", "-q")
+    commits = []
+    for changed in ("client/engine.py", "README.md", "tests/core/test_text.py", "tests/families.py"):
+        (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / changed).write_text("changed")
+        git("add", ".")
+        git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+        commits.append(this_commit())
+    assert len(set(commits[:3])) == 1
+    assert commits[3] != commits[0]
+    (tmp_path / "client/engine.py").write_text("not committed")
+    assert this_commit() == f"{commits[3]}+"
