@@ -1,5 +1,6 @@
 """A real worker in a real swarm loses one of its processes, or one of them hangs: it says so, and ends."""
 
+import multiprocessing
 import os
 import queue
 import signal
@@ -123,3 +124,34 @@ def test_a_bounded_wait_for_a_stopped_dht_ends(stopped_dht, bounded):
         stopped_dht.get("a key")
     with pytest.raises(TimeoutError):
         stopped_dht.get_visible_maddrs()
+
+
+def waits_for(answer, told):
+    """Waits 3 s at most for what comes through the pipe `answer`."""
+    bound_waits(3.0)
+    future = MPFuture()
+    threading.Thread(target=lambda: future.set_result(answer.recv()), daemon=True).start()
+    told.send("waits")
+    try:
+        told.send(future.result())
+    except TimeoutError as error:
+        told.send(repr(error))
+
+
+def test_a_computer_that_sleeps_during_a_bounded_wait_goes_on_with_it():
+    context = multiprocessing.get_context("fork")
+    (answer, answering), (hearing, told) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+    waiting = context.Process(target=waits_for, args=(answer, told))
+    waiting.start()
+    try:
+        assert hearing.recv() == "waits"
+        os.kill(waiting.pid, signal.SIGSTOP)
+        time.sleep(4.0)
+        os.kill(waiting.pid, signal.SIGCONT)
+        time.sleep(0.2)
+        answering.send("answered")
+        assert hearing.poll(END_SECONDS)
+        assert hearing.recv() == "answered"
+    finally:
+        waiting.kill()
+        waiting.join()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -160,14 +161,20 @@ class Watch:
 def bound_waits(longest: float = WAIT_SECONDS) -> None:
     """From now on no wait for an answer of a DHT or averager lasts more than `longest` seconds, unless it says how long.
 
-    Then it raises TimeoutError. Call it once, before the first fork. A round has its own limits and is no answer.
+    Then it raises TimeoutError. Call it once, before the first fork. A round has its own limits and is no answer. Time in
+    which this process did not run counts as LOOK_SECONDS at most: what was asked before a sleep is answered after it.
     """
     result = MPFuture.result
 
     @wraps(result)
     def bounded(future: MPFuture, timeout: float | None = None) -> Any:
-        if timeout is None and type(future) is MPFuture:
-            timeout = longest
-        return result(future, timeout)
+        if timeout is not None or type(future) is not MPFuture:
+            return result(future, timeout)
+        for _ in range(math.ceil(longest / LOOK_SECONDS)):
+            with contextlib.suppress(TimeoutError):
+                return result(future, min(longest, LOOK_SECONDS))
+            if future.done():  # the answer is itself a TimeoutError
+                break
+        return result(future, 0.0)
 
     MPFuture.result = bounded
