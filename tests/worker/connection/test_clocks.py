@@ -1,8 +1,13 @@
 """The watch over this computer's clock, with differences that the test decides."""
 
+import asyncio
+from concurrent.futures import Future
+from types import SimpleNamespace
+
 import pytest
 
 from english import in_english
+from skep.worker.connection import clocks
 from skep.worker.connection.clocks import ClockWatch
 
 
@@ -50,3 +55,30 @@ def test_no_answer_is_no_agreement(watched):
     watched.look(10.0)
     assert watched.look() == []
     assert watched.look(0.0) != []
+
+
+class AskedDHT:
+    """A DHT in this process that knows one peer, which answers with its time."""
+
+    def __init__(self, their_time):
+        async def rpc_ping(_request, **_options):
+            return SimpleNamespace(dht_time=their_time)
+
+        protocol = SimpleNamespace(
+            node_info=None,
+            routing_table=SimpleNamespace(uid_to_peer_id={"one": "peer"}),
+            get_stub=lambda _peer: SimpleNamespace(rpc_ping=rpc_ping),
+        )
+        self.node = SimpleNamespace(protocol=protocol)
+
+    def run_coroutine(self, coroutine, *, return_future):
+        assert return_future
+        answer = Future()
+        answer.set_result(asyncio.run(coroutine(self, self.node)))
+        return answer
+
+
+@pytest.mark.parametrize(("asked", "answered", "ahead"), [(100.0, 160.0, 0.0), (110.0, 110.5, 10.0), (90.0, 90.5, -9.5)])
+def test_a_sleep_between_question_and_answer_makes_no_difference(monkeypatch, asked, answered, ahead):
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(time=iter([asked, answered]).__next__))
+    assert clocks.asking(AskedDHT(100.0))() == [pytest.approx(ahead)]

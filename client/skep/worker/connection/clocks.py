@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import random
 import threading
 import time
@@ -71,7 +72,10 @@ class ClockWatch:
 
 
 def asking(dht: hivemind.DHT) -> Callable[[], Sequence[float]]:
-    """What ClockWatch asks: peers that `dht` knows, chosen at random."""
+    """What ClockWatch asks: peers that `dht` knows, chosen at random.
+
+    What is uncertain of a difference is left out of it: a computer may sleep between a question and its answer.
+    """
 
     def ask() -> Sequence[float]:
         answer: Sequence[float] = dht.run_coroutine(_compare_all, return_future=True).result(2 * ANSWER_SECONDS)
@@ -84,7 +88,7 @@ async def _compare_all(_dht: hivemind.DHT, node: Any) -> list[float]:
     known = list(node.protocol.routing_table.uid_to_peer_id.values())
     asked = random.sample(known, min(MOST_ASKED, len(known)))
     answers = await asyncio.gather(*(compare(node, peer, ANSWER_SECONDS) for peer in asked))
-    return [ahead for ahead, _ in answers if ahead is not None]
+    return [math.copysign(max(0.0, abs(ahead) - by), ahead) for ahead, by in answers if ahead is not None]
 
 
 async def compare(node: Any, peer: PeerID, patience: float) -> tuple[float | None, float]:
