@@ -78,7 +78,9 @@ class AskedDHT:
         return answer
 
 
-@pytest.mark.parametrize(("asked", "answered", "ahead"), [(100.0, 160.0, 0.0), (110.0, 110.5, 10.0), (90.0, 90.5, -9.5)])
+@pytest.mark.parametrize(
+    ("asked", "answered", "ahead"), [(100.0, 160.0, 0.0), (110.0, 110.5, 10.0), (90.0, 90.5, -9.5)]
+)
 def test_a_sleep_between_question_and_answer_makes_no_difference(monkeypatch, asked, answered, ahead):
     monkeypatch.setattr(clocks, "time", SimpleNamespace(time=iter([asked, answered]).__next__))
     assert clocks.asking(AskedDHT(100.0))() == [pytest.approx(ahead)]
