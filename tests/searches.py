@@ -8,7 +8,7 @@ from hivemind.averaging.matchmaking import Matchmaking
 from skep.worker.swarm.averaging.groups import Company, Groups
 
 
-def searching(own, kind, *, client_mode=False):
+def searching(own, kind, *, client_mode=False, avoided=()):
     """That of the peer `own`, changed by `kind` if it is not None. To be called in an event loop."""
     search = Matchmaking(
         SimpleNamespace(peer_id=own),
@@ -23,5 +23,8 @@ def searching(own, kind, *, client_mode=False):
         client_mode=client_mode,
     )
     if kind:
-        kind(search, Groups(dict), Company(None, None))
+        company = Company(None, None)
+        for peer in avoided:
+            company.avoid(peer)
+        kind(search, Groups(dict), company)
     return search

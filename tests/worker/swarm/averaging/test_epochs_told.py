@@ -10,6 +10,7 @@ from hivemind.p2p import PeerID
 from hivemind.p2p.servicer import ServicerBase
 from hivemind.utils import MSGPackSerializer
 
+from groupmates import Lasting
 from skep.worker.swarm.averaging.all_reduce import PromptAllReduce
 from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES, Groups, as_message, from_message
 from skep.worker.swarm.averaging.robust import RobustMean
@@ -19,11 +20,6 @@ GROUP = b"group"
 VALUES, PART_BYTES = 64, 64
 DEADLINE = 60.0
 NODE, CLIENT = AveragingMode.NODE, AveragingMode.CLIENT
-
-
-class Company:
-    async def until_lost(self, _peer, _patience):
-        await asyncio.Event().wait()
 
 
 async def serve(serving, answers):
@@ -76,7 +72,7 @@ class Network:
         )
 
     def ours(self, peer, value, modes, epoch):
-        self.join(PromptAllReduce, peer, value, modes, company=Company(), combination=RobustMean(peer), epoch=epoch)
+        self.join(PromptAllReduce, peer, value, modes, company=Lasting(), combination=RobustMean(peer), epoch=epoch)
 
     async def average(self):
         """The changes of the values of both peers: to the mean of 1.0 and 1.2."""

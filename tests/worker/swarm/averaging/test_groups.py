@@ -14,7 +14,15 @@ from hivemind.utils import MSGPackSerializer
 from hivemind.utils.asyncio import as_aiter
 
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
-from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, KEPT, LONGEST_CLAIM, Company, Groups, is_credible
+from skep.worker.swarm.averaging.groups import (
+    AVOIDED_SECONDS,
+    GROUP_ID_BYTES,
+    KEPT,
+    LONGEST_CLAIM,
+    Company,
+    Groups,
+    is_credible,
+)
 
 PEER = "a peer"
 WEIGHT = 3.0
@@ -265,3 +273,21 @@ def test_the_memory_of_groupmates_is_bounded():
         assert peers.company.met == frozenset(range(KEPT, 2 * KEPT))
 
     asyncio.run(scene())
+
+
+def test_who_has_harmed_a_round_is_avoided_for_a_time_and_few_are_remembered():
+    now = [0.0]
+    company = Company(None, None, clock=lambda: now[0])
+    company.avoid("a")
+    assert company.avoids("a")
+    assert not company.avoids("b")
+    now[0] = AVOIDED_SECONDS - 1
+    assert company.avoids("a")
+    company.avoid("a")
+    now[0] += AVOIDED_SECONDS - 1
+    assert company.avoids("a")
+    now[0] += 1
+    assert not company.avoids("a")
+    for number in range(2 * KEPT):
+        company.avoid(number)
+    assert [company.avoids(number) for number in range(2 * KEPT)] == [False] * KEPT + [True] * KEPT

@@ -29,11 +29,11 @@ class Step:
     data_for_gather = OWN
 
 
-def led(members, kind=BoundedSearch):
+def led(members, kind=BoundedSearch, avoided=()):
     """The group that this peer believes to be in when its leader names these members and what they have said."""
 
     async def follow():
-        search = searching(OURS, kind)
+        search = searching(OURS, kind, avoided=avoided)
         message = averaging_pb2.MessageFromLeader(
             code=averaging_pb2.BEGIN_ALLREDUCE,
             group_id=GROUP,
@@ -73,3 +73,10 @@ def test_one_that_says_anything_else_is_not_and_stock_follows_it(members):
 def test_nor_one_that_does_not_name_us():
     with pytest.raises(MatchmakingException):
         led([(LEADER, claim()), (THIRD, claim())])
+
+
+@pytest.mark.parametrize("avoided", [LEADER, THIRD])
+def test_nor_one_in_whose_group_is_a_peer_that_has_harmed_an_earlier_round(avoided):
+    with pytest.raises(MatchmakingException, match="harmed"):
+        led(MEMBERS, avoided=[avoided])
+    assert led(MEMBERS, avoided=[PeerID(b"another")]).peer_ids == (LEADER, OURS, THIRD)

@@ -14,11 +14,12 @@ from hivemind.p2p import PeerID
 from hivemind.p2p.servicer import ServicerBase
 from hivemind.proto import averaging_pb2, runtime_pb2
 
+from groupmates import Lasting
 from skep.worker.swarm.averaging.all_reduce import PromptAllReduce
 from skep.worker.swarm.averaging.parts import UnlikeOurs, check
 from skep.worker.swarm.averaging.robust import RobustMean
 
-OURS, THEIRS, THIRD = PeerID(b"ours"), PeerID(b"theirs"), PeerID(b"third")
+PEERS = OURS, THEIRS, THIRD = PeerID(b"ours"), PeerID(b"theirs"), PeerID(b"third")
 GROUP = b"group"
 LONG, DEADLINE = 600.0, 30.0
 VALUES, PARTS = 4096, 2
@@ -115,11 +116,6 @@ def test_what_cannot_be_ours_is_not(codec, change):
 # --- in a round
 
 
-class Company:
-    async def until_lost(self, _peer, _patience):
-        await asyncio.Event().wait()
-
-
 class Reducers:
     """The calls of peers that return our own values and one, each changed by `change`."""
 
@@ -145,7 +141,7 @@ class Reducers:
 def runner(kind, peers, shares, stub):
     """That of the first of the peers."""
     servicer = type("Servicer", (ServicerBase,), {"get_stub": stub.get_stub})
-    options = {"company": Company(), "combination": RobustMean(OURS)} if kind is PromptAllReduce else {}
+    options = {"company": Lasting(), "combination": RobustMean(OURS)} if kind is PromptAllReduce else {}
     return kind(
         p2p=SimpleNamespace(peer_id=OURS),
         servicer_type=servicer,
@@ -221,10 +217,12 @@ def test_a_bad_part_bans_its_sender_and_the_others_average(change):
     async def round_():
         made = runner(PromptAllReduce, [OURS, THEIRS, THIRD], (1.0, 0.0, 0.0), Reducers(change))
         calls = (average(made), sends(made, THEIRS, change), sends(made, THIRD))
-        return made.banned_senders, (await asyncio.gather(*calls))[0]
+        changed, *_ = await asyncio.gather(*calls)
+        return made.banned_senders, changed, [peer for peer in PEERS if made._company.avoids(peer)]
 
-    banned, changed = asyncio.run(asyncio.wait_for(round_(), DEADLINE))
+    banned, changed, avoided = asyncio.run(asyncio.wait_for(round_(), DEADLINE))
     assert banned == {THEIRS}
+    assert avoided == [THEIRS]
     assert changed.tolist() == [0.5] * VALUES
     assert not changed.requires_grad
 

@@ -13,6 +13,7 @@ from hivemind.p2p import PeerID
 from hivemind.p2p.servicer import ServicerBase
 from hivemind.proto import averaging_pb2
 
+from groupmates import Lasting
 from skep.worker.swarm.averaging.all_reduce import PromptAllReduce
 from skep.worker.swarm.averaging.returned import LARGEST, ROUNDS_UNKNOWN, UsualNorms
 from skep.worker.swarm.averaging.robust import RobustMean
@@ -61,11 +62,6 @@ def test_one_round_of_large_averages_does_not_raise_the_limits():
 # --- in a round
 
 
-class Company:
-    async def until_lost(self, _peer, _patience):
-        await asyncio.Event().wait()
-
-
 class Reducer(ServicerBase):
     """Peers that return, for each value that is sent, `averages` of their id."""
 
@@ -109,7 +105,7 @@ def a_round(averages, combination=None, own=1.0, weight=1.0):
             reducer_timeout=2 * DEADLINE,
             part_size_bytes=4 * PART,
             weight=weight,
-            **({"company": Company(), "combination": combination} if combination else {}),
+            **({"company": Lasting(), "combination": combination} if combination else {}),
         )
         async for change in made:
             tensor += change
@@ -136,8 +132,9 @@ def test_what_is_far_larger_than_gradients_are_is_not_used_and_its_reducer_banne
     found, made = a_round({FIRST: 2.0, SECOND: false}, combination)
     assert found == [2.0] * HALF + [1.0] * HALF
     assert made.banned_senders == {SECOND}
+    assert [peer for peer in (FIRST, SECOND) if made._company.avoids(peer)] == [SECOND]
     assert made.tensor_part_container.failed_size == HALF
-    # it may be honest in the next round
+    # what is known of our gradients is as before
     assert a_round(HONEST, combination)[0] == [2.0] * HALF + [3.0] * HALF
 
 

@@ -21,7 +21,7 @@ RECORDS = {READY.to_bytes(): True, LEFT.to_bytes(): False, SIGNED: True, "text":
 UNTIL = 5.0
 
 
-def found(kind, *, records=RECORDS, only_active=True):
+def found(kind, *, records=RECORDS, only_active=True, avoided=()):
     answer = ValueWithExpiration({key: ValueWithExpiration(value, UNTIL) for key, value in records.items()}, UNTIL)
 
     async def get(key, *, latest, return_future):
@@ -29,6 +29,7 @@ def found(kind, *, records=RECORDS, only_active=True):
         return answer if records else None
 
     keys = kind(SimpleNamespace(peer_id=READY, get=get), "run", "", None)
+    keys.avoids = avoided.__contains__
     return asyncio.run(keys.get_averagers("run.0b", only_active))
 
 
@@ -36,6 +37,10 @@ def test_what_can_be_no_peers_id_is_left_out_and_stock_makes_it_one():
     assert (PeerID(SIGNED), UNTIL) in found(GroupKeyManager)
     assert found(UnhurriedKeys) == [(READY, UNTIL)]
     assert found(UnhurriedKeys, only_active=False) == [(READY, UNTIL), (LEFT, UNTIL)]
+
+
+def test_who_has_harmed_a_round_is_not_found():
+    assert found(UnhurriedKeys, only_active=False, avoided=[READY]) == [(LEFT, UNTIL)]
 
 
 def test_where_nobody_has_searched_nobody_is_found():

@@ -18,7 +18,7 @@ from skep.worker.swarm.averaging import honest_averager
 from skep.worker.swarm.averaging.all_reduce import Used
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.averaging.drift import FARTHEST, Drift
-from skep.worker.swarm.averaging.groups import DUE, EPOCH, epoch_told
+from skep.worker.swarm.averaging.groups import DUE, EPOCH, Company, epoch_told
 from skep.worker.swarm.averaging.honest_averager import HonestAverager
 from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds, facts_of
 from skep.worker.swarm.rounds import RoundFacts
@@ -201,7 +201,7 @@ def leader(kind, said, *, due=False):
         yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
 
     made = bare(kind)
-    made._admissions = None
+    made._admissions, made._company = None, Company(None, None)
     step = None if said is None else SimpleNamespace(data_for_gather=claim(said), triggered=due)
     made._matchmaking = SimpleNamespace(step_control=step, rpc_join_group=take)
     return made
@@ -213,6 +213,14 @@ def answer(averager, said):
         return [message.code async for message in averager.rpc_join_group(request, context)]
 
     return asyncio.run(ask())
+
+
+def test_who_has_harmed_a_round_is_not_taken_into_a_group():
+    made = leader(CheckedRounds, {EPOCH: 5})
+    made._company.avoid("another")
+    assert answer(made, {EPOCH: 5}) == [averaging_pb2.ACCEPTED]
+    made._company.avoid("a peer")
+    assert answer(made, {EPOCH: 5}) == [averaging_pb2.PROTOCOL_VIOLATION]
 
 
 @pytest.mark.parametrize(

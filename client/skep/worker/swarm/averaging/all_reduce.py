@@ -119,9 +119,13 @@ class PromptAllReduce(AllReduceRunner):
         self, stream: AsyncGenerator[averaging_pb2.AveragingData, None], sender_index: int
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
         sizes = [shape.numel() for shape in self.tensor_part_reducer.part_shapes]
-        async with aclosing(checked(stream, sizes)) as parts:
-            async for answer in super()._accumulate_parts_streaming(parts, sender_index):
-                yield answer
+        try:
+            async with aclosing(checked(stream, sizes)) as parts:
+                async for answer in super()._accumulate_parts_streaming(parts, sender_index):
+                    yield answer
+        except UnlikeOurs:
+            self._company.avoid(self.sender_peer_ids[sender_index])
+            raise
 
     async def _ban_sender(self, peer_id: PeerID) -> None:
         """As hivemind's, which also bans a peer that closes its stream once it has all answers."""
@@ -196,6 +200,7 @@ class PromptAllReduce(AllReduceRunner):
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
         elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
             _log.warning("%s was banned from a round: %s", peer_id, error)
+            self._company.avoid(peer_id)
             await super()._ban_sender(peer_id)  # also if it has all answers: what it returns is no good
             return
         elif error:

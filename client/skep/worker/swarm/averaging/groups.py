@@ -1,4 +1,4 @@
-"""Which groups an averager is in, who of its groupmates is lost, and what a peer may say of itself for a round.
+"""Which groups an averager is in, who of its groupmates is lost or avoided, and what a peer may say of itself for a round.
 
 Stock behaviour that this corrects, each covered by a test:
 - a part for a group that is over waits until this peer's next round, and a part for a group that will begin is refused
@@ -12,6 +12,8 @@ Stock behaviour that this corrects, each covered by a test:
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from typing import Any, Final
@@ -27,9 +29,12 @@ GROUP_ID_BYTES: Final = DHTID.HASH_NBYTES
 UNKNOWN_SECONDS: Final = 3.0
 """How long a groupmate may send before the leader's answer has named the group to us: a request's longest time."""
 KEPT: Final = 64
-"""Number of groups that are remembered after their end, and of groupmates."""
+"""Number of groups that are remembered after their end, of groupmates, and of peers that are avoided."""
 LOST_LOOK_SECONDS: Final = 0.5
 """Between two questions to a groupmate that is waited for."""
+
+AVOIDED_SECONDS: Final = 300.0
+"""How long there is no round with a peer that has sent or returned what no honest one does. It may be mended by then."""
 
 LONGEST_CLAIM: Final = 4096
 """Bytes that a peer may say of itself for a round; a peer of skep or stock hivemind says about ten."""
@@ -97,7 +102,7 @@ def from_message(told: bytes) -> int | None:
 
 
 class Company:
-    """Groupmates of earlier rounds, and who of them is lost.
+    """Groupmates of earlier rounds, who of them is lost, and who is avoided.
 
     A connection is closed at once when a peer's process dies, and stays otherwise. One that hangs stays connected, and
     answers nothing. `connected` returns the peers that p2pd has a connection to, None if it does not say; `answers` asks
@@ -108,9 +113,12 @@ class Company:
         self,
         connected: Callable[[], Awaitable[set[PeerID] | None]],
         answers: Callable[[PeerID, float], Awaitable[bool]],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._connected, self._answers = connected, answers
+        self._connected, self._answers, self._clock = connected, answers, clock
         self._met: dict[PeerID, None] = {}
+        self._caught: dict[PeerID, float] = {}
+        """When a peer has last harmed a round."""
 
     @property
     def met(self) -> frozenset[PeerID]:
@@ -125,6 +133,16 @@ class Company:
                 self._met[peer] = None
         for peer in list(self._met)[:-KEPT]:
             del self._met[peer]
+
+    def avoid(self, peer: PeerID) -> None:
+        """The peer has sent or returned what no honest one does: a round with it would be lost again."""
+        self._caught.pop(peer, None)
+        self._caught[peer] = self._clock()
+        for earlier in list(self._caught)[:-KEPT]:
+            del self._caught[earlier]
+
+    def avoids(self, peer: PeerID) -> bool:
+        return self._clock() - self._caught.get(peer, -math.inf) < AVOIDED_SECONDS
 
     async def is_gone(self) -> bool:
         """Whether there were groupmates, and none is connected any more."""

@@ -129,7 +129,8 @@ class HonestAverager(DecentralizedAverager):
     async def rpc_join_group(
         self, request: averaging_pb2.JoinRequest, context: P2PContext
     ) -> AsyncIterator[averaging_pb2.MessageFromLeader]:
-        if not is_credible(request.gather) or not await self._admits(context.remote_id):
+        peer = context.remote_id
+        if not is_credible(request.gather) or self._company.avoids(peer) or not await self._admits(peer):
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
         search = self._matchmaking.step_control

@@ -1,9 +1,10 @@
 """How an averager finds a group for a round.
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
-until the round's time is up, also if nobody is left; and whatever a leader says of its group is believed, so that it may
-let us average nothing for others, or itself be several members, and alone decide what the average is; and whatever is
-found in the place of a peer's id is written as text, which takes the square of its length.
+until the round's time is up, also if nobody is left; a peer that has harmed a round is in the next one again; whatever a
+leader says of its group is believed, so that it may let us average nothing for others, or itself be several members, and
+alone decide what the average is; and whatever is found in the place of a peer's id is written as text, which takes the
+square of its length.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ class UnhurriedKeys(GroupKeyManager):
     """When the last look-up began; monotonic."""
     seen: frozenset[PeerID] = frozenset()
     """The averagers that the last look-up found."""
+    avoids: Callable[[PeerID], bool] = staticmethod(lambda _peer: False)
+    """Whether a peer is left out of what is found."""
 
     # hivemind's signature
     async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
@@ -53,7 +56,7 @@ class UnhurriedKeys(GroupKeyManager):
         found = [
             (PeerID(subkey), record.expiration_time)
             for subkey, record in records.items()
-            if is_id(subkey) and (record.value or not only_active)
+            if is_id(subkey) and (record.value or not only_active) and not self.avoids(PeerID(subkey))
         ]
         self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
         return found
@@ -96,6 +99,7 @@ class BoundedSearch:
         self._search, self._groups, self._company = search, groups, company
         keys = search.group_key_manager
         self._keys = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
+        self._keys.avoids = company.avoids
         self._look, self._lead, self._follow = (
             search.look_for_group,
             search.leader_assemble_group,
@@ -167,6 +171,8 @@ class BoundedSearch:
         said = dict(zip(message.ordered_peer_ids, message.gathered, strict=False))  # hivemind compares their lengths
         if len(said) < len(message.ordered_peer_ids) or leader.to_bytes() not in said:
             raise MatchmakingException(f"{leader} named a group with a member twice, or without itself")
+        if any(self._company.avoids(PeerID(member)) for member in said):
+            raise MatchmakingException(f"{leader} named a group with a peer that has harmed an earlier round")
         if said.get(self._search.peer_id.to_bytes()) != step.data_for_gather:
             raise MatchmakingException(f"{leader} said something else of this peer than it had said itself")
         return self._note(step, await self._follow(leader, message))
