@@ -2,7 +2,8 @@
 
 The workers are real ones and train a tiny model in an open run, whose seed keeps its state. While one attack after the
 other runs, a newcomer joins. Measured of each: whether every process of the swarm lives on, how much memory it took, how
-soon the newcomer trained and each worker had a contribution confirmed, how large epochs were that ended meanwhile.
+soon the newcomer trained and each worker had a contribution confirmed, how large epochs were that ended meanwhile, and how
+much of each was lost.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from faults.places import own_folder
 from faults.rows import Measured, Part
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
+from skep.core.session import losses
 from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
@@ -41,19 +43,19 @@ from skep.recipes.registry import open_recipe, parse_manifest
 from worker_pipes import TINY, PipedWorker, cut_shards
 
 COUNT = 80
-TARGET = 12288
-"""Samples of an epoch, which takes about ten seconds: peers see its end a few tenths of a second late or early."""
+TARGET = 57344
+"""Samples of an epoch, which takes about twenty seconds: peers see its end a few tenths of a second late or early."""
 FIRST_TARGET = 512
 """That of rows that do not say."""
 SETTLED = (ContributionConfirmed, ContributionLost)
 RUN = {"id": "attacked", "schedule__total_epochs": 1_000_000}
 SHARE = 0.25
 PEERS = 3
-SECONDS = 30.0
+SECONDS = 50.0
 """How long an attack lasts."""
 START_SECONDS, END_SECONDS = 180.0, 90.0
-CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY, SIZE = 60.0, 60.0, 256.0, 0.05
-"""The bounds: seconds, MB, and parts of an epoch's target."""
+CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY, SIZE, COST = 60.0, 60.0, 256.0, 0.05, 1
+"""The bounds: seconds, MB, parts of an epoch's target, and epochs that are mostly lost."""
 LOOK_SECONDS = 1.0
 LOG_CHARACTERS = 2_000
 """Of a worker's log that a row keeps."""
@@ -194,6 +196,7 @@ def attacked(swarm: Swarm, name: str) -> Measured:
         newcomer.wait_gone(END_SECONDS)
     newcomer.close()
     grown, ended = watch.end(), dead(before)
+    books = epochs(peers, settled)
     return {
         "attack": name,
         "said": said,
@@ -202,7 +205,8 @@ def attacked(swarm: Swarm, name: str) -> Measured:
         "joined": joined,
         "confirmed": confirmed,
         "memory": round(grown, 1),
-        "epochs": epochs(peers, settled),
+        "epochs": [computed for computed, _ in books],
+        "lost": [lost for _, lost in books],
         "target": swarm.samples,
         "seconds": round(over - begun, 1),
     }
@@ -262,23 +266,32 @@ def seconds_until(condition: Callable[[], bool], within: float) -> float | None:
     return None
 
 
-def epochs(peers: list[PipedWorker], settled: list[int]) -> list[int]:
-    """The samples of all peers that were averaged in each epoch that has ended for every worker since `settled`.
+def epochs(peers: list[PipedWorker], settled: list[int]) -> list[tuple[int, int]]:
+    """The samples that all peers brought to the round of each epoch that has ended for every worker since `settled`.
 
-    What a peer lost is missing in its epoch. The last of `peers` is the newcomer; before it came, there were no others.
+    And those of them that were lost. What a peer itself did not bring to a round, because it left, counts as neither. The
+    last of `peers` is the newcomer; before it came, there were no others.
     """
-    samples: dict[int, int] = defaultdict(int)
+    brought: dict[int, int] = defaultdict(int)
+    lost: dict[int, int] = defaultdict(int)
     seen: dict[int, int] = defaultdict(int)
     for worker, count in itertools.zip_longest(peers, settled, fillvalue=0):
         for message in worker.all(*SETTLED)[count:]:
-            samples[message.epoch] += message.samples * isinstance(message, ContributionConfirmed)
             seen[message.epoch] += worker is not peers[-1]
-    return [samples[epoch] for epoch, workers in sorted(seen.items()) if workers == PEERS]
+            if isinstance(message, ContributionConfirmed) or message.reason not in losses.OWN:
+                brought[message.epoch] += message.samples
+                lost[message.epoch] += message.samples * isinstance(message, ContributionLost)
+    return [(brought[epoch], lost[epoch]) for epoch, workers in sorted(seen.items()) if workers == PEERS]
 
 
 def size(row: Measured) -> float | None:
     """The mean of the epochs that ended, in parts of their target; None if none has ended."""
     return mean(row["epochs"]) / row.get("target", FIRST_TARGET) if row["epochs"] else None
+
+
+def cost(row: Measured) -> int:
+    """Epochs of which more than half was lost."""
+    return sum(lost > brought / 2 for brought, lost in zip(row["epochs"], row.get("lost", ()), strict=False))
 
 
 def judged(rows: list[Measured]) -> list[Row]:
@@ -306,6 +319,9 @@ def judged(rows: list[Measured]) -> list[Row]:
         Row("memory more than before", max(memory, default=0.0), "MB", MEMORY, memory),
         Row("attacks during which an epoch ended", len(off), "", None, [], least=len(sized)),
         Row("mean epoch of an attack off its target", max(off, default=0.0), "of the target", SIZE, off),
+        Row(
+            "epochs that an attack cost", max(map(cost, rows), default=0), "", COST, [float(cost(row)) for row in rows]
+        ),
     ]
 
 

@@ -13,14 +13,14 @@ NOT_YET, NOT_REACHED = "not measured yet", "not reached"
 ABOUT = [
     "`make test-hostile`. Of three workers, a seed that keeps the state, and a newcomer that joins during the attack: seconds are",
     "from the newcomer's start, and from the attack's end. A donor's answers are the newcomers that asked it, often none. An",
-    "epoch's size is the number of samples of all honest peers that were averaged in it, in parts of its target; the worst mean of",
-    "an attack may be 5 % off. `honest parameters`: the largest difference from those of the same run without the attack, of three",
+    "epoch's size is the number of samples that all honest peers brought to its round, in parts of its target; the worst mean of",
+    "an attack may be 5 % off, and one epoch may be lost, more than half of it. `honest parameters`: the largest difference from those of the same run without the attack, of three",
     "peers in lockstep; at most 1e-6 where the attack can be refused. `stock`: what it does to stock hivemind in the same place.",
     "",
 ]
 HEAD = (
     "| attack | attempts | answered | peers with an ended process | newcomer trained | each confirmed | memory | epoch |"
-    " honest parameters | can only be limited because | stock | commit | machine |"
+    " epochs lost | honest parameters | can only be limited because | stock | commit | machine |"
 )
 
 
@@ -66,6 +66,7 @@ def alive(row: Measured) -> list[str]:
         confirmed,
         f"+{row['memory']:.0f} MB",
         "none ended" if size is None else f"{size:.2f}",
+        str(hostile.cost(row)),
     ]
 
 
@@ -108,4 +109,6 @@ def harm_alive(row: Measured) -> list[str]:
         *(["not all were confirmed"] if row["confirmed"] is None else []),
         *([f"+{row['memory']:.0f} MB"] if row["memory"] > hostile.MEMORY else []),
         *([f"epochs of {size:.2f} of their target"] if off else []),
+        *(["loses an epoch"] if hostile.cost(row) == hostile.COST else []),
+        *([f"loses {hostile.cost(row)} epochs"] if hostile.cost(row) > hostile.COST else []),
     ]

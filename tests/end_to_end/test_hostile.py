@@ -11,6 +11,7 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import Text
 
 SECONDS, SAMPLES = 5.0, 512
+FAILED = Text("round.part_round_failed")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def test_there_are_at_least_40_ways_to_get_in():
 def test_what_was_missed_is_judged_as_such():
     good = {
         "attack": "a", "said": {"tried": 1}, "ended": [], "joined": 5.0, "confirmed": 2.0, "memory": 10.0, "epochs": [102],
-        "target": 100,
+        "lost": [102], "target": 100,
     }  # fmt: skip
     rows = [good | {"attack": str(number)} for number in range(hostile.COUNT)]
     assert not any(row.missed for row in hostile.judged(rows))
@@ -54,16 +55,18 @@ def test_what_was_missed_is_judged_as_such():
         {"epochs": [106, 106]},
         {"epochs": [94, 94]},
         {"epochs": []},
+        {"epochs": [102, 102, 102], "lost": [52, 50, 52]},
     ):
         assert sum(row.missed for row in hostile.judged([*rows, good | spoilt])) == 1, spoilt
     assert sum(row.missed for row in hostile.judged(rows[1:])) == 1
 
 
-def test_an_epoch_has_the_samples_that_were_averaged_in_it_of_all_honest_peers():
+def test_an_epoch_has_the_samples_that_all_honest_peers_brought_to_its_round_also_those_that_were_lost():
     workers = [Said([Confirmed(4, 100), Confirmed(5, samples), Confirmed(6, 30)]) for samples in (30, 32, 34)]
-    workers[2].messages[1] = Lost(5, 34)  # its part is missing, and the epoch counts all the same
+    workers[2].messages[1] = Lost(5, 34)
     workers[0].messages.pop()  # epoch 6 has not ended for all
-    assert hostile.epochs([*workers, Said([Confirmed(5, 7)])], [1, 1, 1]) == [30 + 32 + 7]
+    newcomer = Said([Confirmed(5, 7), Lost(5, 8, Text("worker.left_before_round"))])
+    assert hostile.epochs([*workers, newcomer], [1, 1, 1]) == [(30 + 32 + 34 + 7, 34)]
 
 
 class Said:
@@ -80,5 +83,5 @@ def Confirmed(epoch, samples):  # noqa: N802 - stands for the message
     return ContributionConfirmed("id", epoch, samples, 2)
 
 
-def Lost(epoch, samples):  # noqa: N802 - as above
-    return ContributionLost("id", epoch, samples, Text("round.part_round_failed"), 2)
+def Lost(epoch, samples, reason=FAILED):  # noqa: N802 - as above
+    return ContributionLost("id", epoch, samples, reason, 2)
