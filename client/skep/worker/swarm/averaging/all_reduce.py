@@ -119,13 +119,9 @@ class PromptAllReduce(AllReduceRunner):
         self, stream: AsyncGenerator[averaging_pb2.AveragingData, None], sender_index: int
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
         sizes = [shape.numel() for shape in self.tensor_part_reducer.part_shapes]
-        try:
-            async with aclosing(checked(stream, sizes)) as parts:
-                async for answer in super()._accumulate_parts_streaming(parts, sender_index):
-                    yield answer
-        except UnlikeOurs:
-            self._company.avoid(self.sender_peer_ids[sender_index])
-            raise
+        async with aclosing(checked(stream, sizes)) as parts:
+            async for answer in super()._accumulate_parts_streaming(parts, sender_index):
+                yield answer
 
     async def _ban_sender(self, peer_id: PeerID) -> None:
         """As hivemind's, which also bans a peer that closes its stream once it has all answers."""

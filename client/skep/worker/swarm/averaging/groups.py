@@ -34,7 +34,8 @@ LOST_LOOK_SECONDS: Final = 0.5
 """Between two questions to a groupmate that is waited for."""
 
 AVOIDED_SECONDS: Final = 300.0
-"""How long there is no round with a peer that has sent or returned what no honest one does. It may be mended by then."""
+"""How long a peer that has returned what no honest one does is neither taken into a group nor looked for. It may be mended
+by then. A group of others with it is no reason to stay away: it would lose the part that we average."""
 
 LONGEST_CLAIM: Final = 4096
 """Bytes that a peer may say of itself for a round; a peer of skep or stock hivemind says about ten."""
@@ -135,7 +136,7 @@ class Company:
             del self._met[peer]
 
     def avoid(self, peer: PeerID) -> None:
-        """The peer has sent or returned what no honest one does: a round with it would be lost again."""
+        """The peer has returned what no honest one does: a round with it would be lost again."""
         self._caught.pop(peer, None)
         self._caught[peer] = self._clock()
         for earlier in list(self._caught)[:-KEPT]:

@@ -171,8 +171,6 @@ class BoundedSearch:
         said = dict(zip(message.ordered_peer_ids, message.gathered, strict=False))  # hivemind compares their lengths
         if len(said) < len(message.ordered_peer_ids) or leader.to_bytes() not in said:
             raise MatchmakingException(f"{leader} named a group with a member twice, or without itself")
-        if any(self._company.avoids(PeerID(member)) for member in said):
-            raise MatchmakingException(f"{leader} named a group with a peer that has harmed an earlier round")
         if said.get(self._search.peer_id.to_bytes()) != step.data_for_gather:
             raise MatchmakingException(f"{leader} said something else of this peer than it had said itself")
         return self._note(step, await self._follow(leader, message))
