@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import math
 import os
 import subprocess
 import sys
@@ -30,7 +31,6 @@ from faults.places import own_folder
 from faults.rows import Measured, Part
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
-from skep.core.session import losses
 from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
@@ -43,15 +43,16 @@ from skep.recipes.registry import open_recipe, parse_manifest
 from worker_pipes import TINY, PipedWorker, cut_shards
 
 COUNT = 80
-TARGET = 57344
-"""Samples of an epoch, which takes about twenty seconds: peers see its end a few tenths of a second late or early."""
+TARGET = 49152
+"""Samples of an epoch, which takes about half a minute: peers see its end some tenths of a second late or early."""
 FIRST_TARGET = 512
 """That of rows that do not say."""
 SETTLED = (ContributionConfirmed, ContributionLost)
 RUN = {"id": "attacked", "schedule__total_epochs": 1_000_000}
-SHARE = 0.25
+SHARE = 0.15
+"""Low enough for two cores: a rate that others do not know yet makes an epoch longer or shorter."""
 PEERS = 3
-SECONDS = 50.0
+SECONDS = 60.0
 """How long an attack lasts."""
 START_SECONDS, END_SECONDS = 180.0, 90.0
 CONFIRMED_SECONDS, JOIN_SECONDS, MEMORY, SIZE, COST = 60.0, 60.0, 256.0, 0.05, 1
@@ -191,12 +192,12 @@ def attacked(swarm: Swarm, name: str) -> Measured:
         ),
         CONFIRMED_SECONDS + 30.0,
     )
+    books = epochs(peers, settled)
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         newcomer.tell(StopTraining())
         newcomer.wait_gone(END_SECONDS)
     newcomer.close()
     grown, ended = watch.end(), dead(before)
-    books = epochs(peers, settled)
     return {
         "attack": name,
         "said": said,
@@ -269,8 +270,8 @@ def seconds_until(condition: Callable[[], bool], within: float) -> float | None:
 def epochs(peers: list[PipedWorker], settled: list[int]) -> list[tuple[int, int]]:
     """The samples that all peers brought to the round of each epoch that has ended for every worker since `settled`.
 
-    And those of them that were lost. What a peer itself did not bring to a round, because it left, counts as neither. The
-    last of `peers` is the newcomer; before it came, there were no others.
+    And those of them that were lost. The last of `peers` is the newcomer; before its first epoch there were no others, and
+    after its last one its samples are not known yet.
     """
     brought: dict[int, int] = defaultdict(int)
     lost: dict[int, int] = defaultdict(int)
@@ -278,10 +279,11 @@ def epochs(peers: list[PipedWorker], settled: list[int]) -> list[tuple[int, int]
     for worker, count in itertools.zip_longest(peers, settled, fillvalue=0):
         for message in worker.all(*SETTLED)[count:]:
             seen[message.epoch] += worker is not peers[-1]
-            if isinstance(message, ContributionConfirmed) or message.reason not in losses.OWN:
-                brought[message.epoch] += message.samples
-                lost[message.epoch] += message.samples * isinstance(message, ContributionLost)
-    return [(brought[epoch], lost[epoch]) for epoch, workers in sorted(seen.items()) if workers == PEERS]
+            brought[message.epoch] += message.samples
+            lost[message.epoch] += message.samples * isinstance(message, ContributionLost)
+    last = max((message.epoch for message in peers[-1].all(*SETTLED)), default=math.inf)
+    whole = [epoch for epoch, workers in sorted(seen.items()) if workers == PEERS and epoch <= last]
+    return [(brought[epoch], lost[epoch]) for epoch in whole]
 
 
 def size(row: Measured) -> float | None:

@@ -11,7 +11,6 @@ from skep.core.session.messages import ContributionConfirmed, ContributionLost
 from skep.core.text import Text
 
 SECONDS, SAMPLES = 5.0, 512
-FAILED = Text("round.part_round_failed")
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +63,10 @@ def test_what_was_missed_is_judged_as_such():
 def test_an_epoch_has_the_samples_that_all_honest_peers_brought_to_its_round_also_those_that_were_lost():
     workers = [Said([Confirmed(4, 100), Confirmed(5, samples), Confirmed(6, 30)]) for samples in (30, 32, 34)]
     workers[2].messages[1] = Lost(5, 34)
-    workers[0].messages.pop()  # epoch 6 has not ended for all
-    newcomer = Said([Confirmed(5, 7), Lost(5, 8, Text("worker.left_before_round"))])
+    newcomer = Said([Confirmed(5, 7)])  # epoch 6 has not ended for it
+    assert hostile.epochs([*workers, newcomer], [1, 1, 1]) == [(30 + 32 + 34 + 7, 34)]
+    newcomer.messages.append(Confirmed(6, 8))
+    workers[0].messages.pop()  # nor for all others
     assert hostile.epochs([*workers, newcomer], [1, 1, 1]) == [(30 + 32 + 34 + 7, 34)]
 
 
@@ -83,5 +84,5 @@ def Confirmed(epoch, samples):  # noqa: N802 - stands for the message
     return ContributionConfirmed("id", epoch, samples, 2)
 
 
-def Lost(epoch, samples, reason=FAILED):  # noqa: N802 - as above
-    return ContributionLost("id", epoch, samples, reason, 2)
+def Lost(epoch, samples):  # noqa: N802 - as above
+    return ContributionLost("id", epoch, samples, Text("round.part_round_failed"), 2)
