@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from faults import disk
-from faults.churn import above_at_equal_samples, curve
+from faults.churn import End, above, curve
 from faults.family import Role
 from faults.kill import PART
 from faults.recovery import kill_one, stop_one
@@ -126,15 +126,18 @@ def test_growth_is_found_within_runs_though_their_levels_differ():
     assert growth(rows[:6], "memory") is None
 
 
-def test_losses_are_compared_at_equal_samples():
-    calm = [(0, 10.0), (100, 5.0), (200, 1.0)]
-    assert above_at_equal_samples(calm, [(0, 10.0), (150, 3.3)]) == 10.0
-    assert above_at_equal_samples(calm, [(100, 4.0), (300, 0.8)]) == pytest.approx(140.0)
+def test_losses_are_compared_at_equal_samples_and_at_equal_epochs():
+    calm = [End(0, 0, 10.0), End(1, 100, 5.0), End(2, 200, 1.0)]
+    busy = [End(0, 0, 10.0), End(1, 75, 4.0), End(2, 150, 3.3)]
+    assert above(calm, busy, lambda end: end.computed) == 10.0
+    assert above(calm, busy, lambda end: end.epoch) == pytest.approx(230.0)
+    longer = [End(1, 100, 4.0), End(3, 300, 0.8)]
+    assert above(calm, longer, lambda end: end.computed) == pytest.approx(140.0)
 
 
 def test_samples_of_a_killed_peer_are_counted():
     stays, killed = peer_that_said((1, 8), (3, 16), ends=(2, 4)), peer_that_said((1.5, 8), ends=())
-    assert curve(SimpleNamespace(peers=[stays, killed])) == [(16, 2.0), (24, 4.0)]
+    assert curve(SimpleNamespace(peers=[stays, killed])) == [End(0, 16, 2.0), End(1, 24, 4.0)]
 
 
 def peer_that_said(*computed, ends):
