@@ -23,7 +23,7 @@ from faults.small_swarm import Event, SmallPeer, SmallSwarm, small_swarm
 
 SEED = 15
 MOST, LEAST = 4, 3
-RATE = 8.0
+RATE = 64.0
 TARGET = int(MOST * RATE * 10)
 SECONDS, EVERY = 300.0, 20.0
 START_SECONDS = 180.0

@@ -36,7 +36,8 @@ import torch
 from hivemind.p2p import P2P
 
 WIDTH = 256
-BATCH = 2
+BATCH = 16
+"""So many that two runs of five minutes differ by less than 1 % in their loss for the noise of their gradients."""
 MATCHMAKING, TIMEOUT = 3.0, 20.0
 LEARNING_RATE = 0.02
 NOISE = 0.1

@@ -22,7 +22,7 @@ SEED = 15
 KINDS, FAULTS, SIZES = ("skep", "stock"), ("kill", "freeze", "leave"), (2, 4, 8)
 CASES = [(size, fault, kind) for size, fault, kind in itertools.product(SIZES, FAULTS, KINDS)]
 """One run of all; the next rows repeat it."""
-RATE = 8.0
+RATE = 64.0
 EPOCH_SECONDS = 10.0
 CALM, AFTER = 3, 3
 START_SECONDS, EPOCH_PATIENCE = 180.0, 90.0
