@@ -6,7 +6,7 @@ from skep.worker.swarm.averaging.groups import Company
 
 
 class Lasting(Company):
-    """Nobody is ever lost."""
+    """Reports no groupmate as lost."""
 
     def __init__(self):
         super().__init__(None, None)

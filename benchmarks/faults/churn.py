@@ -40,9 +40,6 @@ class End:
     loss: float
 
 
-Curve = list[End]
-
-
 def measure(numbers: range) -> Iterator[Measured]:
     for number in numbers:
         with own_folder() as folder:
@@ -82,7 +79,7 @@ class Lived:
         self.curve = curve(swarm)
 
 
-def curve(swarm: SmallSwarm) -> Curve:
+def curve(swarm: SmallSwarm) -> list[End]:
     first: dict[int, Event] = {}
     for end in sorted((end for peer in swarm.peers for end in peer.named("epoch")), key=lambda end: float(end["at"])):
         first.setdefault(end["epoch"], end)
@@ -99,7 +96,7 @@ def samples_until(at: float, computed: list[Event]) -> int:
     return int(computed[before - 1]["samples"]) if before else 0
 
 
-def above(calm: Curve, busy: Curve, measure: Callable[[End], int]) -> float:
+def above(calm: list[End], busy: list[End], measure: Callable[[End], int]) -> float:
     """By how many percent the busy run's loss is above the calm one's, at the last `measure` that both reached."""
     where = min(measure(calm[-1]), measure(busy[-1]))
     was, is_now = (

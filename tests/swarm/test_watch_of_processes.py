@@ -146,9 +146,9 @@ def test_a_computer_that_sleeps_during_a_bounded_wait_goes_on_with_it():
     try:
         assert hearing.recv() == "waits"
         os.kill(waiting.pid, signal.SIGSTOP)
-        time.sleep(4.0)
+        time.sleep(4.0)  # longer than the limit of the wait: the duration of the stop is what is tested
         os.kill(waiting.pid, signal.SIGCONT)
-        time.sleep(0.2)
+        time.sleep(0.2)  # lets the process run before the answer: it must not have given up
         answering.send("answered")
         assert hearing.poll(END_SECONDS)
         assert hearing.recv() == "answered"

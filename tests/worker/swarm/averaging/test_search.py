@@ -39,7 +39,8 @@ def test_what_can_be_no_peers_id_is_left_out_and_stock_makes_it_one():
     assert found(UnhurriedKeys, only_active=False) == [(READY, UNTIL), (LEFT, UNTIL)]
 
 
-def test_who_has_harmed_a_round_is_not_found():
+def test_who_has_harmed_a_round_is_not_found_and_stock_finds_it():
+    assert (READY, UNTIL) in found(GroupKeyManager, avoided=[READY])
     assert found(UnhurriedKeys, only_active=False, avoided=[READY]) == [(LEFT, UNTIL)]
 
 

@@ -133,8 +133,7 @@ class HonestAverager(DecentralizedAverager):
         if not is_credible(request.gather) or self._company.avoids(peer) or not await self._admits(peer):
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.PROTOCOL_VIOLATION)
             return
-        search = self._matchmaking.step_control
-        if search and not self._accepts(search, request.gather):
+        if (search := self._matchmaking.step_control) and not self._accepts(search, request.gather):
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.NOT_LOOKING_FOR_GROUP)
             return
         async for message in super().rpc_join_group(request, context):

@@ -1,7 +1,7 @@
 """How an averager finds a group for a round.
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
-until the round's time is up, also if nobody is left; a peer that has harmed a round is in the next one again; whatever a
+until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for the next; whatever a
 leader says of its group is believed, so that it may let us average nothing for others, or itself be several members, and
 alone decide what the average is; and whatever is found in the place of a peer's id is written as text, which takes the
 square of its length.
