@@ -111,10 +111,10 @@ def test_the_tables_say_what_each_did(tmp_path, monkeypatch):
     hostile_tables.write(tmp_path / "benchmarks")
     shown = (tmp_path / "benchmarks/hostile.md").read_text().splitlines()[-4:]
     assert shown == [
-        "| a | 4 | 2 | none | 5.0 s | **never** | +9 MB | 1.00 | 1e-08 |  | ends peer 1 | c | m |",
-        "| b | 4 | 2 | none | 5.0 s | 1.0 s | +9 MB | 1.01 | other parameters, by 0.25 | why | nothing | c | m |",
-        "| c | 4 | 2 | none | 5.0 s | 1.0 s | +9 MB | 1.01 | 1e-08 |  | no epoch within 60 s | c | m |",
-        "| untried | 4 | 2 | none | 5.0 s | **never** | +9 MB | 1.00 | not measured yet |  | not measured yet | c | m |",
+        "| a | 4 | 2 | none | 5.0 s | **never** | +9 MB | 1.00 | 0 | 1e-08 |  | ends peer 1 | c | m |",
+        "| b | 4 | 2 | none | 5.0 s | 1.0 s | +9 MB | 1.01 | 0 | other parameters, by 0.25 | why | nothing | c | m |",
+        "| c | 4 | 2 | none | 5.0 s | 1.0 s | +9 MB | 1.01 | 0 | 1e-08 |  | no epoch within 60 s | c | m |",
+        "| untried | 4 | 2 | none | 5.0 s | **never** | +9 MB | 1.00 | 0 | not measured yet |  | not measured yet | c | m |",
     ]
     assert (tmp_path / "SECURITY.md").read_text().splitlines()[:2] == ["# Security", ""]
     assert (tmp_path / "SECURITY.md").read_text().splitlines()[2:] == [
